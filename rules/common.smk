@@ -97,9 +97,10 @@ WAITING = {
     if not file.is_url and not is_there(file.location)
 }
 
-# The ledger that somebody published, and its runs: what it holds is not made here.
+# The ledger that somebody published, and its runs: what it holds is not made here. Planning reads it,
+# so it is no job's to download.
 with failures_in_one_line():
-    PUBLISHED_FILE = published_file(options, Path(prefixed(layout.downloads)))
+    PUBLISHED_FILE = published_file(options, Path(".snakemake/convs2s/published"))
     PUBLISHED = published_runs(PUBLISHED_FILE)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from convs2s.config.runs import members
+from convs2s.errors import UserError
 from convs2s.paper.failures import failures_of
 
 
@@ -96,7 +97,7 @@ PAPER_RUNS = list(
 )
 CURVES = [f"{run}/curve.svg" for run in PAPER_RUNS]
 
-PUBLISHED_LEDGER = [str(PUBLISHED_FILE)] if PUBLISHED_FILE else []
+PUBLISHED_LEDGER = [local(str(PUBLISHED_FILE))] if PUBLISHED_FILE else []
 
 
 def finished(paths):
@@ -149,6 +150,17 @@ def can_be_drawn(name):
     return any(cell.decoding or cell.phrases for cell in PLANNED.get(name, []))
 
 
+def drawn_cells(name):
+    """The cells of a figure that is asked for; an error says that nothing here makes what it shows."""
+    with failures_in_one_line():
+        if not can_be_drawn(name):
+            raise UserError(
+                f"{name}.svg: no model of this run makes what it shows: it is published, left out or "
+                f"waits for its files; {name}.md has its numbers"
+            )
+    return PLANNED[name]
+
+
 PAPER_FIGURES = [layout.paper(f"{name}.svg") for name in FIGURES if can_be_drawn(name)]
 
 
@@ -167,7 +179,7 @@ def reported_figure(name, caption, label):
 
 def cells_of_curves():
     """The cell of the translations that are shown, and that of the n-best list, if there is one."""
-    row = PLANNED[LENGTH_FIGURE]
+    row = drawn_cells(LENGTH_FIGURE)
     decoded = next(cell for cell in row if cell.decoding)
     return decoded, next((cell for cell in row if cell.n_best), None)
 

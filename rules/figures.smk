@@ -35,7 +35,7 @@ rule attend_to_example:
     params:
         header=run_header,
         stand_in=scale.stand_in,
-        sentence=None if scale.example_line else settings.paper[EXAMPLE_FIGURE].example_source,
+        sentence=lambda w: None if scale.example_line else settings.tables[EXAMPLE_FIGURE].example_source,
         line=scale.example_line,
         decoding=decoding,
     script:
@@ -44,7 +44,7 @@ rule attend_to_example:
 
 rule plot_example:
     input:
-        lambda w: PLANNED[EXAMPLE_FIGURE][0].paths[0],  # the first row's first run
+        lambda w: drawn_cells(EXAMPLE_FIGURE)[0].paths[0],  # the first row's first run
     output:
         reported_figure(EXAMPLE_FIGURE, "example", "Figure 3"),
         f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
@@ -75,7 +75,7 @@ rule project_phrases:
 
 rule plot_phrase_states:
     input:
-        lambda w: [cell.paths[0] for cell in PLANNED[PHRASE_FIGURE]],  # of each row
+        lambda w: [cell.paths[0] for cell in drawn_cells(PHRASE_FIGURE)],  # of each row
     output:
         reported_figure(PHRASE_FIGURE, "phrases", "LSTM, figure 2"),
         f"<results>/paper/{PHRASE_FIGURE}.pdf",

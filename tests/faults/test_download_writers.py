@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,25 @@ def test_who_waited_brings_what_the_other_could_not(server: LoopbackServer, outp
     at_once(give_up, go_on)
     assert output.read_bytes() == BODY
     assert [answer.start for answer in server.answers] == [None, 70_000]
+
+
+def test_more_than_the_server_said_is_fetched_again(
+    server: LoopbackServer, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without locks another process may write to the same part."""
+    url, sound, calls = server.serve("/a.tgz", Served(BODY)), PartialFile.append, [0]
+
+    def doubled(part: PartialFile, *arguments: Any) -> None:
+        sound(part, *arguments)
+        calls[0] += 1
+        if calls[0] == 1:
+            with part._path.open("ab") as file:
+                file.write(b"of another process")
+
+    monkeypatch.setattr(PartialFile, "append", doubled)
+    download_file(url, output, waits=(0.0,))
+    assert output.read_bytes() == BODY
+    assert recorded_sha256(output) == SHA256
 
 
 def test_what_lies_on_the_disk_is_checked(tmp_path: Path) -> None:

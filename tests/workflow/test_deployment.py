@@ -84,8 +84,10 @@ def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> No
 
 
 def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
-    outer = outer_workflow(tmp_path, repository.gitfile_of_catalog, "{tasks: [mine]}", more=PREFIX)
+    options = "{tasks: [mine], published: ledger.jsonl}"
+    outer = outer_workflow(tmp_path, repository.gitfile_of_catalog, options, more=PREFIX)
     outer.write("config/tasks/mine.yaml", TASK)
+    outer.write("ledger.jsonl", "")
     for name in ("train.en", "train.nl", "test.en", "test.nl"):
         outer.write(f"translation/data/{name}", "A man sees.\n" * 30)
     table = "translation/results/paper/table2.md"
@@ -95,7 +97,7 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     assert (outer / raw).is_file()
     assert "to download: nothing" in done.said
     made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"Snakefile", ".snakemake", "config", "translation"}
+    assert made == {"Snakefile", ".snakemake", "config", "ledger.jsonl", "translation"}
     assert outer.snakemake(table, raw).nothing_to_do
 
 

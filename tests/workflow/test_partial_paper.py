@@ -14,6 +14,7 @@ import yaml
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
+from tests.support.loopback import LoopbackServer, Served
 
 RUN = "results/mine_en_nl/models/small/seed1"
 LEDGER = "results/paper/ledger.jsonl"
@@ -80,7 +81,7 @@ def test_another_seed_is_trained_alone(paper: Checkout) -> None:
     assert planned(paper) == {**made, "write_table": 1, **LEDGER_TO_REPORT, "paper": 1}
 
 
-def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
+def test_a_published_ledger_saves_all_of_it(paper: Checkout, server: LoopbackServer) -> None:
     (paper / LEDGER).rename(paper / "their.jsonl")
     for place in ("paper", "mine_en_nl", "logs"):
         (paper / "results" / place).rename(paper / f"{place}.before")
@@ -96,6 +97,9 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     assert "runs: 1 of 1; test set: mine_en_nl test (20 lines); " in table
     assert "† from the published ledger their.jsonl" in table
     assert "†" not in before
+    # From a server, too.
+    served = server.serve("/their.jsonl", Served((paper / "their.jsonl").read_bytes()))
+    paper.snakemake("--dry-run", TABLE1, "--config", f"published={served}").succeeded()
     # A planted line: another score under an honest fingerprint's inputs needs another fingerprint.
     first, *others = (paper / "their.jsonl").read_text("utf-8").splitlines()
     planted = json.dumps(json.loads(first) | {"fingerprint": "0a" * 32})
@@ -104,6 +108,15 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
     assert refused.code == 1
     (error,) = refused.errors
     assert error.startswith("error: their.jsonl:3: the inputs of this run do not give its finger")
+
+
+def test_a_figure_that_no_model_here_makes_is_refused(checkout: Checkout, root: Path) -> None:
+    published = root / "docs/results/multi30k.ledger.jsonl"
+    options = ["--config", "scale=multi30k", f"published={published}", "--"]
+    for name in ("figure3", "lstm_figure3"):
+        refused = checkout.snakemake("-n", *options, f"results/scales/multi30k/paper/{name}.svg")
+        (error,) = refused.errors
+        assert error.startswith(f"error: {name}.svg: no model of this run makes what it shows: it ")
 
 
 def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> None:

@@ -53,7 +53,7 @@ class Translator:
     @cached_property
     def _scorer(self) -> PairScorer:
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
-        return PairScorer.load(self._lines.models, self.device, form)
+        return PairScorer.load(self._lines.files(), self.device, form)
 
     @classmethod
     def load(

@@ -110,6 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
+        if isinstance(error, PermissionError) and error.filename is not None:
+            sys.exit(f"convs2s: error: {error.filename}: {error.strerror}")
         if error.errno in NO_FILE:
             sys.exit(f"convs2s: error: {error.filename!s:.80}...: {error.strerror}")
         if error.filename is not None or error.errno not in NO_ROOM:

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar, get_args
 
@@ -146,5 +147,7 @@ def prepare_streams() -> None:
     """Write UTF-8, and file names that are none, line by line; a closed stream becomes empty."""
     for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
         setattr(sys, name, getattr(sys, name) or Path(os.devnull).open(mode))  # noqa: SIM115
+        with suppress(OSError, ValueError):  # no file, as in a test
+            os.set_blocking(getattr(sys, name).fileno(), True)  # or text is lost at a full pipe
     form = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
     sys.stdout.reconfigure(**form, line_buffering=True)  # type: ignore[union-attr]

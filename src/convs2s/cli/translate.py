@@ -56,7 +56,9 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes that share the --threads, and the memory of the weights, for a file [1]",
     )
-    command.add_argument("--quiet", action="store_true", help="show no progress, errors alone")
+    command.add_argument(
+        "--quiet", action="store_true", help="show no progress: notices and errors alone"
+    )
     add_device(command)
     add_threads(command)
     add_section(command, DecodingSettings)

@@ -40,6 +40,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 FOLDERS_OF_RESULTS = ("archives", "benchmarks", "downloads", "logs", "paper", "scales", "shown")
 """What lies beside the folders of tasks."""
 
+PAGES_OF_PAPER = {"claims", "costs", "ledger", "report"}
+"""What lies beside the tables, in files of the same kinds."""
+
 
 def load(
     root: Path,
@@ -73,10 +76,18 @@ def load(
     check_known(place, "scale", options.scale, folders.names("config/scales"))
     scale = folders.section(Scale, f"config/scales/{options.scale}.yaml")
     tables = folders.named(Table, "config/paper.yaml")
+    for name in PAGES_OF_PAPER & tables.keys():
+        raise UserError(
+            f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
+        )
     for name in scale.without:
         check_known(f"config/scales/{options.scale}.yaml: without", "table", name, tables)
-    filled = {name: one.filled() for name, one in tables.items() if name not in scale.without}
-    paper = {name: one for name, one in filled.items() if scale.shown_rows(one)}
+    tables = {name: table.filled() for name, table in tables.items()}
+    paper = {
+        name: table
+        for name, table in tables.items()
+        if name not in scale.without and scale.shown_rows(table)
+    }
     model_settings, scale = _read_models(folders, models, scale, paper)
     entries = folders.content("config/downloads.yaml") or []
     if not isinstance(entries, list):
@@ -91,6 +102,7 @@ def load(
         tasks=_read_tasks(folders, tasks, scale),
         models=model_settings,
         decodings=folders.named(DecodingSettings, "config/decodings.yaml", decodings),
+        tables=tables,
         paper=paper,
         claims=folders.named(Claim, "config/claims.yaml"),
         phrases=folders.named(Phrases, "config/phrases.yaml"),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, Self
 from pydantic import Field
 
 from convs2s.config.runs import RunName
-from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, SomeItems, Text
+from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
 
 
@@ -19,8 +19,11 @@ class Phrases(Section):
     """Where they come from."""
     language: str
     """Code of their language, the source language of the models that read them."""
-    meanings: Annotated[Items[SomeItems[Text]], Field(min_length=2)]
-    """Phrases of one meaning in a list, as people write them; those of another in the next."""
+    meanings: Annotated[
+        Items[Annotated[Items[Text], Field(min_length=2)]],
+        Field(min_length=2),
+    ]
+    """Two phrases or more of one meaning in a list, as people write them; of others in the next."""
 
 
 MeasureName = Literal[

@@ -39,7 +39,8 @@ class Settings:
     tasks: Mapping[str, Task]  # their headlines at this scale
     models: Mapping[str, ModelSettings]
     decodings: Mapping[str, DecodingSettings]
-    paper: Mapping[str, Table]
+    tables: Mapping[str, Table]  # all of config/paper.yaml
+    paper: Mapping[str, Table]  # those of them that have rows at this scale
     claims: Mapping[str, Claim]
     phrases: Mapping[str, Phrases]
     downloads: Mapping[str, Download]  # by URL
@@ -144,7 +145,7 @@ def check_references(settings: Settings, tasks_from: str) -> None:
         for number, row in enumerate(table.rows, start=1):
             _check_row(f"config/paper.yaml: {name}: row {number}", row, table, settings)
     for name, claim in settings.claims.items():
-        check_claim(claim, settings.paper, f"config/claims.yaml: {name}")
+        check_claim(claim, settings.tables, f"config/claims.yaml: {name}")
 
 
 def _check_scale(where: str, settings: Settings) -> None:
@@ -166,7 +167,7 @@ def _check_scale(where: str, settings: Settings) -> None:
             check_known(f"{where}: {key}", noun, name, known)
             check_known(f"{where}: {key}.{name}", noun, stand_in, known)
     for name in scale.seeds_of:
-        check_known(f"{where}: seeds_of", "table", name, settings.paper)
+        check_known(f"{where}: seeds_of", "table", name, settings.tables)
     for name in scale.shrink.keep_recipe if scale.shrink else ():
         check_known(f"{where}: shrink.keep_recipe", "model", name, settings.models)
     if scale.n_best is not None:

@@ -10,6 +10,7 @@ from convs2s.config.costs import KnownTraining
 from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
+from convs2s.errors import failures_of_file
 from convs2s.files.text import read_lines
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_training
@@ -67,7 +68,13 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
         for name, measured in cells.items()
     }
     jobs_of_one = set().union(*jobs.values())
-    all_jobs = {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob(_TRAININGS)}
+    shown = {cell.task for measured in cells.values() for cell in measured}
+    others = settings.tasks.keys() - shown - {settings.tasks[name].text_name for name in shown}
+    all_jobs = {
+        path
+        for path in {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob(_TRAININGS)}
+        if path.relative_to(benchmarks).parts[0] not in others
+    }
     printed = {name: printed_cost(settings, settings.paper[name]) for name in cells}
     stated = dict.fromkeys(known for cost in printed.values() for known in cost.stated)
     unstated = frozenset().union(*(cost.unstated for cost in printed.values()))
@@ -192,6 +199,9 @@ def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterabl
 
 def _core_hours(benchmarks: Iterable[Path]) -> float:
     """Return the processor time of jobs; of one too short to be sampled, the time that it took."""
-    rows = (row for path in benchmarks for row in csv.DictReader(read_lines(path), delimiter="\t"))
-    seconds = (float(row["s"] if row["cpu_time"] == "NA" else row["cpu_time"]) for row in rows)
-    return sum(seconds) / SECONDS_PER_HOUR
+    seconds = 0.0
+    for path in benchmarks:
+        with failures_of_file(str(path), "not a benchmark of Snakemake's: remove it"):
+            for row in csv.DictReader(read_lines(path), delimiter="\t"):
+                seconds += float(row["s"] if row["cpu_time"] == "NA" else row["cpu_time"])
+    return seconds / SECONDS_PER_HOUR

@@ -21,7 +21,10 @@ from typing import BinaryIO
 
 import zstandard
 
+from convs2s import __version__
+from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.decoding.parallel import Chunk, translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
@@ -30,6 +33,7 @@ from convs2s.files.atomic import atomic_path, check_place, is_written_in_place, 
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import Interrupted, interruptible
 from convs2s.files.text import read_json, read_lines
+from convs2s.model_file import describe_model
 
 CHUNK_BATCHES = 8  # batches of a chunk for each thread; a kill loses a chunk of each worker at most
 
@@ -63,26 +67,28 @@ def translate_long_file(
     if source.exists():
         if not source.is_file():
             raise UserError(f"{source}: is no file that can be read twice: use standard input")
-        if output is not None and output.exists() and output.samefile(source):
-            raise UserError(f"{output}: is the input as well: name another --output")
+        for written in _files_of(output) if output is not None else ():
+            if written.exists() and written.samefile(source):
+                raise UserError(f"{written}: is the input as well: name another --output")
     with interruptible():
         digest, total = hashlib.sha256(), 0
         for line in read_lines(source):  # which finds a line that is no text before work begins
             digest.update(f"{line}\n".encode())
             total += 1
-        results = partial(_results, translate, source, total, workers, silent)
+        text = total, digest.hexdigest()
+        results = partial(_results, translate, source, text, workers, silent)
         if output is None:
             with closing(results(done=0)) as translated:
-                for _, text in translated:
-                    sys.stdout.write(text)
+                for _, part in translated:
+                    sys.stdout.write(part)
             return
         with (
-            growing_output(output, {**identity, "input": digest.hexdigest()}) as growing,
+            growing_output(output, {**identity, "input": text[1]}) as growing,
             closing(results(done=growing.done)) as translated,
         ):
             try:
-                for count, text in translated:
-                    growing.append(text, count)
+                for count, part in translated:
+                    growing.append(part, count)
                 if not total:  # a compressed file of nothing has bytes
                     growing.append("", 0)
             except Interrupted as stop:
@@ -92,17 +98,35 @@ def translate_long_file(
 
 
 def _results(
-    translate: ChunkTranslator, source: Path, total: int, workers: int, silent: bool, *, done: int
+    translate: ChunkTranslator,
+    source: Path,
+    text: tuple[int, str],
+    workers: int,
+    silent: bool,
+    *,
+    done: int,
 ) -> Generator[tuple[int, str], None, None]:
-    """Yield the lines and the text of each chunk; ``done`` moves no chunk's beginning."""
+    """Yield the lines and the text of each chunk; ``done`` moves no chunk's beginning.
+
+    ``text``: lines and digest of the source, which must be the same to the end.
+    """
+    (total, known), digest = text, hashlib.sha256()
+
+    def lines() -> Iterator[str]:
+        for line in read_lines(source):
+            digest.update(f"{line}\n".encode())
+            yield line
+
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    numbered = islice(enumerate(read_lines(source), start=1), done, None)
+    numbered = islice(enumerate(lines(), start=1), done, None)
     chunks: Iterator[Chunk] = iter(lambda: list(islice(numbered, size)), [])
     with progress(" sentences", total, done=done, silent=silent) as bar:
-        for count, text in translate_chunks(translate, chunks, workers):
-            yield count, text
+        for count, translated in translate_chunks(translate, chunks, workers):
+            yield count, translated
             bar.update(count)
+    if digest.hexdigest() != known:
+        raise UserError(f"{source}: was changed while it was translated: run the command again")
 
 
 def identity_of(
@@ -110,11 +134,15 @@ def identity_of(
 ) -> dict[str, object]:
     """Return what the translations' bytes depend on, by name: models by their checksums.
 
-    A GPU rounds a sentence in another way in another batch: there all settings count.
+    A GPU rounds a sentence in another way in another batch: there all settings count. So do the
+    version of this program, and the code of a preparation that an extension has.
     """
     counted = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None)
     checksums = [sha256(path) for path in models]
-    return {"models": checksums, **counted, "device": device, **others}
+    preparation = describe_model(models[0]).preparation
+    added = check_added(str(models[0]), "PREPARATIONS", preparation, PREPARATIONS)
+    code = __version__ if added is None else f"{__version__} {digest_of_extension(added)}"
+    return {"models": checksums, **counted, "device": device, "code": code, **others}
 
 
 class GrowingOutput:
@@ -123,11 +151,12 @@ class GrowingOutput:
     def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
         """Resume after the last complete chunk, if the part is of the same work."""
         self._path, self._part, self._identity = path, part, dict(identity)
-        self._state = _state_path(path)
+        self._state = _files_of(path)[2]
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
         self.done, size = self._resumed()
         part.truncate(size)
         part.seek(size)
+        self._write_state()
 
     def append(self, text: str, lines: int) -> None:
         """Add the output of the next ``lines`` lines of the input."""
@@ -135,6 +164,9 @@ class GrowingOutput:
         self._part.flush()
         os.fsync(self._part.fileno())
         self.done += lines
+        self._write_state()
+
+    def _write_state(self) -> None:
         state = {"identity": self._identity, "lines": self.done, "bytes": self._part.tell()}
         with atomic_path(self._state) as temporary:
             temporary.write_text(json.dumps(state), "utf-8")
@@ -148,6 +180,11 @@ class GrowingOutput:
     def _resumed(self) -> tuple[int, int]:
         """Return how many lines and bytes count; say why where they do not."""
         if not self._state.is_file():
+            if os.fstat(self._part.fileno()).st_size:
+                raise UserError(
+                    f"{self._path}.part: is there already, and no unfinished output: remove it, or "
+                    "name another --output"
+                )
             return 0, 0
         identity, lines, size = _read_state(self._state)
         names = {**identity, **self._identity}
@@ -202,7 +239,7 @@ def growing_output(
             yield DirectOutput(stream)
         return
     check_place(path)
-    unfinished = path.with_name(f"{path.name}.part")
+    _, unfinished, state = _files_of(path)
     with writing(path), unfinished.open("ab") as part:
         try:
             # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
@@ -223,11 +260,13 @@ def growing_output(
         yield GrowingOutput(path, part, identity)
         os.fsync(part.fileno())
         unfinished.replace(path)
-        _state_path(path).unlink(missing_ok=True)
+        state.unlink(missing_ok=True)
 
 
-def _state_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.part.json")
+def _files_of(output: Path) -> tuple[Path, Path, Path]:
+    """Return an output, and where it is and what is known of it while it is unfinished."""
+    part = output.with_name(f"{output.name}.part")
+    return output, part, part.with_name(f"{part.name}.json")
 
 
 def _read_state(path: Path) -> tuple[dict[str, object], int, int]:

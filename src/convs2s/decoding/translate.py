@@ -112,6 +112,7 @@ class LineTranslator:
         attention, are refused with a UserError.
         """
         self.models, self._name = models, " ".join(map(str, models))
+        self._files = {path.absolute(): _stamp(path) for path in models if path.is_file()}
         self.ensemble, self.description = load_searched(models, device, settings)
         self.pretokenized, self.threads = pretokenized, threads if device == "cpu" else 1
         self._search_by(settings)
@@ -176,9 +177,19 @@ class LineTranslator:
             translations.append(best)
         return translations
 
+    def files(self) -> list[Path]:
+        """Return the model files, to load more of them than a search asks.
+
+        A UserError says that one is not there any more, or not the one that was loaded.
+        """
+        for path, stamp in self._files.items():
+            if not path.is_file() or _stamp(path) != stamp:
+                raise UserError(f"{path}: was changed since it was loaded: load it again")
+        return list(self._files)
+
     @cached_property
     def _networks(self) -> "list[Network]":
-        return [load_model(path)[0] for path in self.models]
+        return [load_model(path)[0] for path in self.files()]
 
     def attention(self, translation: Translation) -> "AttentionMap":
         """Return the attention of a translation; of an ensemble, that of network after network."""
@@ -264,6 +275,12 @@ class LineTranslator:
         if self._of_words:
             return position
         return sum(not token.endswith("@@") for token in tokens[:position])
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return what tells a file from another one of its name, and from itself after a change."""
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @contextmanager

@@ -163,5 +163,7 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
             raise InterruptedTransferError(f"the connection was cut: {error}") from None
 
     part.append(read, total, expected)
+    if total is not None and part.size > total:  # without locks another process may write, too
+        raise StartOverError(f"has {part.size} bytes, where the server said {total}")
     if total is not None and part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")

@@ -180,10 +180,15 @@ def is_written_in_place(path: Path) -> bool:
 def whole_files(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, in order; others may write there meanwhile.
 
-    What is being written is none of them. A folder that is removed meanwhile ends no search, as it
-    does in ``Path.rglob`` before Python 3.13.
+    What is being written is none of them. Links to folders are followed, each folder once. One that
+    is removed meanwhile ends no search, as it does in ``Path.rglob`` before Python 3.13.
     """
-    for place, folders, names in os.walk(folder):
+    seen = set[str]()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        if (real := os.path.realpath(place)) in seen:
+            folders.clear()
+            continue
+        seen.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith(PREFIX))
         yield from (Path(place, name) for name in sorted(names))
 

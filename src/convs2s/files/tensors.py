@@ -44,6 +44,8 @@ _TYPES = {
 }
 """Types of tensors -> their names in a file, in the order of its format."""
 
+MOST_HEADER_BYTES = 100_000_000  # that safetensors reads ("Format")
+
 _PIECE_BYTES = 16 << 20  # bytes that one thread sums up at a time
 
 
@@ -59,6 +61,12 @@ def save_tensors(
     _check_text(path, description)
     stated = json.loads(_json(description))  # as it will be read
     unknown = _header(tensors, {**stated, DIGEST: "0" * hashlib.sha256().digest_size * 2})
+    if len(unknown) > MOST_HEADER_BYTES:
+        raise UserError(
+            f"{path}: types, dictionary, codes and truecased words take {len(unknown):,} bytes, "
+            f"and safetensors reads {MOST_HEADER_BYTES:,}: lower alignment.pairs, or the sizes "
+            "of the vocabulary"
+        )
     digests: dict[str, list[bytes]] = {}
     with (
         atomic_path(path) as temporary,

@@ -117,19 +117,20 @@ def entries_by_cell(entries: Iterable[LedgerEntry]) -> dict[CellAddress, list[Le
 
 def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
     """Return what there is on a cell that a claim names."""
-    table, index = settings.paper[name.table], row_index(name, settings.paper, "config/claims.yaml")
+    table = settings.tables[name.table]
+    index = row_index(name, settings.tables, "config/claims.yaml")
     row, address = table.rows[index], CellAddress(name.table, index, name.column)
     (column,) = (column for column in table.columns if column.key == name.column)
     is_cited = row.kind == "cited"
     scored = [] if is_cited else sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
     missing = None
-    if is_cited and settings.scale.stand_in:
-        missing = "a printed value is of the paper's data"
-    elif not is_cited and not scored and settings.scale.why_left_out(row):
-        missing = "left out at this scale"
-    elif not is_cited and not scored:
+    if is_cited:
+        missing = "a printed value is of the paper's data" if settings.scale.stand_in else None
+    elif not scored:
+        is_left_out = name.table not in settings.paper or settings.scale.why_left_out(row)
         has_model = row.model and settings.scale.model_for(row.model)
         missing = "not run" if has_model else "no stand-in"
+        missing = "left out at this scale" if is_left_out else missing
     group = f"{row.group} " if row.group else ""
     which = f" {column.name}" if len(table.columns) > 1 else ""
     return Evidence(

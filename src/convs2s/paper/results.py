@@ -131,8 +131,14 @@ def entries_of(
             if file.path in scores:
                 by_path.setdefault(file.path, []).append((cell, file))
     known = RunInputs(settings)
-    entries = [_entry(by_path[path], settings.options.scale, known) for path in sorted(by_path)]
-    made = {(entry.fingerprint, entry.processor) for entry in entries}
+    # Models of the same recipe under two names are one run: its line is of the cells of both.
+    made: dict[tuple[str, str | None], LedgerEntry] = {}
+    for path in sorted(by_path):
+        entry = _entry(by_path[path], settings.options.scale, known)
+        key = entry.fingerprint, entry.processor
+        others = made[key].table_cells if key in made else ()
+        made[key] = replace(entry, table_cells=(*others, *entry.table_cells))
+    entries = list(made.values())
     for entry in read_ledger(Path(published)) if published else []:
         shown = [
             (cell, file)

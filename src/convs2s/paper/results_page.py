@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from convs2s.config.settings import Settings
+from convs2s.errors import UserError
 from convs2s.files.text import atomic_text
 from convs2s.layout import Layout
 from convs2s.paper import bleu_by_layers
@@ -39,6 +40,8 @@ def write_results_page(
     pages of every table and of every test. ``entries`` of other inputs than the configuration's are
     not shown; ``ledger`` is the name of their file, ``discussion`` Markdown.
     """
+    if output.suffix != ".md":
+        raise UserError(f"{output}: expected the name of a page, which ends in .md")
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     tables = {
         name: results(cells(settings, name, layout.run_files), entries) for name in settings.paper

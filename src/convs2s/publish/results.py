@@ -81,8 +81,10 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         name = folder.resolve().name
         readme = _README.format(name=name, metadata=METADATA_FILE)
         write_lines(staged / "README.md", readme.splitlines())
+        files = _files(staged)
         named = {_name(path, start): measurement for path, measurement in measured.items()}
-        write_json(staged / METADATA_FILE, crate(staged, name, _files(staged), named))
+        named = {file: measurement for file, measurement in named.items() if file in files}
+        write_json(staged / METADATA_FILE, crate(staged, name, files, named))
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
         if output.suffix == ".zip":

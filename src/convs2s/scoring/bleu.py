@@ -218,9 +218,9 @@ def decode_statistics(text: str, where: str = "sentence statistics") -> Statisti
         plain = unpacking.decompress(packed, MOST_LINES * _COLUMNS * _BYTES)
     except (binascii.Error, zlib.error, UnicodeEncodeError) as error:
         raise UserError(f"{wrong}: {error}") from None
-    if not unpacking.eof or len(plain) % (_COLUMNS * _BYTES):
+    if not unpacking.eof or not plain or len(plain) % (_COLUMNS * _BYTES):
         raise UserError(
-            f"{wrong}: expected {_COLUMNS} numbers for each of at most {MOST_LINES:,} lines"
+            f"{wrong}: expected {_COLUMNS} numbers for each of 1 to {MOST_LINES:,} lines"
         )
     planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
     numbers = np.ascontiguousarray(planes.T).view("<u4").reshape(_COLUMNS, -1)

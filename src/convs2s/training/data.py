@@ -81,14 +81,19 @@ class TrainingData:
         return self.train, self.valid
 
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
-        """Refuse pairs with more tokens than the model has positions.
+        """Refuse stores without pairs, and pairs with more tokens than the model has positions.
 
         The UserError names the store, the side, the pair and what to change.
         """
         for store in self.stores:
+            if not len(store):
+                raise UserError(
+                    f"{store.path}: has no pairs: corpus/counts.txt and dataset/counts.txt say "
+                    "where they were dropped; loosen clean, or give more text"
+                )
             for side, maximum in positions.items():
                 lengths = store.lengths(side)
-                if maximum is not None and len(lengths) and lengths.max() > maximum:
+                if maximum is not None and lengths.max() > maximum:
                     raise UserError(
                         f"{store.path}: the {side} of pair {int(lengths.argmax()) + 1} has "
                         f"{lengths.max()} tokens with </s>, but the model has {maximum} "

@@ -99,7 +99,7 @@ class StateFolder:
         owner = f"process {os.getpid()} on {os.uname().nodename}"
         with writing(self.parent):
             self.parent.mkdir(parents=True, exist_ok=True)
-            lock = (self.parent / LOCK).open("a+")
+            lock = (self.parent / LOCK).open("a+", encoding="utf-8", errors="replace")
         with lock:
             self._take(lock, owner)
             with kept_in(self.parent):

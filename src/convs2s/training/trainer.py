@@ -175,13 +175,12 @@ class Trainer:
         record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
         if self.workers.is_first:
             log(record.line(epochs))
-            weights = self.network.state_dict()
-            if state.schedule.best_epoch == epoch:
-                self._write(self.folder.best, weights, {"epoch": epoch})
             if self.recipe.average is not None:
-                self._write(self.folder.epoch_file(epoch), weights, {"epoch": epoch})
+                path = self.folder.epoch_file(epoch)
+                self._write(path, self.network.state_dict(), {"epoch": epoch})
                 self.folder.epoch_file(epoch - self.recipe.average).unlink(missing_ok=True)
         self._save()
+        self._keep_best()
         self.watch.end_epoch(state.history, state.schedule.best_epoch)
 
     def _stop(self, reason: str | None) -> NoReturn:
@@ -261,6 +260,16 @@ class Trainer:
             tensors[f"optimizer.{name}"] = value
         self._write(self.folder.last, tensors, asdict(self.state))
 
+    def _keep_best(self) -> None:
+        """Keep the parameters of the epoch that has ended, if it is the best one.
+
+        The state is written before, and has them too: a kill in between loses nothing, where one
+        before it could leave the best of an epoch that is trained again, to other numbers.
+        """
+        best = self.state.schedule.best_epoch
+        if self.workers.is_first and best and (best, 0) == (self.state.epoch - 1, self.state.batch):
+            self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
+
     def _restore(self, path: Path) -> None:
         tensors, fields = self._read(path, self.device)
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
@@ -275,6 +284,7 @@ class Trainer:
             self.network.load_state_dict(parts["network"])
             optimizer = self.updater.optimizer
             restore_optimizer(optimizer, self.network, parts["optimizer"], self.state)
+        self._keep_best()
 
     def _write(
         self, path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, object]

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import convs2s
 from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
+from convs2s.errors import UserError
 from convs2s.model_file import load_model
 from tests.unit.conftest import Terminal
 
@@ -83,6 +85,20 @@ def test_attention_reads_a_model_once(sharp: Path, monkeypatch: pytest.MonkeyPat
     for beam in (1, 2):
         own.translate(["w1"], attention=True, beam=beam)
     assert read == [sharp]
+
+
+def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
+    model: Path, sharp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    copy = Path(shutil.copy(sharp, "model.safetensors"))
+    own, moved = (Translator.load(copy, device="cpu") for _ in range(2))
+    monkeypatch.chdir("/")
+    assert moved.score([("w1", "w1")]) == Translator.load(sharp).score([("w1", "w1")])
+    shutil.copy(model, tmp_path / copy)
+    for late in (lambda: own.score([("w1", "w1")]), lambda: own.translate(["w1"], attention=True)):
+        with pytest.raises(UserError, match=r"model\.safetensors: was changed since it was loaded"):
+            late()
 
 
 def test_a_translations_score_is_that_of_its_pair(translator: Translator) -> None:

@@ -1,5 +1,6 @@
 """The command ``convs2s``, as a user types it."""
 
+import errno
 import io
 import json
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.main import main
+from convs2s.cli.options import prepare_streams
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
@@ -170,6 +172,33 @@ def test_any_terminal_is_written_to(
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, None)
         main(["tokenize", "--language", "xx"])
+
+
+def test_a_folder_that_one_may_not_enter_is_named(
+    run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Path.exists and its like raise this before Python 3.14, for all users but root."""
+
+    def refused(path: Path, **_: object) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(
+        SystemExit, match=r"^convs2s: error: /home/theirs/model: Permission denied$"
+    ):
+        run("card", "/home/theirs/model")
+
+
+def test_streams_that_another_program_shares_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they do not, what a full pipe does not take would be lost."""
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    with os.fdopen(ends[0]) as source, os.fdopen(ends[1], "w") as output:
+        monkeypatch.setattr(sys, "stdin", source)
+        monkeypatch.setattr(sys, "stdout", output)
+        prepare_streams()
+        assert all(map(os.get_blocking, ends))
 
 
 def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path) -> None:

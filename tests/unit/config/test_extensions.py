@@ -1,5 +1,6 @@
 """Extensions: which are known, what of them is run, and what an edit changes."""
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 
 from convs2s.config import extensions
 from convs2s.config.architecture import NetworkSettings, parse_architecture
-from convs2s.config.extensions import added, check_added, export_extensions
+from convs2s.config.extensions import added, check_added, code_of, export_extensions
 from convs2s.config.load import load
 from convs2s.errors import UserError
 from convs2s.models.build import build_network
@@ -118,6 +119,12 @@ def test_settings_of_an_extension_are_checked_as_all_are(write: Callable[..., Pa
     write(NETWORK)
     with pytest.raises(UserError, match="of kind tiny: unknown key 'wdith'; did you mean 'width'"):
         parse_architecture({"kind": "tiny", "wdith": 3})
+
+
+def test_the_code_of_a_file_is_the_same_in_every_version_of_python() -> None:
+    """What Python 3.11 writes of it, where later ones know type parameters."""
+    code = code_of('def f(x=None):\n    """Words."""\n    return x  # more words\n')
+    assert hashlib.sha256(code.encode()).hexdigest()[:16] == "c2a82732a1b4a20e"
 
 
 def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> None:

@@ -13,6 +13,7 @@ from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.config.task import Headline
 from convs2s.errors import UserError
+from convs2s.paper.evidence import evidence
 
 NAMES = {"description": "", "results_dir": "r", "downloads_dir": "d"}
 
@@ -62,6 +63,18 @@ def test_rows_are_left_out_by_model_and_by_task() -> None:
     assert data.shown_rows(table) == [2, 3, 4]
     assert [data.why_left_out(row) for row in table.rows[:3]] == ["no time", "no text", None]
     assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
+
+
+def test_tables_that_a_scale_leaves_out_may_be_named(copy: Path) -> None:
+    """A claim of such a table says so; nothing else of it is an error."""
+    left_out = "  - {because: no time, models: [lstm, lstm_forward]}\n"
+    more = "without: [figure3]\nseeds_of: {lstm_figure2: 1, figure3: 1}\n"
+    with (copy / "config/scales/paper.yaml").open("a", encoding="utf-8") as file:
+        file.write(left_out + more)
+    loaded = load(copy)
+    assert loaded.tables.keys() - loaded.paper.keys() == {"lstm_figure2", "figure3"}
+    for cell in loaded.claims["states_know_word_order"].phrases:
+        assert evidence(loaded, cell, {}).missing == "left out at this scale"
 
 
 @pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_trained"])

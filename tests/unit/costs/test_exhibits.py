@@ -11,6 +11,7 @@ from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.costs.exhibits import PaperCosts, costs, printed_cost
 from convs2s.costs.page import write_costs
+from convs2s.errors import UserError
 from convs2s.paper.cells import MEASURES, Cell
 from convs2s.paper.trained import Hours
 from tests.support.cells import cells
@@ -143,10 +144,19 @@ def test_decoding_and_scoring_are_those_of_the_table(multi30k: Settings) -> None
     benchmark(f"{cell.task}/{cell.model}/{cell.runs[0]}/train.tsv", "9000.00")
     benchmark(f"{cell.task}/align_words.tsv", "1440.00")
     benchmark(f"{cell.task}/extract_corpus/train.tsv", "360.00")
+    benchmark("demo_en_fr/align_words.tsv", "3600.00")  # of a task that no table has
     table = found(multi30k, "table1")
     assert table.exhibits["table1"].jobs == pytest.approx(1.01)
     assert table.shared == pytest.approx(2.5)
     assert table.total.jobs == pytest.approx(3.51)
+
+
+def test_a_benchmark_that_was_cut_is_named(multi30k: Settings) -> None:
+    benchmark("paper/write_ledger.tsv", "")
+    path = Path("benchmarks/paper/write_ledger.tsv")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UserError, match=f"^{path}: not a benchmark of Snakemake's: remove it"):
+        found(multi30k, "table1")
 
 
 def test_tuning_a_length_penalty_counts(multi30k: Settings) -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import zstandard
 
 from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding import long_files
 from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
@@ -418,12 +420,38 @@ def test_options_that_do_not_go_together(
         run("translate", model, *arguments)
 
 
-def test_the_input_is_not_overwritten(run: Terminal, model: Path, tmp_path: Path) -> None:
-    path = tmp_path / "text"
+@pytest.mark.parametrize("name", ["text", "text.part", "text.part.json"])
+def test_the_input_is_not_overwritten(
+    run: Terminal, model: Path, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
     write_lines(path, ["w1"])
-    with pytest.raises(SystemExit, match="text: is the input as well"):
-        run("translate", model, "--input", path, "--output", path)
+    with pytest.raises(SystemExit, match=f"{name}: is the input as well"):
+        run("translate", model, "--input", path, "--output", tmp_path / "text")
     assert path.read_text() == "w1\n"
+
+
+def test_a_file_of_another_program_is_not_overwritten(
+    whole: ChunkTranslator, tmp_path: Path
+) -> None:
+    write_lines(tmp_path / "in", sentences(3))
+    write_lines(tmp_path / "out.part", ["half a download"])
+    with pytest.raises(UserError, match=r"out\.part: is there already, and no unfinished output"):
+        translate_file(whole, tmp_path)
+    assert (tmp_path / "out.part").read_text() == "half a download\n"
+
+
+def test_an_input_that_changes_meanwhile_is_no_whole_one(
+    whole: ChunkTranslator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_lines(tmp_path / "in", sentences(50))
+    lines_left = [None, 20]  # when it is counted, and when it is translated
+    monkeypatch.setattr(
+        long_files, "read_lines", lambda path: islice(read_lines(path), lines_left.pop(0))
+    )
+    with pytest.raises(UserError, match="in: was changed while it was translated"):
+        translate_file(whole, tmp_path)
+    assert not (tmp_path / "out").exists()
 
 
 # ---- memory ----

@@ -9,6 +9,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from convs2s.errors import UserError
+from convs2s.files import tensors
 from convs2s.files.tensors import _TYPES, DIGEST, METADATA_KEY, load_tensors, save_tensors
 
 CLEAR_REFS, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
@@ -35,6 +37,15 @@ def test_a_file_is_what_safetensors_own_writer_makes_of_it(tmp_path: Path) -> No
     assert description == {"what": "a \u2028 \n text", "epoch": 3}
     for name, tensor in load_file(theirs).items():
         assert torch.equal(found[name], tensor)
+
+
+def test_a_description_that_no_reader_takes_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensors, "MOST_HEADER_BYTES", 1000)
+    with pytest.raises(UserError, match=r"model: types, .* and safetensors reads 1,000: lower"):
+        save_tensors(tmp_path / "model", {}, {"dictionary": "a" * 1000})
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_for_whom_umask_says(tmp_path: Path) -> None:

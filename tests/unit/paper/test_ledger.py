@@ -158,6 +158,17 @@ def test_a_number_that_one_processor_has_is_shown(demo: Settings, ledger: Path) 
     assert found["bleu_tokenized_before_replacement"].processor == score.processor
 
 
+def test_a_recipe_under_two_names_is_one_run_in_the_cells_of_both(
+    demo: Settings, ledger: Path
+) -> None:
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
+    moved = cell.moved(lambda path: f"other/{path}")
+    other = replace(moved, address=CellAddress("table5", 0, "bleu"))
+    write(other.paths[0], NUMBERS)
+    (entry,) = entries_of(demo, [cell, other], [cell.paths[0], other.paths[0]])
+    assert set(entry.table_cells) == {cell.address, other.address}
+
+
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
     cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
     (published,) = results([cell], entries_of(demo, [cell], [], str(ledger)))

@@ -8,6 +8,7 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
+from convs2s.errors import UserError
 from convs2s.paper.charts import COLORS, PANEL_WIDTH
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.results import entries_of
@@ -105,6 +106,8 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
     Path("ledger.jsonl").write_text("".join(f"{entry.line()}\n" for entry in entries), "utf-8")
     read = read_ledger(Path("ledger.jsonl"))
     assert [entry.curve for entry in read] == [entry.curve for entry in entries]
+    with pytest.raises(UserError, match=r"^page: expected the name of a page, which ends in \.md"):
+        write_results_page(settings, read, ledger="a", discussion="", output=Path("page"))
     write_results_page(settings, read, ledger="a", discussion="", output=Path("page.md"))
     drawn = svg_texts(Path("page", "plateaus.svg"))
     assert {"table 4", "100%"} <= drawn

@@ -169,7 +169,8 @@ def test_text_stays_behind_where_its_license_asks_for_that(
     results: Path, tmp_path: Path, run: Terminal
 ) -> None:
     output = tmp_path / "exported"
-    write_lines(results / "models/small/seed1/test.beam5.example.json", ["{}"])
+    example = results / "models/small/seed1/test.beam5.example.json"
+    shutil.copy(example.with_name("test.beam5.bleu.json"), example)
     run("export-results", "--without-text", results, output)
     left = files(output)
     assert f"{RUN}/test.beam5.example.json" not in left
@@ -177,6 +178,7 @@ def test_text_stays_behind_where_its_license_asks_for_that(
     assert {f"{RUN}/history.jsonl", f"{RUN}/test.beam5.bleu.json"} <= left
     reference = graph(output)["#results/tiny/corpus/raw/test.target.zst"]
     assert len(reference["sha256"]) == 64
+    assert not [entity for entity in graph(output) if "example" in entity]
 
 
 def test_a_file_that_has_changed_since_it_was_scored_is_refused(

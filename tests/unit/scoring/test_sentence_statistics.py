@@ -84,6 +84,7 @@ def packed(plain: bytes) -> str:
         "no base64!",
         "é",
         base64.b64encode(b"not compressed").decode(),
+        packed(b""),
         packed(bytes(23)),
         packed(bytes(24))[:-8],
         packed(bytes(24 * 11)),  # more lines than are read here

@@ -47,6 +47,15 @@ def write_model(path: Path, identity: dict[str, object]) -> None:
     save_model(path, build_network(settings, 4, 4).state_dict(), description)
 
 
+def test_results_on_another_disk_are_found_through_a_link(
+    run: Terminal, results: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = (results / "task").rename(tmp_path_factory.mktemp("disk") / "task")
+    (results / "task").symlink_to(elsewhere)
+    (elsewhere / "again").symlink_to(results)
+    assert MINE in run("remove-states", results)
+
+
 def states(results: Path) -> list[str]:
     return sorted(path.parent.name for path in results.rglob("last.safetensors"))
 

@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from convs2s.config.model import Recipe
+from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
@@ -324,6 +325,9 @@ def test_the_next_owner_of_a_lock_says_who_was_killed(
     with folder.locked():
         assert (tmp_path / "state/lock").read_bytes() == owner
     assert capfd.readouterr().err.startswith(f"{owner_named} has ended without a word: killed")
+    (tmp_path / "state/lock").write_bytes(owner[:-1] + b": /data/Jos\xe9\n")  # of another locale
+    with folder.locked():
+        assert capfd.readouterr().err == f"{owner_named}: /data/Jos\N{REPLACEMENT CHARACTER}\n"
 
 
 def test_no_training_where_none_can_be_kept_out(
@@ -348,6 +352,14 @@ def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path)
     one = tiny.job(task, tmp_path / "model.safetensors", settings)
     with pytest.raises(UserError, match=r"train\.arrow: the source of pair \d+ has 9 tokens"):
         train(one)
+
+
+def test_a_store_without_pairs_is_refused(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
+    with pytest.raises(UserError, match=r"train\.arrow: has no pairs: corpus/counts\.txt and "):
+        train(job(task, tmp_path / "model.safetensors"))
 
 
 def test_an_unprepared_folder_is_named(tmp_path: Path) -> None:
