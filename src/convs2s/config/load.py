@@ -75,19 +75,7 @@ def load(
     place = f"{origins.get('scale', 'config.yaml')}: scale"
     check_known(place, "scale", options.scale, folders.names("config/scales"))
     scale = folders.section(Scale, f"config/scales/{options.scale}.yaml")
-    tables = folders.named(Table, "config/paper.yaml")
-    for name in PAGES_OF_PAPER & tables.keys():
-        raise UserError(
-            f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
-        )
-    for name in scale.without:
-        check_known(f"config/scales/{options.scale}.yaml: without", "table", name, tables)
-    tables = {name: table.filled() for name, table in tables.items()}
-    paper = {
-        name: table
-        for name, table in tables.items()
-        if name not in scale.without and scale.shown_rows(table)
-    }
+    tables, paper = _read_tables(folders, scale, options.scale)
     model_settings, scale = _read_models(folders, models, scale, paper)
     entries = folders.content("config/downloads.yaml") or []
     if not isinstance(entries, list):
@@ -258,6 +246,22 @@ def _check_name(name: str, where: str) -> None:
         raise UserError(
             f"{where}: expected a name of small letters, digits and underscores, not '{name}'"
         )
+
+
+def _read_tables(
+    folders: _Folders, scale: Scale, name_of_scale: str
+) -> tuple[dict[str, Table], dict[str, Table]]:
+    """Return all tables of config/paper.yaml, and those that have rows at this scale."""
+    tables = folders.named(Table, "config/paper.yaml")
+    for name in PAGES_OF_PAPER & tables.keys():
+        raise UserError(
+            f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
+        )
+    for name in scale.without:
+        check_known(f"config/scales/{name_of_scale}.yaml: without", "table", name, tables)
+    tables = {name: table.filled() for name, table in tables.items()}
+    left = {name: table for name, table in tables.items() if name not in scale.without}
+    return tables, {name: table for name, table in left.items() if scale.shown_rows(table)}
 
 
 def _read_tasks(folders: _Folders, overrides: _Overrides, scale: Scale) -> dict[str, Task]:
