@@ -54,8 +54,9 @@ def beam_search(
     nobody wants the result any more, which is then not whole where it takes more than one call.
     """
     source = np.asarray(source)
-    is_plain = shortlist is None and settings.finished == "replace"
-    if isinstance(ensemble, OnnxEnsemble) and len(source) == 1 and is_plain:
+    is_plain = shortlist is None and settings.finished == "replace" and len(source) == 1
+    # The graph takes two candidates for each hypothesis, which there have to be.
+    if is_plain and isinstance(ensemble, OnnxEnsemble) and 2 * settings.beam < len(ensemble.types):
         finished = [_search_alone(ensemble, source, settings)]
     else:
         search_class = _GreedySearch if settings.beam == 1 else _Search

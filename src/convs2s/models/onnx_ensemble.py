@@ -53,7 +53,7 @@ class OnnxEnsemble:
         decoder, self.states = graphs.decoder(networks, precision, parts)
         self._layers = [network.output() for network in networks]
         self._parts = ["words", *parts]
-        self._types = np.arange(networks[0].types["target"])
+        self.types = np.arange(networks[0].types["target"])  # (S,)
         output = graphs.output(self._layers, precision, average, False)
         search = graphs.search(decoder, self._layers, precision, average, parts, self.states)
         self._graphs = {"encoder": encoder, "decoder": decoder, "output": output, "search": search}
@@ -77,7 +77,7 @@ class OnnxEnsemble:
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
         parts = self._encode(source)
         if shortlist is None:
-            return OnnxDecoder(self, parts, hypotheses, self.session("output"), self._types, None)
+            return OnnxDecoder(self, parts, hypotheses, self.session("output"), self.types, None)
         layers = [(weight[shortlist.types], bias[shortlist.types]) for weight, bias in self._layers]
         output = graphs.output(layers, self.precision, self._average, True).session()
         mask = np.pad(shortlist.mask, ((0, 0), (0, -len(shortlist.types) % GROUP)))
@@ -91,7 +91,7 @@ class OnnxEnsemble:
 
         Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``.
         """
-        types = len(self._types)
+        types = len(self.types)
         groups = -(-types // GROUP)
         penalties = np.zeros((2, groups * GROUP), np.float32)
         penalties[:, PADDING] = penalties[:, types:] = penalties[1, END] = np.inf

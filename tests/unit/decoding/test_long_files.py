@@ -82,6 +82,13 @@ def test_a_sentence_is_computed_alike_in_every_batch(sharp: Path, precision: str
     assert [one.score for one in together] == [one.score for one in alone]
 
 
+def test_a_beam_may_be_wider_than_the_vocabulary(model: Path) -> None:
+    lines, beam = sentences(2), 4 * len(tiny.WORDS)
+    together = translated(model, lines, beam=beam)
+    alone = translated(model, lines, beam=beam, batch_sentences=1)
+    assert [one.tokens for one in together] == [one.tokens for one in alone]
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_workers_change_nothing(run: Terminal, sharp: Path, tmp_path: Path, precision: str) -> None:
     write_lines(tmp_path / "in", sentences(200, longest=20))
