@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -71,62 +72,63 @@ def translate_long_file(
             if written.exists() and written.samefile(source):
                 raise UserError(f"{written}: is the input as well: name another --output")
     with interruptible():
-        digest, total = hashlib.sha256(), 0
-        for line in read_lines(source):  # which finds a line that is no text before work begins
-            digest.update(f"{line}\n".encode())
-            total += 1
-        text = total, digest.hexdigest()
-        results = partial(_results, translate, source, text, workers, silent)
+        text = _Text(source)
+        deque(text, maxlen=0)  # which finds a line that is no text before work begins
+        results = partial(_results, translate, text, workers, silent)
         if output is None:
             with closing(results(done=0)) as translated:
                 for _, part in translated:
                     sys.stdout.write(part)
             return
         with (
-            growing_output(output, {**identity, "input": text[1]}) as growing,
+            growing_output(output, {**identity, "input": text.digest}) as growing,
             closing(results(done=growing.done)) as translated,
         ):
             try:
                 for count, part in translated:
                     growing.append(part, count)
-                if not total:  # a compressed file of nothing has bytes
+                if not text.count:  # a compressed file of nothing has bytes
                     growing.append("", 0)
             except Interrupted as stop:
                 raise UnfinishedError(
-                    f"translation is not finished: {stop} was received; {growing.kept(total)}"
+                    f"translation is not finished: {stop} was received; {growing.kept(text.count)}"
                 ) from None
 
 
-def _results(
-    translate: ChunkTranslator,
-    source: Path,
-    text: tuple[int, str],
-    workers: int,
-    silent: bool,
-    *,
-    done: int,
-) -> Generator[tuple[int, str], None, None]:
-    """Yield the lines and the text of each chunk; ``done`` moves no chunk's beginning.
+class _Text:
+    """The lines of a file: their number and digest are known once they were read."""
 
-    ``text``: lines and digest of the source, which must be the same to the end.
-    """
-    (total, known), digest = text, hashlib.sha256()
+    def __init__(self, path: Path) -> None:
+        self.path, self.count, self._sum = path, 0, hashlib.sha256()
 
-    def lines() -> Iterator[str]:
-        for line in read_lines(source):
-            digest.update(f"{line}\n".encode())
+    def __iter__(self) -> Iterator[str]:
+        for line in read_lines(self.path):
+            self._sum.update(f"{line}\n".encode())
+            self.count += 1
             yield line
 
-    translator = translate.translator
+    @property
+    def digest(self) -> str:
+        return self._sum.hexdigest()
+
+
+def _results(
+    translate: ChunkTranslator, text: _Text, workers: int, silent: bool, *, done: int
+) -> Generator[tuple[int, str], None, None]:
+    """Yield the lines and the translation of each chunk; ``done`` moves no chunk's beginning.
+
+    A UserError says that the text, which was read before, is another one this time.
+    """
+    translator, again = translate.translator, _Text(text.path)
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    numbered = islice(enumerate(lines(), start=1), done, None)
+    numbered = islice(enumerate(again, start=1), done, None)
     chunks: Iterator[Chunk] = iter(lambda: list(islice(numbered, size)), [])
-    with progress(" sentences", total, done=done, silent=silent) as bar:
+    with progress(" sentences", text.count, done=done, silent=silent) as bar:
         for count, translated in translate_chunks(translate, chunks, workers):
             yield count, translated
             bar.update(count)
-    if digest.hexdigest() != known:
-        raise UserError(f"{source}: was changed while it was translated: run the command again")
+    if again.digest != text.digest:
+        raise UserError(f"{text.path}: was changed while it was translated: run the command again")
 
 
 def identity_of(
