@@ -110,7 +110,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
         return evidence(settings, name, entries)
 
     def find(names: Sequence[CellName]) -> list[Evidence]:
-        return on_one_processor([cell(name) for name in names], processors)
+        return on_one_processor([cell(name) for name in names], entries, processors)
 
     judged = []
     for name, claim in settings.claims.items():

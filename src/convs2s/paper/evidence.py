@@ -1,5 +1,6 @@
 """What the ledger has on the cells that a claim names: scores, sentences, and what to draw anew."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -174,10 +175,25 @@ def _kernels(entry: LedgerEntry) -> object:
     return trained.get("architecture", {}).get("kind"), trained.get("training", {}).get("precision")
 
 
-def on_one_processor(cells: Sequence[Evidence], processors: ProcessorsOfRun) -> list[Evidence]:
-    """Return cells with the runs of the first processor that would give all, if one does."""
+def on_one_processor(
+    cells: Sequence[Evidence], runs: EntriesOfCells, processors: ProcessorsOfRun
+) -> list[Evidence]:
+    """Return cells with the runs of one processor that would give all, if one does.
+
+    Of several it is the one that their tables show (`convs2s.paper.results.results`).
+    """
     entries = [entry for cell in cells for entry in cell.entries]
-    for processor in dict.fromkeys(chain.from_iterable(map(processors, entries))):
+    own = {entry.processor for entry in entries if entry.origin is None}
+    here = Counter(entry.processor for entry in entries)
+    tables = {cell.address.table for cell in cells}
+    shown = chain.from_iterable(runs[address] for address in runs if address.table in tables)
+    in_tables = Counter(entry.processor for entry in shown)
+
+    def rank(processor: str | None) -> tuple[bool, int, int, str]:
+        return processor in own, here[processor], in_tables[processor], processor or ""
+
+    candidates = set(chain.from_iterable(map(processors, entries)))
+    for processor in sorted(candidates, key=rank, reverse=True):
         equal = [[each for each in cell.entries if processor in processors(each)] for cell in cells]
         there = [{each.run: replace(each, processor=processor) for each in cell} for cell in equal]
         if [on.keys() for on in there] == [{each.run for each in cell.entries} for cell in cells]:

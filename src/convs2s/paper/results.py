@@ -71,7 +71,7 @@ def results(
     """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
 
     Of a run that several processors have made, it is the user's own before a published one, then
-    that of the processor with most runs of the cell, and of all cells.
+    that of the processor with most runs of the cell, then of all cells, then the last by name.
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
@@ -81,7 +81,12 @@ def results(
         here = Counter(entry.processor for entry in by_cell[cell.address])
         ranked = sorted(
             by_cell[cell.address],
-            key=lambda run: (run.origin is None, here[run.processor], of_all[run.processor]),
+            key=lambda run: (
+                run.origin is None,
+                here[run.processor],
+                of_all[run.processor],
+                run.processor or "",
+            ),
         )
         known = {entry.run.run: entry for entry in ranked}
         scored = {run: known[run] for run in cell.runs if run in known}

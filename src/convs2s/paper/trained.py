@@ -120,7 +120,7 @@ def measure_training_speed(
         devices = made["workers"] * (1 if "gpu" in made else made["threads"])
     median = statistics.median(epoch.tokens_per_second for epoch in epochs)
     hours = sum(epoch.tokens for epoch in epochs) / median / SECONDS_PER_HOUR * devices
-    speed = {"score": median, "signature": f"median over {len(epochs)} epochs, {device}"}
+    speed = {"score": median, "signature": f"median over epochs, {device}"}
     held = {"score": hours, "signature": device}
     curve = [epoch.valid_perplexity for epoch in every]
     measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}

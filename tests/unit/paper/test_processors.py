@@ -47,6 +47,19 @@ def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Setti
     assert result.note == "not of one processor: another against a processor"
 
 
+def test_of_two_processors_that_have_all_the_order_of_lines_does_not_decide(
+    demo: Settings,
+) -> None:
+    """It is the one with most runs of the table, then the last by name."""
+    here = [*entries(demo, BASE, [21.6, 21.7, 21.8]), *entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])]
+    there = elsewhere([*entries(demo, BASE, [20.0] * 3), *entries(demo, NO_SOURCE, [22.0] * 3)])
+    more = entries(demo, NO_TARGET, [21.0])
+    for lines in ([*here, *there], [*there, *here]):
+        assert finding(demo, better(BASE, NO_SOURCE), lines).value == pytest.approx(-2.0)
+        found = finding(demo, better(BASE, NO_SOURCE), [*lines, *more])
+        assert found.value == pytest.approx(0.4)
+
+
 def test_processors_of_equal_perplexities_are_one(demo: Settings) -> None:
     """A training that both have made tells: to the last digit, or they stay two."""
     base = entries(demo, BASE, [21.6, 21.7, 21.8])

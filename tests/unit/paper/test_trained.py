@@ -35,7 +35,7 @@ def test_the_speed_is_the_median_of_the_epochs(tmp_path: Path) -> None:
     speed = measure(tmp_path, [100, 3000, 3100])["target_tokens_per_second"]
     assert speed["score"] == 3000
     machine = "a processor, workers: 1, CPU threads of each: 2"
-    assert speed["signature"] == f"median over 3 epochs, {machine}"
+    assert speed["signature"] == f"median over epochs, {machine}"
 
 
 def test_the_curve_has_every_epoch(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_the_curve_has_every_epoch(tmp_path: Path) -> None:
 
 def test_a_gpu_is_named_in_the_place_of_the_processor(tmp_path: Path) -> None:
     measured = measure(tmp_path, [1, 2], gpu="an H100", workers=8)
-    assert "2 epochs, an H100, workers: 8" in measured["target_tokens_per_second"]["signature"]
+    assert "epochs, an H100, workers: 8" in measured["target_tokens_per_second"]["signature"]
 
 
 def test_hours_count_threads_or_gpus(tmp_path: Path) -> None:
