@@ -23,12 +23,15 @@ spec:
       labels: {app: convs2s}
     spec:
       restartPolicy: Never
+      terminationGracePeriodSeconds: 120 # for a training to save its state
       activeDeadlineSeconds: $(($4 * 60)) # from its start on a node
       containers:
         - name: job
           image: "$image"
           workingDir: "$PWD"
           command: [bash, "$(realpath "$6")"]
+          # The first process of a container gets no signal: all others do, and it waits for them.
+          lifecycle: {preStop: {exec: {command: [bash, -c, kill -TERM -1; sleep 110]}}}
           resources:
             requests: {cpu: $2, memory: ${3}M}
             limits: {memory: ${3}M, nvidia.com/gpu: $5}

@@ -204,9 +204,9 @@ def own_gpus(
     """
     stated = [name.strip() for name in environment.get(VISIBLE, "").split(",") if name.strip()]
     visible = stated or [str(index) for index in range(present)]
-    if len(visible) < wanted:
+    if (seen := min(len(visible), present)) < wanted:  # CUDA sees one part of a GPU (MIG) alone
         raise UserError(
-            f"{wanted} GPUs are asked for, but this job sees {len(visible)}; ask for fewer "
+            f"{wanted} GPUs are asked for, but this job sees {seen}; ask for fewer "
             "(--resources gpu=N, or --workers N by hand)"
         )
     if len(stated) == wanted:

@@ -65,6 +65,15 @@ def test_what_a_scheduler_has_granted_is_taken_without_a_lock(tmp_path: Path) ->
         assert one == other == ["0"]
 
 
+def test_parts_of_a_gpu_that_cuda_does_not_see_are_not_taken(tmp_path: Path) -> None:
+    parts = {"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-b"}
+    with (
+        pytest.raises(UserError, match="2 GPUs are asked for, but this job sees 1;"),
+        own_gpus(parts, 1, 2, tmp_path),
+    ):
+        pass
+
+
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the folder of locks would be: what anyone can write to."""

@@ -16,6 +16,8 @@ SLURM = "snakemake_executor_plugin_slurm"
 STATES = "state/*/last.safetensors"
 """A training's states beside its model; written after an update or at an epoch's end alone."""
 
+_PREEMPTED_ANSWERS = 3  # in a row, after which Slurm has not queued the job again
+
 _COUNTED: set[str] = set()  # rules of this process's one scheduler
 
 
@@ -96,11 +98,13 @@ def keep_unanswered_jobs() -> None:
 
     Where all its attempts at one time fail, as while slurmctld starts again, the plugin forgets all
     running jobs, and Snakemake waits for ever (snakemake_executor_plugin_slurm 2.8,
-    ``Executor.check_active_jobs``; its issue 207). It keeps a job that an answer does not name.
+    ``Executor.check_active_jobs``; its issue 207). It keeps a job that an answer does not name, and
+    one that is preempted: Slurm may queue it again. One that stays so has ended, as where Slurm has
+    PreemptMode=CANCEL.
     """
     if (plugin := sys.modules.get(SLURM)) is None:
         return
-    query = plugin.query_job_status
+    query, preempted = plugin.query_job_status, Counter[str]()
 
     async def query_or_keep(command: str, logger: Any) -> tuple[dict[str, str], float]:
         """Return what Slurm answers, or that no job has changed."""
@@ -111,6 +115,9 @@ def keep_unanswered_jobs() -> None:
                 "for again (docs/cluster.md)"
             )
             return {}, 0.0
-        return states, seconds
+        for job, state in states.items():
+            preempted[job] = preempted[job] + 1 if state == "PREEMPTED" else 0
+        ended = {job: "CANCELLED" for job in states if preempted[job] >= _PREEMPTED_ANSWERS}
+        return states | ended, seconds
 
     plugin.query_job_status = query_or_keep  # type: ignore[attr-defined]

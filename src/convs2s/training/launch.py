@@ -120,8 +120,9 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     endings = [
         "--max-restarts=0",
         f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
-        f"--shutdown-timeout={SHUTDOWN_SECONDS}",
     ]
+    # As its option --shutdown-timeout, which torch has from 2.12 on; before, it waits for 30 s.
+    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(SHUTDOWN_SECONDS)
     try:
         run.run(run.parse_args([*options, *endings, "--module", "convs2s", *command]))
     except ChildFailedError as error:

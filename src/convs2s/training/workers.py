@@ -92,7 +92,7 @@ class Workers:
         for tensor in parameters:
             data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
             checksum = zlib.crc32(data.numpy().data, checksum)
-        mine = float(checksum & 0xFFFFFF)  # its square is exact
+        mine = float(checksum & 0xFFFFF)  # the sum of squares is exact up to 8,192 workers
         # The mean of the others' and the mean of their squares: together they leave no variance.
         if self.totals([mine, mine * mine]) != [self.count * mine, self.count * mine * mine]:
             raise UserError(

@@ -171,3 +171,18 @@ def test_a_job_is_kept_while_slurm_does_not_answer(
     assert subprocess.run(["squeue"], check=False).returncode == 1
     assert asyncio.run(kept()) == [job]
     assert "Slurm does not answer: sacct failed; the jobs are kept" in caplog.text
+
+
+def test_a_job_that_stays_preempted_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm queues it again at once, or never."""
+    plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
+    states = ["RUNNING", "PREEMPTED", "PENDING", "PREEMPTED", "PREEMPTED", "PREEMPTED"]
+
+    async def answer(command: str, logger: object) -> tuple[dict[str, str], float]:
+        return {"7": states.pop(0)}, 0.0
+
+    monkeypatch.setattr(plugin, "query_job_status", answer)
+    keep_unanswered_jobs()
+    expected = [*states[:-1], "CANCELLED"]
+    asked = [asyncio.run(plugin.query_job_status("sacct", None))[0] for _ in expected]
+    assert asked == [{"7": state} for state in expected]
