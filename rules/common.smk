@@ -139,7 +139,7 @@ wildcard_constraints:
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
     metric="bleu|rouge",
-    line="[0-9]+",
+    line="[1-9][0-9]*",
     phrases=alternatives(settings.phrases),
     table=alternatives(CELLS.keys() - DRAWN),
 

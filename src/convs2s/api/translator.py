@@ -84,6 +84,8 @@ class Translator:
         """
         if threads is not None:
             threads = validated(CommandOptions, {"threads": threads}, "load").threads
+        if not isinstance(pretokenized, bool):
+            raise UserError(f"load: pretokenized: expected True or False, not {pretokenized!r}")
         stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
         stated["replace_unknown"] = False
         settings = validated(DecodingSettings, stated, "load")

@@ -39,6 +39,10 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
     from convs2s.scoring.evaluation import further_score
 
+    if arguments.metric and (arguments.tokenized or arguments.lowercase):
+        raise UserError("--tokenized, --lowercase: are of BLEU; leave them out with --metric")
+    if arguments.source and not arguments.metric:
+        raise UserError("--source: is for a metric that reads it: name it by --metric")
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())

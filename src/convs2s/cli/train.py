@@ -91,7 +91,11 @@ def _train(arguments: argparse.Namespace) -> None:
             "name a file in a folder"
         )
     tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
-    check_noted(path for path in (arguments.settings, *tables) if path)
+    given = [path for path in (arguments.settings, *tables) if path]
+    for path in given:  # some of them are read at the end of the training alone
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+    check_noted(given)
     options = Options()
     downloads: Mapping[str, Download] = {}
     if arguments.settings:
@@ -104,6 +108,11 @@ def _train(arguments: argparse.Namespace) -> None:
         model_name = arguments.model
         model = configuration.model(model_name)
         architecture, recipe = model.architecture, model.training
+    if arguments.start and recipe.start is None:
+        raise UserError(
+            f"--start {arguments.start}: says where the file of training.start.from lies, and the "
+            f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
+        )
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,

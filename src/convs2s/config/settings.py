@@ -250,6 +250,11 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
                 f"{where}.tests.{name}: its pairs of files have {', '.join(map(str, counts))} "
                 "further references; expected as many for each"
             )
+    for reference in task.references():
+        try:
+            parse_file_reference(reference).path(Path())  # the place of a URL among the downloads
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
     made = {
         f"titles://{name}/{file}"
         for name, other in settings.tasks.items()

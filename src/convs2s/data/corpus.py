@@ -157,7 +157,7 @@ def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterato
         file = PurePath(member or path)
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
-        elif {".sgm", ".xml"} & set(file.suffixes[-2:]):
+        elif {".sgm", ".sgml", ".xml"} & {suffix.lower() for suffix in file.suffixes[-2:]}:
             lines = read_segments(lines, name)
         elif file.name.startswith("train.tags."):
             lines = spoken_lines(lines)

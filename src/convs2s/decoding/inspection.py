@@ -46,9 +46,10 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
     source_vocabulary = description.source_vocabulary()
     target_vocabulary = description.target_vocabulary()
     rows = list(read_lines(translations))
-    if line > len(rows):
+    if not 1 <= line <= len(rows):
         raise UserError(
-            f"config.yaml: plots.sentences names line {line}, but {translations} has {len(rows)}"
+            f"sentence {line} is asked for (plots.sentences of config.yaml, or a target's name), "
+            f"but {translations} has {len(rows)}"
         )
     with failures_of_file(f"{translations}:{line}", "no translation; decode the test set again"):
         row = json.loads(rows[line - 1])

@@ -216,6 +216,8 @@ def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
         raise UserError(f"{path}: is a folder: name the model file in it")
     if not path.is_file():
         raise UserError(f"{path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise UserError(f"{path}: cannot be read: Permission denied")
     expected = "not a model: expected a .safetensors file that convs2s wrote"
     with failures_of_file(str(path), expected), safe_open(path, framework=framework) as stored:
         yield stored

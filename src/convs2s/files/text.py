@@ -5,6 +5,7 @@ compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``.
 """
 
 import json
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -111,9 +112,11 @@ def decode_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
+            encoding = "UTF-16" if line[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "LATIN1"
             raise UserError(
                 f"{name}:{number}: not UTF-8: byte 0x{line[error.start]:02x} at column "
-                f"{error.start + 1}; convert the file, for example with: iconv -f LATIN1 -t UTF-8"
+                f"{error.start + 1}; convert the file, for example with: iconv -f {encoding} "
+                "-t UTF-8, or name it .gz, .bz2, .xz or .zst if it is compressed"
             ) from None
         if number == 1:
             text = text.removeprefix(mark)

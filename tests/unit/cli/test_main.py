@@ -117,6 +117,20 @@ def test_score(run: Terminal, tmp_path: Path) -> None:
 BOTH = "a b c d e f", "g h i j k l"
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--metric", "WER", "--lowercase"), "leave them out with --metric"),
+        (("--source", "text"), "for a metric that reads it"),
+    ],
+)
+def test_score_refuses_options_that_it_would_not_read(
+    run: Terminal, options: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(SystemExit, match=said):
+        run("score", "bleu", "--reference", "text", *options, text=b"a\n")
+
+
 def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
     """Each of the texts is half of either reference's words, and whole with both."""
     paths = tmp_path / "first", tmp_path / "second"

@@ -17,6 +17,18 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
     return found
 
 
+def test_files_that_are_not_there_or_not_asked_for_are_refused_before_a_training(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
+) -> None:
+    monkeypatch.chdir(copy)
+    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    with pytest.raises(SystemExit, match=r"--start a: .*'small' has no training\.start"):
+        run(*words, "--start", "a")
+    with pytest.raises(SystemExit, match=r"none\.tsv: no such file"):
+        run(*words, "--dictionary", "none.tsv")
+    assert not jobs
+
+
 def test_what_no_option_says_is_the_configurations(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:

@@ -119,6 +119,8 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "corpus", "unknown key 'hold_out'; expected one of obtain, tests, train, valid"),
         ("target: test.fr}]", "target: test.fr, references: [r.fr]}, {source: a, target: b}]",
          "corpus.tests.mine", "1, 0 further references"),
+        ("source: train.en", "source: ftp://a/train.en", "corpus", "ftp:// is not read"),
+        ("source: train.en", "source: 'https://a/train.en?raw'", "corpus", "has no place among"),
         ("source: train.en", "source: titles://arxiv_titles/train.sentnce", "corpus",
          "did you mean 'titles://arxiv_titles/train.sentence'?"),
         ("description: A user's own language pair\n", "", "", "key 'description' is missing"),

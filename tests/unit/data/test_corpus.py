@@ -152,8 +152,9 @@ SGM = """<srcset setid="newstest2014" srclang="any">
 """
 
 
-def test_segments(tmp_path: Path, sides: Sides) -> None:
-    source = write(tmp_path / "test-src.en.sgm", SGM)
+@pytest.mark.parametrize("suffix", ["sgm", "SGM", "sgml"])
+def test_segments(tmp_path: Path, sides: Sides, suffix: str) -> None:
+    source = write(tmp_path / f"test-src.en.{suffix}", SGM)
     target = write(tmp_path / "test-ref.fr", "1\n2\n3\n4\n")
     assert extract([(source, target)], tmp_path, sides) == 4
     assert list(read_lines(sides[0])) == [
