@@ -76,7 +76,11 @@ def test_a_translation_says_what_is_written_and_goes_on(
         *("translate", model, "--input", tmp_path / "in", "--output", tmp_path / "out"),
         *("--workers", workers, "--threads", 2, "--batch-sentences", 1, "--device", "cpu"),
     )
-    code, said = interrupted(state.exists, *command, sent=sent)
+
+    def has_lines() -> bool:
+        return state.exists() and json.loads(state.read_bytes())["lines"] > 0
+
+    code, said = interrupted(has_lines, *command, sent=sent)
     assert code == 75
     stated = re.fullmatch(
         rf"convs2s: translation is not finished: {sent.name} was received; (\d+) of 2000 lines are "

@@ -72,7 +72,7 @@ def test_tables_that_a_scale_leaves_out_may_be_named(copy: Path) -> None:
     with (copy / "config/scales/paper.yaml").open("a", encoding="utf-8") as file:
         file.write(left_out + more)
     loaded = load(copy)
-    assert loaded.tables.keys() - loaded.paper.keys() == {"lstm_figure2", "figure3"}
+    assert loaded.tables.keys() - loaded.paper.keys() >= {"lstm_figure2", "figure3"}
     for cell in loaded.claims["states_know_word_order"].phrases:
         assert evidence(loaded, cell, {}).missing == "left out at this scale"
 
