@@ -1,6 +1,7 @@
 """The profile for Kubernetes, with a stand-in for kubectl that runs each job at once, here."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,9 @@ def test_a_job_runs_in_the_image_and_again_with_more_memory(
         str(one_rule.folder),
     )
     assert pod["activeDeadlineSeconds"] == 2 * 60 * 60
+    stop = container["lifecycle"]["preStop"]["exec"]["command"]
+    (seconds,) = re.findall(r"^kill -TERM -1; sleep (\d+)$", stop[-1])
+    assert int(seconds) < pod["terminationGracePeriodSeconds"]
     assert container["resources"] == {
         "requests": {"cpu": 4, "memory": "8000M"},
         "limits": {"memory": "8000M", "nvidia.com/gpu": 0},

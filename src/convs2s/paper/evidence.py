@@ -14,6 +14,7 @@ from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import MEASURES, CellAddress
 from convs2s.paper.ledger import LedgerEntry
+from convs2s.paper.results import rank_of
 from convs2s.scoring.bleu import decode_statistics
 from convs2s.scoring.significance import (
     LEAST_RUNS,
@@ -128,10 +129,10 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     if is_cited:
         missing = "a printed value is of the paper's data" if settings.scale.stand_in else None
     elif not scored:
-        is_left_out = name.table not in settings.paper or settings.scale.why_left_out(row)
         has_model = row.model and settings.scale.model_for(row.model)
         missing = "not run" if has_model else "no stand-in"
-        missing = "left out at this scale" if is_left_out else missing
+        if name.table not in settings.paper or settings.scale.why_left_out(row):
+            missing = "left out at this scale"
     group = f"{row.group} " if row.group else ""
     which = f" {column.name}" if len(table.columns) > 1 else ""
     return Evidence(
@@ -180,7 +181,7 @@ def on_one_processor(
 ) -> list[Evidence]:
     """Return cells with the runs of one processor that would give all, if one does.
 
-    Of several it is the one that their tables show (`convs2s.paper.results.results`).
+    Of several it is the one that their tables show (`results`).
     """
     entries = [entry for cell in cells for entry in cell.entries]
     own = {entry.processor for entry in entries if entry.origin is None}
@@ -190,7 +191,7 @@ def on_one_processor(
     in_tables = Counter(entry.processor for entry in shown)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
-        return processor in own, here[processor], in_tables[processor], processor or ""
+        return processor in own, *rank_of(processor, here, in_tables)
 
     candidates = set(chain.from_iterable(map(processors, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):

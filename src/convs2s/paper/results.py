@@ -81,12 +81,7 @@ def results(
         here = Counter(entry.processor for entry in by_cell[cell.address])
         ranked = sorted(
             by_cell[cell.address],
-            key=lambda run: (
-                run.origin is None,
-                here[run.processor],
-                of_all[run.processor],
-                run.processor or "",
-            ),
+            key=lambda run: (run.origin is None, *rank_of(run.processor, here, of_all)),
         )
         known = {entry.run.run: entry for entry in ranked}
         scored = {run: known[run] for run in cell.runs if run in known}
@@ -97,6 +92,13 @@ def results(
         }
         shown.append(Result(cell, scored, failed))
     return shown
+
+
+def rank_of(
+    processor: str | None, here: Counter[str | None], of_all: Counter[str | None]
+) -> tuple[int, int, str]:
+    """Return what one processor is preferred to another by: runs here, runs of all, its name."""
+    return here[processor], of_all[processor], processor or ""
 
 
 def runs_by_cell(

@@ -42,6 +42,11 @@ def test_what_is_measured_is_a_rate_of_each_kernel_and_the_one_in_use_stays(
     assert matmul.in_use() == kernel
 
 
+def test_a_network_without_products_needs_no_measurement(cache: Path) -> None:
+    assert fastest_kernel([]) == matmul.kernels()[0]
+    assert not cache.exists()
+
+
 def test_few_shapes_stand_for_all() -> None:
     found = [Product(4096, 8192, 2), Product(2048, 40_000, 1), Product(8, 8, 9), Product(8, 4, 1)]
     cut = heaviest(found)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed import run
 
 from convs2s.config.model import BatchLimits
 from convs2s.data.batches import Indices, plan_batches
@@ -18,7 +19,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.training import workers as workers_module
 from convs2s.training.data import TrainingData
-from convs2s.training.launch import launch, torchrun_options
+from convs2s.training.launch import SHUTDOWN_SECONDS, launch, torchrun, torchrun_options
 from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
@@ -227,3 +228,14 @@ def test_a_signal_to_a_job_of_several_nodes_reaches_them_and_keeps_their_exit_co
     assert int(meeting.rpartition(":")[2]) > 0
     assert {"--nodes=2", "--ntasks-per-node=1"} <= {*options}
     assert options[-3:] == ["convs2s", "train", "folder"]
+
+
+def test_workers_have_time_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a variable that every torch takes: its option is of torch 2.12."""
+    asked: list[Any] = []
+    monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "1")  # restored at the end
+    monkeypatch.setattr(run, "run", asked.append)
+    torchrun(torchrun_options(1, 2, tmp_path), ["train"])
+    config, _, _ = run.config_from_args(asked[0])
+    assert config.shutdown_timeout == SHUTDOWN_SECONDS
+    assert asked[0].shutdown_timeout is None
