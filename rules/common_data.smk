@@ -2,6 +2,8 @@
 
 import os
 
+from snakemake.io import IOFile
+
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.messages import check_known
 from convs2s.costs.memory import requested_memory
@@ -41,21 +43,26 @@ def is_available(place):
     return IS_MODULE
 
 
-def is_extracted(task, split):
-    """Whether what is made of a split is there, so that nobody needs its files any more."""
+def is_extracted(task, part, files):
+    """Whether what is made of a part of the corpus is there, so that nobody needs its files."""
+    raw = layout.task(task).text("raw", part, "target")
+    if sorted(files) != (workflow.persistence.input(IOFile(raw)) or sorted(files)):
+        return False  # other files than those of the record, which outlives the text
     sharing = [name for name in tasks if tasks[name].text_name == task]
-    made = [layout.task(name).store(split) for name in sharing if split in ("train", "valid")]
-    return any(map(is_there, [*made, layout.task(task).text("raw", split, "target")]))
+    made = [layout.task(name).store(part) for name in sharing if part in ("train", "valid")]
+    return any(map(is_there, [*made, raw]))
 
 
 def sources_of(wildcards):
     """The files that a split is extracted from, or a further reference of one, by its number."""
-    task, split, number = tasks[wildcards.task], wildcards.split, wildcards.get("number")
+    task, part, number = tasks[wildcards.task], wildcards.split, wildcards.get("number")
     with failures_in_one_line():
-        pairs = task.reference_pairs(split, int(number)) if number else task.file_pairs(split)
-        if not is_extracted(task.name, split):
+        pairs = task.reference_pairs(part, int(number)) if number else task.file_pairs(part)
+        files = local_files(reference for pair in pairs for reference in pair)
+        part += f".reference{number}" if number else ""
+        if not is_extracted(task.name, part, files):
             on_disk.tasks[task.name].require_files(is_available)
-    return local_files(reference for pair in pairs for reference in pair)
+    return files
 
 
 def dataset_metadata(wildcards):

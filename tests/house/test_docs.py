@@ -1,5 +1,6 @@
 """What the pages name exists."""
 
+import hashlib
 import re
 import shlex
 from collections.abc import Iterable, Iterator
@@ -10,6 +11,7 @@ from snakemake.cli import get_argument_parser, parse_config
 import paper_scores
 import record_terminal
 import rule_picture
+from convs2s.config.extensions import code_of
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.pipeline.asked import check_targets
@@ -77,6 +79,13 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
         check_targets(paths, rules, loaded[scale])
         checked += len(paths)
     assert checked > 20
+
+
+def test_pages_show_the_checksums_of_the_examples(root: Path) -> None:
+    for page, example in {"extending": "word_error_rate", "scores": "learned_metrics"}.items():
+        code = code_of((root / f"examples/{example}.py").read_text("utf-8"))
+        digest = hashlib.sha256(code.encode()).hexdigest()[:16]
+        assert f"|code:{digest}" in (root / f"docs/{page}.md").read_text("utf-8"), example
 
 
 def test_the_picture_of_the_rules_is_that_of_their_graph(root: Path) -> None:

@@ -46,6 +46,19 @@ def test_published_runs_are_those_of_the_configuration(root: Path, scale: str) -
     assert {entry.fingerprint for entry in entries} <= wanted
 
 
+@pytest.mark.parametrize("scale", PAGES.values())
+def test_published_speeds_are_of_one_measure(root: Path, scale: str) -> None:
+    """One with another number of epochs in it would be no further run of the same row."""
+    entries = read_ledger(root / f"docs/results/{scale}.ledger.jsonl")
+    signatures = {
+        str(one.scores["training_speed"].signature)
+        for one in entries
+        if "training_speed" in one.scores
+    }
+    assert all(signature.startswith("median over epochs, ") for signature in signatures)
+    assert signatures
+
+
 def test_published_length_ratios_are_those_of_the_sentences(root: Path) -> None:
     stated = 0
     for entry in read_ledger(root / LEDGER):

@@ -41,7 +41,11 @@ def blocks(root: Path) -> Iterator[Block]:
 def snakemake_commands(root: Path) -> set[str]:
     """Return each command line of Snakemake in a block or a sentence, without comments."""
     typed = {line for block in blocks(root) for line in _COMMAND.findall(_joined(block.text))}
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    pages = [
+        root / "README.md",
+        *(root / "docs").glob("*.md"),
+        *(root / "notebooks").glob("*.ipynb"),
+    ]
     return typed | {line for page in pages for line in _INLINE.findall(page.read_text("utf-8"))}
 
 

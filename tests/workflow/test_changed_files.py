@@ -29,3 +29,18 @@ def test_a_flipped_bit_in_a_table_is_named_and_mended_by_the_same_command(
     table.unlink()
     finished.snakemake(STORE).succeeded()
     assert (table.read_bytes(), sha256(store)) == (content, before)
+
+
+def test_a_corpus_that_is_not_there_is_no_other_name_of_the_one_before(finished: Checkout) -> None:
+    """Else the old text would be stored again as that of the new files."""
+    task = finished / "config/tasks/mine_en_nl.yaml"
+    before = task.read_text("utf-8")
+    (finished / "data/mine/train.en").unlink()  # prepared, nobody needs it any more
+    finished.snakemake("-n", STORE).succeeded()
+    task.write_text(before.replace("train.en", "bigger.en"), "utf-8")
+    done = finished.snakemake("-n", STORE)
+    assert done.code == 1
+    assert done.errors == [
+        "error: mine_en_nl: missing files: data/mine/bigger.en; put them there, or name others in "
+        "config/tasks/mine_en_nl.yaml"
+    ]

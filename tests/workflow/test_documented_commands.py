@@ -49,6 +49,11 @@ ALONE = (
 """Options whose commands other tests run: of profiles, containers, conda, modules, storages."""
 
 
+@pytest.mark.parametrize("page", WRITTEN)
+def test_a_page_says_where_its_settings_are_written(root: Path, page: str) -> None:
+    assert f"`{WRITTEN[page]}`" in (root / "docs" / page).read_text("utf-8")
+
+
 @pytest.fixture(scope="module")
 def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A checkout with every file of settings that the pages show, and all text that is local."""

@@ -34,8 +34,6 @@ def export_extensions(files: Iterable[str], root: Path) -> None:
     for path in paths:
         if os.pathsep in str(path):
             raise UserError(f"extensions: {path}: rename what has '{os.pathsep}' in its name")
-        if not path.is_file():
-            raise UserError(f"extensions: {path}: no such file")
     os.environ[VARIABLE] = os.pathsep.join(map(str, paths))
 
 
@@ -55,6 +53,8 @@ def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
     """Return what extensions add; a UserError refuses names that the package (``own``) has."""
     found: dict[str, object] = {}
     for path in extension_files():
+        if not path.is_file():
+            raise UserError(f"extensions or {VARIABLE}: {path}: no such file")
         names = getattr(_module(path, path.read_text("utf-8")), registry, {})
         for name in sorted(names.keys() & {*own, *found}):
             raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")

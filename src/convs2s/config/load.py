@@ -67,6 +67,7 @@ def load(
     export_extensions(options.extensions, root)
     added("ARCHITECTURES", KINDS)  # names that are taken are refused before anybody asks for them
     added("PREPARATIONS", PREPARATIONS)
+    added("METRICS", {"chrF"})
     origin = origins.get("overrides", "config.yaml")
     tasks, models, decodings = (
         _Overrides(noun, getattr(options.overrides, f"{noun}s"), origin, given is not None)
@@ -97,7 +98,7 @@ def load(
         downloads={download.url: download for download in downloads},
         costs=folders.section(Costs, "config/costs.yaml"),
     )
-    check_references(settings, origins.get("tasks", "config.yaml"))
+    check_references(settings, origins.get("tasks", "config.yaml"), tasks.place, models.place)
     return settings
 
 

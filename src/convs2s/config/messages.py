@@ -95,6 +95,10 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
         expected = words.format_map(failure.get("ctx", {})) if words else own_words
         if _is_of_form(failure):
             schemas = _schemas_at(schema, place)
+            if failure["loc"][-1:] == ("[key]",):  # the name of an entry
+                schemas = [
+                    each.get("propertyNames", {}) for each in _schemas_at(schema, place[:-1])
+                ]
             stated_forms = (option.get("patternErrorMessage") for option in schemas)
             expected = next(filter(None, stated_forms), expected)
         value = failure["input"]

@@ -14,6 +14,7 @@ from convs2s.config.section import (
     PositiveFloat,
     PositiveInt,
     Section,
+    SomeItems,
     Text,
     Values,
     matching,
@@ -57,7 +58,7 @@ class Options(Section):
 
     scale: str = "paper"
     """What stands for the paper's data and models: one of config/scales, such as multi30k, demo."""
-    tasks: Items[str] | None = None
+    tasks: SomeItems[str] | None = None
     """Tasks that preflight and the stage targets (download, prepare, align, train, decode,
     evaluate, figures) cover; null takes those of the paper's tables."""
     mirrors: Items[HomePath] = ()

@@ -1,6 +1,6 @@
 """The whole configuration, and the checks that its parts fit each other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +28,7 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 
 T = TypeVar("T")
+Place = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -125,18 +126,19 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
         )
 
 
-def check_references(settings: Settings, tasks_from: str) -> None:
+def check_references(settings: Settings, tasks_from: str, of_task: Place, of_model: Place) -> None:
     """Check every name in the configuration that refers to another part of it.
 
-    A UserError names the file, the key and the nearest valid name; ``tasks_from`` states ``tasks``.
+    A UserError names the file, the key and the nearest valid name; ``tasks_from`` states ``tasks``,
+    ``of_task`` and ``of_model`` give a file and the name of an entry also what overrides it.
     """
     _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
     for name in settings.options.tasks or ():
         check_known(f"{tasks_from}: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
-        _check_model(f"config/models.yaml: {name}", model)
+        _check_model(f"{of_model('config/models.yaml', name)}: {name}", model)
     for name, task in settings.tasks.items():
-        _check_task(f"config/tasks/{name}.yaml", task, settings)
+        _check_task(of_task(f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
         check_known(f"{where}: text", "task", training.text, settings.tasks)

@@ -64,11 +64,14 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
         name = place.relative_to(root) if root and place.is_relative_to(root) else path.name
         note = note_path(path)
         # No atomic_path: every job imports this module, and compression is slow to import.
-        partial = note.with_name(f"{note.name}.{os.getpid()}")
-        partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())  # else a power cut may leave it empty
-        partial.replace(note)
+        partial, line = note.with_name(f"{note.name}.partial"), f"{sha256(path)}  {name}\n"
+        try:
+            partial.write_text(line, encoding="utf-8")
+            with partial.open("rb") as written:
+                os.fsync(written.fileno())  # else a power cut may leave it empty
+            partial.replace(note)
+        except OSError as error:
+            raise UserError(f"{note}: cannot be written: {error.strerror}: make room") from None
 
 
 def forget_checksums(paths: Iterable[str | Path]) -> None:

@@ -366,7 +366,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     scored = {row: each for row, each in cells.items() if each.entries}
     missing = ", ".join(repr(row) for row in cells if row not in scored)
     finding = replace(finding, note=f"no score: {missing}" if missing else None)
-    if len(scored) < LEAST_POINTS:
+    if len({wanted.x[row] for row in scored}) < LEAST_POINTS:
         return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
     runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
     finding = _described(finding, scored.values())

@@ -117,7 +117,7 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
         {
             "Table or figure": name,
             "Trainings": str(len(wanted)),
-            "In the ledger": str(len(wanted & hours.keys())),
+            "With hours in the ledger": str(len(wanted & hours.keys())),
             "Device-hours": f"{sum(hours[run] for run in wanted & hours.keys()):.2f}",
         }
         for name, wanted in trainings.items()

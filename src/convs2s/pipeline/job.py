@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, forget_checksums, note_checksums
@@ -37,23 +37,18 @@ def job(snakemake: Any) -> Iterator[None]:
 
 @contextmanager
 def _logged(log: str) -> Iterator[None]:
-    """Send what is printed to a log: who works, since when, and at its end for how long.
-
-    The log is locked meanwhile, so that a log without an end tells work that goes on from a kill.
-    """
+    """Send what is printed to a log: who works, since when, and at its end for how long."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     terminal, started = os.dup(2), time.time()
-    with Path(log).open("a+", encoding="utf-8", errors="replace") as stream:
-        _lock(stream)
-        os.ftruncate(stream.fileno(), 0)
+    me = f"{time.strftime('%Y-%m-%d %H:%M:%S')}, process {os.getpid()} on {os.uname().nodename}\n"
+    with _locked(log, me), Path(log).open("w", encoding="utf-8") as stream:
         saved = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
         # Snakemake ends jobs by SIGTERM after Ctrl-C: it is answered as that is.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            now = time.strftime("%Y-%m-%d %H:%M:%S")
-            os.write(2, f"{now}, process {os.getpid()} on {os.uname().nodename}\n".encode())
+            _say(me)
             yield
             _say(f"done in {time.time() - started:.1f} s\n")
         except UserError as error:
@@ -74,23 +69,33 @@ def _logged(log: str) -> Iterator[None]:
             os.close(terminal)
 
 
-def _lock(log: TextIO) -> None:
-    """Take a log's lock; where another process works under it, such as an orphan, say so and wait.
+def lock_beside(log: str | Path) -> Path:
+    """Return the file that a job locks, as Snakemake removes its log before the next one starts."""
+    return Path(log).with_name(f".{Path(log).name}.lock")
 
-    Until the lock is held the log is the other one's, whose first line names it.
+
+@contextmanager
+def _locked(log: str, me: str) -> Iterator[None]:
+    """Hold a job's lock; where another process has it, such as an orphan, say so and wait.
+
+    A log without an end is a killed job's if nobody holds the lock.
     """
-    with suppress(OSError):  # a file system without locks
-        if not try_lock(log, tries=PATIENT):
-            log.seek(0)
-            since, _, owner = log.readline(200).strip().partition(", ")
-            is_named = owner.startswith("process ")
-            holder = f"{owner} (since {since})" if is_named else "another process"
-            _say(f"{log.name}: {holder} still does this work: waiting until it ends, or is ended\n")
-            wait_for_lock(log)
+    with lock_beside(log).open("a+", encoding="utf-8", errors="replace") as lock:
+        with suppress(OSError):  # a file system without locks, or a full one
+            if not try_lock(lock, tries=PATIENT):
+                lock.seek(0)
+                since, _, owner = lock.readline(200).strip().partition(", ")
+                holder = f"{owner} (since {since})" if owner else "another process"
+                _say(f"{log}: {holder} still does this work: waiting until it ends, or is ended\n")
+                wait_for_lock(lock)
+            os.ftruncate(lock.fileno(), 0)
+            os.write(lock.fileno(), me.encode())
+        yield
 
 
 def _say(text: str, *descriptors: int) -> None:
     """Write to the log, or to these descriptors, after all that was printed before."""
     sys.stdout.flush()
     for descriptor in descriptors or (2,):
-        os.write(descriptor, text.encode())
+        with suppress(OSError):  # a full disk: what the job itself writes says so
+            os.write(descriptor, text.encode())

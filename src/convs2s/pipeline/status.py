@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from convs2s.config.section import Values
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock
+from convs2s.pipeline.job import lock_beside
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
 
@@ -205,21 +206,22 @@ def _failed_training(name: str, log: Path) -> TrainingStatus:
 
 
 def _job_status(log: Path, name: str) -> JobStatus:
-    """Return how a job is, by its log: a locked one grows, one without an end was cut short."""
+    """Return how a job is: its log has an end, its lock is held, or it was cut short."""
     first, last = _read_ends(log)
     owner = _OWNER.match(first)
     if owner is None and last and last[-1].startswith("error: "):
         return JobStatus(name, "crashed", None, tuple(last[-SHOWN_LINES:]))
     if owner is None or (last and last[-1].startswith("done in ")):
         return JobStatus(name, "finished", owner and owner[1])
-    if _is_held(log):
+    if _is_held(lock_beside(log)):
         return JobStatus(name, "running", owner[1])
     return JobStatus(name, "crashed", owner[1], tuple(last[-SHOWN_LINES:]))
 
 
 def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
     """Yield the folders in which there is, or was, a training: those with its states or record."""
-    with os.scandir(folder) as listed:
+    entries: dict[str, os.DirEntry[str]] = {}
+    with suppress(OSError), os.scandir(folder) as listed:  # another user's, or just removed
         entries = {entry.name: entry for entry in listed}
     if STATE in entries or "training.json" in entries:
         yield folder

@@ -30,7 +30,7 @@ def _steps(name: str, language: str) -> tuple[Step, ...]:
         case "moses_test":  # their newstest text: of the punctuation the apostrophe alone changes
             return straighten_apostrophes, Tokenizer(language)
         case "stanford":  # text that Luong et al. (2015) tokenized with another mark of hyphens
-            return mark_hyphens_as_moses, remove_bars
+            return mark_hyphens_as_moses, remove_bars, join_words
         case "wmt16":  # Sennrich et al. (2016b), wmt16-scripts' preprocess.sh, with every diacritic
             romanian = (normalize_romanian,) if language == "ro" else ()
             return Normalizer(language), *romanian, Tokenizer(language)

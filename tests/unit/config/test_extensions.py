@@ -69,8 +69,11 @@ def test_the_options_of_the_current_folder_name_files(here: Path) -> None:
 
 
 def test_a_missing_file_is_named(root: Path) -> None:
-    with pytest.raises(UserError, match=r"extensions: .*/missing.py: no such file"):
+    message = r"extensions or CONVS2S_EXTENSIONS: .*/missing.py: no such file"
+    with pytest.raises(UserError, match=message):
         load(root, {"extensions": ["missing.py"]})
+    with pytest.raises(UserError, match=message):  # exported now
+        added("METRICS", ())
 
 
 @pytest.mark.parametrize(("stated", "found"), [("", "null"), ("own.py", "'own.py'")])
@@ -95,6 +98,9 @@ def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Pa
         added("METRICS", ())
     own = write("PREPARATIONS = {'none': None}")
     with pytest.raises(UserError, match=r"own\.py: PREPARATIONS: the name 'none' is taken"):
+        load(root, {"extensions": [str(own)]})
+    own = write("METRICS = {'chrF': None}")
+    with pytest.raises(UserError, match=r"own\.py: METRICS: the name 'chrF' is taken"):
         load(root, {"extensions": [str(own)]})
 
 

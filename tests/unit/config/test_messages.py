@@ -34,6 +34,7 @@ from tests.unit.config.writing import append, assert_fault, fault, write
         ("mirrors: {'https://me:secret@host/': 1}", "mirrors", "not {'https://host/': 1}"),
         ("plots: {sentences: [1, 0]}", "plots.sentences[1]", "at least 1, not 0"),
         ("plots: 3", "plots", "expected a mapping of keys to values, not 3"),
+        ("tasks: []", "tasks", "1 or more entries, not []"),
         ("- scale", "", "expected a mapping of keys to values, not ['scale']"),
         ("overrides: {models: {smal: {}}}", "overrides.models", "did you mean 'small'?"),
     ],
@@ -66,6 +67,10 @@ def test_faults_of_what_is_not_yaml(copy: Path, text: str, place: str, hint: str
          "'clp'; did you mean 'clip'?"),
         ("{decodings: {greedy: {precision: bf61}}}", "decodings.yaml: greedy", "precision: "),
         ("{tasks: {demo_en_fr: {metric: blue}}}", "tasks/demo_en_fr.yaml", "metric: "),
+        ("{tasks: {demo_en_fr: {headline: {decoding: beam55}}}}", "tasks/demo_en_fr.yaml",
+         "headline.decoding: unknown decoding 'beam55'"),
+        ("{models: {demo: {training: {schedule: {kind: cosine, warmup: 8}}}}}", "models.yaml",
+         "demo.training: a cosine schedule needs maximum_epochs above its warmup (8)"),
     ],
 )  # fmt: skip
 def test_faults_of_overrides(copy: Path, overrides: str, file: str, hint: str) -> None:
@@ -112,7 +117,8 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
         ("target: train.fr", "traget: train.fr", "corpus.train[0]", "did you mean 'target'?"),
         (", target: train.fr", "", "corpus.train[0]", "key 'target' is missing"),
         ("[{source: train.en, target: train.fr}]", "[]", "corpus.train", "1 or more"),
-        ("tests: {mine", "tests: {train", "corpus.tests", "not 'train'"),
+        ("tests: {mine", "tests: {train", "corpus.tests", "expected a name of small letters, "
+         "digits and underscores other than train and valid, not 'train'"),
         ("{mine: [{source: test.en, target: test.fr}]}", "{}", "corpus.tests", "1 or more"),
         ("\n  valid: [{source: valid.en, target: valid.fr}]", "", "", "corpus.valid or hold_out"),
         ("\n  valid: [{source: valid.en, target: valid.fr}]", "\n  hold_out: {every: 100}",

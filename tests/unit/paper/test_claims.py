@@ -396,6 +396,15 @@ def test_a_trend_is_a_linear_contrast(demo: Settings, sign: int, verdict: str) -
     assert "3 rows are needed" in str(few.note)
 
 
+def test_a_trend_needs_three_places_on_its_axis(demo: Settings) -> None:
+    """Single layers lie at one place: there is no slope."""
+    x = dict.fromkeys(LAYERS[:3], 1.0)
+    wanted = {"trends": [{"table": "table5", "x": x, "per": "layer"}]}
+    result = finding(demo, wanted, *rows_of_table5(demo, [20.0, 21.0, 22.0]))
+    assert result.verdict == "not run"
+    assert "3 rows are needed" in str(result.note)
+
+
 def test_a_trend_of_one_run_a_row_has_no_verdict(demo: Settings) -> None:
     found = [runs[:1] for runs in rows_of_table5(demo, [20.0, 21.0, 22.0, 23.0, 24.0])]
     result = finding(demo, trend_over(*LAYERS), *found)

@@ -14,8 +14,9 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, note_checksums, note_path
-from convs2s.pipeline.job import job
+from convs2s.pipeline.job import job, lock_beside
 from tests.support.jobs import job_command
+from tests.support.limits import files_of_at_most
 from tests.support.processes import wait_for
 
 
@@ -36,16 +37,16 @@ def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     with at_work(log) as orphan:
         wait_for(lambda: log.exists() and "at work" in log.read_text())
-        held = log.read_text()
-        since, owner = held.splitlines()[0].split(", ")
+        since, owner = log.read_text().splitlines()[0].split(", ")
         assert owner == f"process {orphan.pid} on {os.uname().nodename}"
+        log.unlink()  # as Snakemake does before a job
         with at_work(log) as rerun:
             assert rerun.stderr is not None
             assert rerun.stderr.readline() == (
                 f"{log}: {owner} (since {since}) still does this work: "
                 "waiting until it ends, or is ended\n"
             )
-            assert log.read_text() == held
+            assert not log.exists()
             orphan.communicate("")
             wait_for(lambda: f"process {rerun.pid} " in log.read_text())
     assert [line[:7] for line in log.read_text().splitlines()[1:]] == ["at work", "done in"]
@@ -55,7 +56,7 @@ def test_a_job_waits_in_silence_for_who_only_asks(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "a.log"
-    with log.open("w") as stream:
+    with lock_beside(log).open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_SH)
         release = threading.Timer(0.15, fcntl.flock, (stream, fcntl.LOCK_UN))
         release.start()
@@ -93,3 +94,24 @@ def test_a_note_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
     note_checksums([output], tmp_path)
     assert synced == [note_path(output).stat().st_ino]
+
+
+def test_a_disk_without_room_for_a_note_is_one_line(tmp_path: Path) -> None:
+    output = tmp_path / "scores.json"
+    output.write_text("1\n")
+    message = r"\.scores\.json\.sha256: cannot be written: .*: make room"
+    with files_of_at_most(60), pytest.raises(UserError, match=message):
+        note_checksums([output], tmp_path)
+    note_checksums([output], tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [note_path(output).name, output.name]
+
+
+def test_a_log_without_room_is_no_reason_to_fail(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What the job writes says that the disk is full."""
+    log = tmp_path / "a.log"
+    rule = SimpleNamespace(log=[str(log)], input=[], output=[])
+    with files_of_at_most(30), pytest.raises(SystemExit), job(rule):
+        raise UserError("no room")
+    assert capfd.readouterr().err == "error: no room\n"

@@ -1,5 +1,6 @@
 """``convs2s status`` tells from files alone what became of real trainings and jobs."""
 
+import errno
 import fcntl
 import json
 import multiprocessing
@@ -235,6 +236,23 @@ def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[st
         main(["status", str(tmp_path / "nowhere")])
     with pytest.raises(SystemExit, match="--watch: the output is no terminal"):
         main(["status", str(tmp_path), "--watch"])
+
+
+def test_a_folder_that_cannot_be_read_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as lost+found, where the results are a disk of their own."""
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "run/state").mkdir(parents=True)
+    scandir = os.scandir
+
+    def refuse(folder: Path) -> Any:
+        if Path(folder).name == "lost+found":
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert [one.name for one in status(tmp_path).trainings] == ["run"]
 
 
 def test_the_training_texts_job_is_no_training(tmp_path: Path) -> None:

@@ -103,10 +103,11 @@ def test_words_that_come_tokenized_keep_every_other_character(character: str) ->
     )
 
 
-def test_the_words_of_none_are_those_of_all_later_steps() -> None:
+@pytest.mark.parametrize("name", ["none", "stanford"])
+def test_the_words_are_those_of_all_later_steps(name: str) -> None:
     """Whatever a line holds, blanks between its words are single spaces."""
     line = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000)]))
-    words = Preparation("none", "en").prepare(line)
+    words = Preparation(name, "en").prepare(line)
     assert words.split() == words.split(" ") == tidy(words).split(" ")
 
 
