@@ -6,7 +6,7 @@ FROM python:3.11-slim
 ARG TORCH=cpu
 
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends gcc libc6-dev make \
+    && apt-get install --yes --no-install-recommends g++ libc6-dev make \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /opt/convs2s

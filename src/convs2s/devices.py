@@ -126,15 +126,17 @@ def check_precision(precision: str, device: str) -> None:
 def check_recipe(recipe: Recipe, device: str) -> None:
     """Refuse what a recipe asks of a device that has it not, before anything is computed.
 
-    A UserError says that the current GPU of this process has no bf16, or no C compiler for what
-    torch.compile has written, which on a GPU is compiled on the node itself.
+    A UserError says that the current GPU of this process has no bf16, or this node no compiler for
+    what torch.compile writes: of C for a GPU, as Triton asks, of C++ for a CPU.
     """
     check_precision(recipe.precision, device)
-    compilers = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]  # as Triton asks
-    if recipe.compile and torch.device(device).type == "cuda" and not any(map(which, compilers)):
+    is_on_gpu = torch.device(device).type == "cuda"
+    variable, usual = ("CC", "gcc or clang") if is_on_gpu else ("CXX", "g++")
+    compilers = os.environ.get(variable, usual)
+    if recipe.compile and not any(map(which, compilers.split(" or "))):
         raise UserError(
-            f"compile: no C compiler is on this node ({' or '.join(compilers)}): install one, or "
-            "state compile: false"
+            f"compile: no compiler is on this node ({compilers}): install one, or state "
+            "compile: false"
         )
 
 
@@ -179,9 +181,11 @@ def worker_device(device: str, environment: Mapping[str, str]) -> str:
 def lock_folder() -> Path:
     """Return where this user's locks on this machine's GPUs are; they are no one's results.
 
-    It is the same in every session on this machine, so it is no folder of a session's.
+    It is the same in every session on this machine, and another in each job of Slurm, which numbers
+    the GPUs of a job anew.
     """
-    return Path(tempfile.gettempdir()) / f"convs2s-gpus-{os.getuid()}"
+    job = os.environ.get("SLURM_JOB_ID", "")
+    return Path(tempfile.gettempdir()) / f"convs2s-gpus-{os.getuid()}{job and f'-{job}'}"
 
 
 @contextmanager

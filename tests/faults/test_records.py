@@ -22,8 +22,10 @@ from convs2s.text.bpe import read_codes
 from convs2s.text.corpus_filter import read_report
 from convs2s.training.history import read_history
 from convs2s.training.state_folder import StateFolder
+from tests.support import tiny
 
 DEEP = "[" * 5000
+NO_BATCH = json.dumps(tiny.settings(batch={"sentences": None}).training_settings())
 TUNED = {"length_penalty": {"tuned_on": "valid"}}
 EPOCH = {
     "epoch": 1,
@@ -68,6 +70,7 @@ def read_tuning(path: Path) -> object:
         (read_codes, "a b c\n", "f:1: expected two tokens"),
         (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a vocabulary holds a type twice"),
         (read_training_settings, '{"training": {}}', "f: key 'architecture' is missing"),
+        (read_training_settings, NO_BATCH, r"f: model\.training\.batch: expected a number of"),
         (read_tuning, "{}", "f: no tuning of a length penalty"),
         (read_tuning, '{"length_penalty": NaN}', "f: no tuning of a length penalty"),
         (read_tuning, '{"length_penalty": -0.5}', "f: no tuning of a length penalty"),

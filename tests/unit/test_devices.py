@@ -81,6 +81,16 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return lock_folder()
 
 
+def test_jobs_of_slurm_whose_gpus_have_equal_numbers_do_not_wait_for_each_other(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = {planted}
+    for number in ("12", "13"):
+        monkeypatch.setenv("SLURM_JOB_ID", number)
+        folders.add(lock_folder())
+    assert len(folders) == 3
+
+
 def take_one(folder: Path) -> None:
     with own_gpus({}, 2, 1, folder):
         pass
@@ -268,25 +278,30 @@ def test_bf16_is_refused_on_a_gpu_without_it(
     check_precision("bf16", "cuda:1")
 
 
-def test_a_compiled_training_needs_a_c_compiler(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("device", "variable", "compiler", "usual"),
+    [("cuda", "CC", "gcc", "gcc or clang"), ("cpu", "CXX", "g++", r"g\+\+")],
+)
+def test_a_compiled_training_needs_a_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    device: str,
+    variable: str,
+    compiler: str,
+    usual: str,
 ) -> None:
     have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
-    monkeypatch.delenv("CC", raising=False)
-    compiler = tmp_path / "gcc"
-    compiler.touch(mode=0o755)
+    monkeypatch.delenv(variable, raising=False)
+    (tmp_path / compiler).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    check_recipe(Recipe(compile=True), "cuda")
-    compiler.unlink()
-    check_recipe(Recipe(compile=True), "cpu")
-    check_recipe(Recipe(), "cuda")
-    with pytest.raises(
-        UserError, match=r"^compile: no C compiler is on this node \(gcc or clang\): "
-    ):
-        check_recipe(Recipe(compile=True), "cuda")
-    monkeypatch.setenv("CC", "of/no/toolchain")
+    check_recipe(Recipe(compile=True), device)
+    (tmp_path / compiler).unlink()
+    check_recipe(Recipe(), device)
+    with pytest.raises(UserError, match=rf"^compile: no compiler is on this node \({usual}\): "):
+        check_recipe(Recipe(compile=True), device)
+    monkeypatch.setenv(variable, "of/no/toolchain")
     with pytest.raises(UserError, match=r"on this node \(of/no/toolchain\): install one, or state"):
-        check_recipe(Recipe(compile=True), "cuda")
+        check_recipe(Recipe(compile=True), device)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from convs2s.config.architecture import Architecture
+from convs2s.config.file_reference import check_model_reference
 from convs2s.config.messages import validated
 from convs2s.config.section import (
     FileName,
@@ -15,6 +16,7 @@ from convs2s.config.section import (
     Probability,
     Section,
 )
+from convs2s.errors import UserError
 
 
 class Start(Section):
@@ -152,4 +154,23 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
     from convs2s.files.text import read_json  # needs xopen, which a plan does without
 
     settings = validated(_TrainingSettings, read_json(path), str(path))
+    check_model(f"{path}: model", settings)
     return settings.architecture, settings.training
+
+
+def check_model(where: str, model: ModelSettings | _TrainingSettings) -> None:
+    """Check what no single key of a model says; a UserError begins with ``where``."""
+    recipe, schedule, network = model.training, model.training.schedule, model.architecture
+    if recipe.start is not None:
+        check_model_reference(recipe.start.model, f"{where}.training.start.from")
+    if recipe.batch.sentences is None and recipe.batch.tokens is None:
+        raise UserError(
+            f"{where}.training.batch: expected a number of sentences, of tokens or both"
+        )
+    last = recipe.maximum_epochs
+    if schedule.kind == "cosine" and (last is None or last <= schedule.warmup):
+        raise UserError(
+            f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
+            f"({schedule.warmup:g}), not {last}"
+        )
+    network.check(f"{where}.architecture")

@@ -19,7 +19,7 @@ from convs2s.config.file_reference import (
     parse_file_reference,
 )
 from convs2s.config.messages import check_known, unknown
-from convs2s.config.model import ModelSettings
+from convs2s.config.model import ModelSettings, check_model
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
@@ -136,7 +136,7 @@ def check_references(settings: Settings, tasks_from: str, of_task: Place, of_mod
     for name in settings.options.tasks or ():
         check_known(f"{tasks_from}: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
-        _check_model(f"{of_model('config/models.yaml', name)}: {name}", model)
+        check_model(f"{of_model('config/models.yaml', name)}: {name}", model)
     for name, task in settings.tasks.items():
         _check_task(of_task(f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
@@ -177,23 +177,6 @@ def _check_scale(where: str, settings: Settings) -> None:
         check_known(f"{where}: n_best.model", "model", model, settings.models)
         check_known(f"{where}: n_best.decoding", "decoding", decoding, settings.decodings)
         check_replacement(f"{where}: n_best.decoding", model, decoding, settings)
-
-
-def _check_model(where: str, model: ModelSettings) -> None:
-    recipe, schedule, network = model.training, model.training.schedule, model.architecture
-    if recipe.start is not None:
-        check_model_reference(recipe.start.model, f"{where}.training.start.from")
-    if recipe.batch.sentences is None and recipe.batch.tokens is None:
-        raise UserError(
-            f"{where}.training.batch: expected a number of sentences, of tokens or both"
-        )
-    last = recipe.maximum_epochs
-    if schedule.kind == "cosine" and (last is None or last <= schedule.warmup):
-        raise UserError(
-            f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
-            f"({schedule.warmup:g}), not {last}"
-        )
-    network.check(f"{where}.architecture")
 
 
 def _check_task(where: str, task: Task, settings: Settings) -> None:

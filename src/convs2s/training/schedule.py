@@ -85,7 +85,9 @@ class Schedule:
         schedule = recipe.schedule
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        if schedule.kind == "cosine" or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
+        is_constant = schedule.kind == "plateau" and not self.annealing
+        ends_by_rate = schedule.kind != "cosine" and not is_constant
+        if not ends_by_rate or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
             return None
         if schedule.kind == "step":
             return f"the learning rate fell below {schedule.minimum:g}"
@@ -211,6 +213,7 @@ def restore_optimizer(
     parameters = dict(network.named_parameters())
     for name, tensor in tensors.items():
         key, parameter = name.split(".", 1)
-        optimizer.state[parameters[parameter]][key] = tensor
+        # On a CPU the tensor is a view of the state's file, which is replaced but held on the disk.
+        optimizer.state[parameters[parameter]][key] = tensor.clone()
     (group,) = optimizer.param_groups
     group["lr"] = state.learning_rate

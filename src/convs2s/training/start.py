@@ -126,11 +126,9 @@ def _epochs_before(
             f"{path}: does not say how it was trained, as an imported model does not: start from "
             "it by `as: initialise`"
         )
-    its = {part: identity[part] for part in ("data", "training")}
-    ours = {
-        "data": data_identity(job, data.checksums),
-        "training": recipe_identity(job.architecture, job.recipe)["training"],
-    }
+    ours = recipe_identity(job.architecture, job.recipe)
+    ours["data"] = data_identity(job, data.checksums)
+    its = {part: identity[part] for part in ours if part in identity}
     kept = [
         {key: value for key, value in flatten(part).items() if not key.startswith(_MAY_DIFFER)}
         for part in (its, ours)

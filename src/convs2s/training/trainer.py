@@ -125,13 +125,15 @@ class Trainer:
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
                 reason = self.stop.reason()
-                save_is_due = time.monotonic() - saved > 60.0 * self.recipe.checkpoint_minutes
+                seconds = time.monotonic() - saved
+                is_last = state.batch == end  # validation may take long
+                save_is_due = is_last or seconds > 60.0 * self.recipe.checkpoint_minutes
                 # All workers stop, or read, where one of them has to.
                 stops, reads = self.workers.flags(
                     [reason is not None, save_is_due or progress.is_due()]
                 )
                 # Reading waits for the device, so it is done only where the figures are needed.
-                if stops or reads or state.batch == end:
+                if stops or reads:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
                 state.seconds = seconds_before + time.monotonic() - started

@@ -146,6 +146,8 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     assert "cannot continue with other data or another recipe: data.dataset/train.arrow is" in said
     said = refused(job(task, model, output, "continue", maximum_epochs=4, clip=0.5))
     assert "training.clip is 0.1, not 0.5; state the same" in said
+    said = refused(job(task, model, output, "continue", {"dropout": 0.3}, maximum_epochs=4))
+    assert "another recipe: architecture.dropout is 0.1, not 0.3" in said
     said = refused(job(task, model, output, "continue"))
     assert "is of epoch 2, and maximum_epochs is 2: raise it" in said
 

@@ -72,6 +72,15 @@ def test_a_worse_epoch_divides_and_so_does_every_later_one() -> None:
     assert after_two == pytest.approx([0.25, 0.25, 0.025])
 
 
+def test_a_plateau_that_begins_below_its_minimum_ends_once_validation_is_worse() -> None:
+    one = recipe(optimizer="adam", learning_rate=5e-5, maximum_epochs=None)
+    seen, schedule = rates([5, 4, 3], one)
+    assert (seen, schedule.stop_reason) == ([5e-5] * 3, None)
+    seen, schedule = rates([5, 4, 4.5, 3], one)
+    assert seen == pytest.approx([5e-5, 5e-5, 5e-6])
+    assert "fell below 0.0001" in str(schedule.stop_reason)
+
+
 def test_steps_come_at_fixed_times() -> None:
     # Sutskever et al. 2014: halved every half epoch after the fifth, 7.5 epochs.
     steps = {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2}
@@ -216,7 +225,7 @@ def test_the_same_seed_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("minutes", "during_epochs"), [(60.0, 0), (1e-9, 20)])
+@pytest.mark.parametrize(("minutes", "during_epochs"), [(60.0, 2), (1e-9, 20)])
 def test_states_are_written_as_often_as_is_asked(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, during_epochs: int
 ) -> None:
@@ -230,6 +239,32 @@ def test_states_are_written_as_often_as_is_asked(
     changes = {"checkpoint_minutes": minutes, "maximum_epochs": 2}
     train(job(task, tmp_path / "model.safetensors", **changes))
     assert saves[0] == during_epochs
+
+
+def test_the_updates_of_an_epoch_are_safe_while_it_is_validated(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = [job(task, tmp_path / name / "model.safetensors") for name in ("a", "b")]
+    train(jobs[0])
+
+    def interrupt(*_: object, **__: object) -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Updater, "validate", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(jobs[1])
+    made: list[int] = []
+    start = Updater.start
+
+    def counted(*given: Any) -> Any:
+        made.append(1)
+        return start(*given)
+
+    monkeypatch.setattr(Updater, "start", counted)
+    train(jobs[1])
+    assert len(made) == 20  # those of the other two epochs
+    assert sha256(jobs[0].output) == sha256(jobs[1].output)
 
 
 def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
