@@ -22,8 +22,6 @@ from convs2s.models.steps import Average, Precision
 OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""
 
-_FORBIDDEN = {"\0": "the character NUL", "\n": "a line feed"}
-
 
 class _Results(Section):
     """What a call wants besides the best translations."""
@@ -213,7 +211,7 @@ def check_text(text: object, place: str) -> str:
             f"{place}: a text of {size:,} bytes, and {LONGEST_LINE_BYTES:,} is the most: give "
             "one sentence at a time"
         )
-    for character, called in _FORBIDDEN.items():
+    for character, called in {"\0": "the character NUL", "\n": "a line feed"}.items():
         if character in text:
             raise UserError(
                 f"{place}: holds {called} at character {text.index(character) + 1}: expected one "

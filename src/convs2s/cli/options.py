@@ -16,7 +16,6 @@ from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
 
-OptionValue = float | int | str | bool
 S = TypeVar("S", bound=Section)
 
 RECIPE = PreparationRecipes.model_fields["test"]
@@ -115,7 +114,7 @@ def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
 
 def _settings(
     schema: Schema, defaults: Section, prefix: str = ""
-) -> Iterator[tuple[str, Schema, OptionValue]]:
+) -> Iterator[tuple[str, Schema, float | int | str | bool]]:
     """Yield the dotted name, the schema and the default of each setting, of inner sections too."""
     for key, below in schema["properties"].items():
         default = getattr(defaults, key)

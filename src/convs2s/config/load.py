@@ -40,9 +40,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 FOLDERS_OF_RESULTS = ("archives", "benchmarks", "downloads", "logs", "paper", "scales", "shown")
 """What lies beside the folders of tasks."""
 
-PAGES_OF_PAPER = {"claims", "costs", "ledger", "report"}
-"""What lies beside the tables, in files of the same kinds."""
-
 
 def load(
     root: Path,
@@ -254,7 +251,7 @@ def _read_tables(
 ) -> tuple[dict[str, Table], dict[str, Table]]:
     """Return all tables of config/paper.yaml, and those that have rows at this scale."""
     tables = folders.named(Table, "config/paper.yaml")
-    for name in PAGES_OF_PAPER & tables.keys():
+    for name in {"claims", "costs", "ledger", "report"} & tables.keys():
         raise UserError(
             f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
         )

@@ -35,8 +35,6 @@ def _folder(path: str) -> str:
 
 _Folder = Annotated[FileName, AfterValidator(_folder)]
 
-_WIDTHS = {"embedding", "output_embedding", "width"}  # keys of an architecture
-
 
 class Shrinking(Section):
     """How the small version of a convolutional model differs: in widths, dropout and recipe.
@@ -66,7 +64,8 @@ class Shrinking(Section):
                 return {below: narrowed(value[below], below) for below in value}
             if isinstance(value, list):
                 return [narrowed(item) for item in value]
-            return max(1, value // self.divide_by) if key in _WIDTHS else value
+            is_width = key in ("embedding", "output_embedding", "width")
+            return max(1, value // self.divide_by) if is_width else value
 
         keeps = name in self.keep_recipe
         changed = {} if self.dropout is None or keeps else {"dropout": self.dropout}

@@ -15,9 +15,6 @@ from convs2s.files.text import read_lines
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_training
 
-# The benchmarks of trainings know the last attempt alone, where histories know all.
-_TRAININGS = "*/*/seed*/train.tsv"
-
 
 @dataclass(frozen=True)
 class Cost:
@@ -70,9 +67,10 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
     jobs_of_one = set().union(*jobs.values())
     shown = {cell.task for measured in cells.values() for cell in measured}
     others = settings.tasks.keys() - shown - {settings.tasks[name].text_name for name in shown}
+    # The benchmarks of trainings know the last attempt alone, where histories know all.
     all_jobs = {
         path
-        for path in {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob(_TRAININGS)}
+        for path in {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob("*/*/seed*/train.tsv")}
         if path.relative_to(benchmarks).parts[0] not in others
     }
     printed = {name: printed_cost(settings, settings.paper[name]) for name in cells}

@@ -11,7 +11,6 @@ T = TypeVar("T")
 
 SECONDS_BETWEEN_LINES = 60.0  # in a log, where nobody watches a bar move
 _LINE = "{n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
-_LINE_WITHOUT_TOTAL = "{n_fmt}{unit}, {rate_fmt}"
 
 
 class _Lines:
@@ -43,7 +42,7 @@ def progress(
         mininterval=SECONDS_BETWEEN_LINES,
         maxinterval=SECONDS_BETWEEN_LINES,
         delay=SECONDS_BETWEEN_LINES,
-        bar_format=_LINE_WITHOUT_TOTAL if total is None else _LINE,
+        bar_format="{n_fmt}{unit}, {rate_fmt}" if total is None else _LINE,
     )
 
 

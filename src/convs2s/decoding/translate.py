@@ -49,9 +49,6 @@ ALIKE = (
 )
 """What the models of an ensemble must have in common."""
 
-N_BEST_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment")
-"""The fields that a JSON line has of each of the best hypotheses."""
-
 
 @dataclass(frozen=True)
 class Translation:
@@ -86,8 +83,9 @@ class Translation:
         fields = dict(vars(self))
         del fields["n_best"], fields["attention"]
         if self.n_best:
+            names = ("text", "words", "tokens", "score", "replacements", "alignment")
             fields["n_best"] = [
-                {name: getattr(best, name) for name in N_BEST_FIELDS} for best in self.n_best
+                {name: getattr(best, name) for name in names} for best in self.n_best
             ]
         return fields
 

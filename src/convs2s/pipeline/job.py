@@ -84,8 +84,7 @@ def _locked(log: str, me: str) -> Iterator[None]:
         with suppress(OSError):  # a file system without locks, or a full one
             if not try_lock(lock, tries=PATIENT):
                 lock.seek(0)
-                since, _, owner = lock.readline(200).strip().partition(", ")
-                holder = f"{owner} (since {since})" if owner else "another process"
+                holder = lock.readline(200).strip() or "another process"
                 _say(f"{log}: {holder} still does this work: waiting until it ends, or is ended\n")
                 wait_for_lock(lock)
             os.ftruncate(lock.fileno(), 0)

@@ -85,9 +85,8 @@ class Schedule:
         schedule = recipe.schedule
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        is_constant = schedule.kind == "plateau" and not self.annealing
-        ends_by_rate = schedule.kind != "cosine" and not is_constant
-        if not ends_by_rate or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
+        goes_on = schedule.kind == "cosine" or (schedule.kind == "plateau" and not self.annealing)
+        if goes_on or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
             return None
         if schedule.kind == "step":
             return f"the learning rate fell below {schedule.minimum:g}"

@@ -113,6 +113,7 @@ class Trainer:
         span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
         seconds_before = state.seconds  # by earlier tries of this epoch
         started = saved = time.monotonic()
+        seconds_between = 60.0 * self.recipe.checkpoint_minutes  # states
         unread: list[StartedUpdate] = []
         load = partial(self.updater.loader.load, self.train)
         with (
@@ -125,9 +126,8 @@ class Trainer:
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
                 reason = self.stop.reason()
-                seconds = time.monotonic() - saved
-                is_last = state.batch == end  # validation may take long
-                save_is_due = is_last or seconds > 60.0 * self.recipe.checkpoint_minutes
+                # Before validation, which may take long, too.
+                save_is_due = state.batch == end or time.monotonic() - saved > seconds_between
                 # All workers stop, or read, where one of them has to.
                 stops, reads = self.workers.flags(
                     [reason is not None, save_is_due or progress.is_due()]
