@@ -46,6 +46,9 @@ ENDED_EARLY = 75
 LEFTOVERS = (".partial.*", "*.part", "*.part-*", "*.part.json", ".*.lock")
 """What nothing may leave behind, wherever."""
 
+JOBS_LOCK = ".log.lock"
+"""The end of the name of what a job locks beside its log, which stays."""
+
 CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
 """How the line begins in which a command, or Snakemake itself, says why it does not work."""
 
@@ -219,7 +222,8 @@ class Trials:
                 return f"{name} again: exit code {again.code}: {again.err[-1500:]}"
             if fault := self._wrong_output(name, names, place):
                 return f"{name} again: {fault}"
-        left = [str(path) for pattern in LEFTOVERS for path in place.folder.rglob(pattern)]
+        found = (path for pattern in LEFTOVERS for path in place.folder.rglob(pattern))
+        left = [str(path) for path in found if not path.name.endswith(JOBS_LOCK)]
         return f"left behind: {left}" if left else None
 
     def _wrong_output(self, name: str, names: Sequence[str], place: Place) -> str | None:

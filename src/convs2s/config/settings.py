@@ -28,7 +28,7 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 
 T = TypeVar("T")
-Place = Callable[[str, str], str]
+_Name = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
         )
 
 
-def check_references(settings: Settings, tasks_from: str, of_task: Place, of_model: Place) -> None:
+def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_model: _Name) -> None:
     """Check every name in the configuration that refers to another part of it.
 
     A UserError names the file, the key and the nearest valid name; ``tasks_from`` states ``tasks``,

@@ -133,7 +133,7 @@ class Trainer:
                     [reason is not None, save_is_due or progress.is_due()]
                 )
                 # Reading waits for the device, so it is done only where the figures are needed.
-                if stops or reads:
+                if stops or reads or state.batch == end:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
                 state.seconds = seconds_before + time.monotonic() - started

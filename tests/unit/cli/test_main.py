@@ -31,7 +31,7 @@ def test_tokenize_and_detokenize(run: Terminal) -> None:
 EVERY_RECIPE = {
     "moses_train": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
     "moses_test": "“ It &apos;s low @-@ cost ” &#124; &lt; unk &gt; # # .",
-    "stanford": "“It’s low-cost”  <unk> ##.",
+    "stanford": "“It’s low-cost” <unk> ##.",
     "wmt16": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
     "wmt16_plain": "&quot; It &apos;s low @-@ cost &quot; &#124; &lt; unk &gt; # # .",
     "lowercase": "“ it ’ s low-cost ” &#124; &lt; unk &gt; # # .",
