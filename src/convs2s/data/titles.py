@@ -18,7 +18,6 @@ from convs2s.text.sentences import first_sentence
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
 _FIVE_DIGITS_SINCE = 1501  # January 2015, from which on arXiv numbers papers with five digits
 _WITHDRAWN = re.compile(r"\b(has|have) been withdrawn\b", re.IGNORECASE)
-_FEWEST_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def _worth_keeping(papers: Iterable[Paper]) -> tuple[list[Paper], dict[str, int]
             dropped["empty"] += 1
         elif _WITHDRAWN.search(paper.sentence):
             dropped["withdrawn"] += 1
-        elif len(paper.sentence.split()) < _FEWEST_WORDS:
+        elif len(paper.sentence.split()) < 4:
             dropped["short"] += 1
         elif pair in kept:
             dropped["repeated"] += 1

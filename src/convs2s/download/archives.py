@@ -26,7 +26,6 @@ from convs2s.files.limits import (
     XZ_MEMORY_BYTES,
 )
 
-_TAR_SUFFIXES = {".tar", ".tgz", ".tbz", ".tbz2", ".txz"}
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 _ABOUT_THE_NEXT = {
     tarfile.XHDTYPE,
@@ -68,9 +67,8 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
 def is_archive(path: str | PurePath) -> bool:
     """Say whether the name is that of a tar or zip archive."""
     suffixes = PurePath(path).suffixes
-    return bool(suffixes) and (
-        suffixes[-1] in _TAR_SUFFIXES or suffixes[-1] == ".zip" or suffixes[-2:-1] == [".tar"]
-    )
+    known = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
+    return bool(suffixes) and (suffixes[-1] in known or suffixes[-2:-1] == [".tar"])
 
 
 def _climbs(name: str) -> bool:

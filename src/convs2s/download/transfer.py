@@ -23,7 +23,6 @@ from convs2s.download.partial_file import (
 )
 
 _SILENCE_SECONDS = 60  # after so long without a byte, a connection counts as cut
-_RETRIED = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 _PAGES = (".html", ".htm")
 _HTTP_HANDLERS = (
     urllib.request.ProxyHandler,
@@ -118,7 +117,8 @@ def _open(source: str, start: int) -> HTTPResponse:
         reason = f"HTTP status {error.code} {error.reason}".replace("\n", " ").strip()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise StartOverError(reason) from None
-        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _RETRIED:
+        retried = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
+        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in retried:
             raise InterruptedTransferError(reason) from None
         raise SourceError(reason) from None
     except URLError as error:

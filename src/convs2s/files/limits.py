@@ -40,7 +40,7 @@ LARGEST_GLOSSARIES = 1 << 20
 """
 
 GLOSSARY_SECONDS = 1.0  # for a pattern of a model file to search one word
-LARGEST_LENGTH_PENALTY = 100  # exponent of a length
+LARGEST_LENGTH_PENALTY = 50  # exponent of a length: of LONGEST_OUTPUT it is still a float
 LONGEST_SENTENCE = 1 << 12
 """Tokens, ``</s>`` counted, that a network without positions reads of a line of text."""
 

@@ -19,8 +19,6 @@ from convs2s.paper.table_formats import Sheet, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
-_HEADLINES = ("table1", "table2")  # the exhibits whose values of ours stand on the page itself
-
 _TREND_WIDTH, _TRENDS = 100, 8  # pixels of a panel, and panels in a row: two of each exhibit
 
 _Results = Mapping[str, Sequence[Result]]  # of each exhibit
@@ -55,7 +53,7 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    short = [_with_value(written[name], "Metric", {"Notes"}) for name in _HEADLINES]
+    short = [_with_value(written[name], "Metric", {"Notes"}) for name in ("table1", "table2")]
     verdicts = _with_value(claims, "Verdict", {"Claim", "Source"})
     *shown_first, shown_last = _without_repetition([*short, verdicts])
     parts = [

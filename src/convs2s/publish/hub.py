@@ -44,7 +44,7 @@ import sys
 from convs2s import Translator
 
 translator = Translator.load("model.safetensors")
-texts = sys.stdin.read().splitlines()
+texts = [line.rstrip("\\n") for line in sys.stdin]
 for translation in translator.translate(texts):
     print(translation.text)
 ```
@@ -108,7 +108,7 @@ def _describe(description: ModelDescription, folder: Path) -> None:
 
 def _front_matter(model: Path, description: ModelDescription, terms: str) -> dict[str, object]:
     """Return what the Hub reads of a card: each score with its test set, decoding and signature."""
-    languages = description.languages
+    languages = {side: code.split("_")[0] for side, code in description.languages.items()}
     task = "summarization" if len({*languages.values()}) == 1 else "translation"
     evaluations = list(scored(model))
     results = [

@@ -29,7 +29,8 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Start the time limit with a request's first byte, and end it with its head."""
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        answered = self.cycle is not None and self.cycle.response_complete
+        if self.conn.their_state is not h11.IDLE and not answered:
             self._end_limit()
         elif self._head_timer is None:
             self._limit_head()

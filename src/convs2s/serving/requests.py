@@ -132,6 +132,10 @@ def check_request(
             f"request: a text of {longest:,} bytes, and {settings.longest_text:,} is the most: "
             "send one sentence at a time"
         )
+    # A weight for each target and source token: some 40 MB of a layer for a longest text.
+    weights = request.n_best * sum(len(text) ** 2 for text in request.texts) * request.attention
+    if weights > settings.longest_text**2:
+        raise TooLargeError("request: attention of so much text: send fewer or shorter texts")
     texts = check_texts(request.texts, "request: texts")
     splits = settings.split_sentences and request.split_sentences
     lines = SplitLines(list(enumerate(texts, start=1)), language if splits else None)

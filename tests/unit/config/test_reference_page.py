@@ -25,7 +25,7 @@ def test_each_key_is_a_row() -> None:
         "URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`.",
         "| `architecture.kind` | convs2s, lstm | `convs2s` | convs2s: ",
         "| `architecture.cells` | integer ≥ 1 and ≤ 65536 | `1000` | lstm: Memory cells",
-        "| `length_penalty` | number ≥ 0 and ≤ 100 or mapping | `1.0` | Exponent alpha",
+        "| `length_penalty` | number ≥ 0 and ≤ 50 or mapping | `1.0` | Exponent alpha",
         "| `length_penalty.tuned_on` | string | required | ",
         "| `growth` | mapping | required | Bytes of text that a byte of a compressed file "
         "becomes. Keys as in `line_bytes`.",

@@ -86,6 +86,16 @@ def test_a_request_has_bounds(texts: list[str], message: str) -> None:
         parse(json.dumps({"texts": texts}).encode())
 
 
+def test_attention_has_a_bound_of_its_own() -> None:
+    """Its weights are as many as a text's tokens squared, for each of the best hypotheses."""
+    texts = ["w" * 14, "w" * 14]
+    parse(json.dumps({"texts": texts}).encode())
+    parse(json.dumps({"texts": texts, "attention": True}).encode())
+    for more in ({"texts": ["w" * 15] * 2}, {"texts": texts, "beam": 2, "n_best": 2}):
+        with pytest.raises(TooLargeError, match="attention of so much text: send fewer or shorter"):
+            parse(json.dumps({"attention": True, **more}).encode())
+
+
 def test_an_overlong_body_is_read_but_not_kept() -> None:
     taken = 0
 

@@ -169,6 +169,19 @@ def test_a_head_that_never_ends_keeps_no_connection(server: ModelServer) -> None
     assert server.ask("/health").status == 200
 
 
+def test_who_is_answered_before_the_body_keeps_no_connection(server: ModelServer) -> None:
+    with server.connect() as slow:
+        slow.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n")
+        for _ in range(100):  # ten seconds, twenty times the limit
+            try:
+                slow.sendall(b"x")
+            except (BrokenPipeError, ConnectionResetError):
+                break
+            time.sleep(0.1)
+        else:
+            pytest.fail("the connection is still open")
+
+
 def test_who_sends_nothing_more_gets_an_answer(server: ModelServer) -> None:
     body = json.dumps({"texts": ["w1 w2 w3"]}).encode()
     with server.connect() as asking:
