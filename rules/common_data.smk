@@ -46,8 +46,9 @@ def is_available(place):
 def is_extracted(task, part, files):
     """Whether what is made of a part of the corpus is there, so that nobody needs its files."""
     raw = layout.task(task).text("raw", part, "target")
-    if sorted(files) != (workflow.persistence.input(IOFile(raw)) or sorted(files)):
-        return False  # other files than those of the record, which outlives the text
+    recorded = workflow.persistence.input(IOFile(raw))  # it outlives the text
+    if recorded and recorded != sorted(files):
+        return False
     sharing = [name for name in tasks if tasks[name].text_name == task]
     made = [layout.task(name).store(part) for name in sharing if part in ("train", "valid")]
     return any(map(is_there, [*made, raw]))

@@ -28,7 +28,7 @@ from convs2s.config.task import Task
 from convs2s.errors import UserError
 
 T = TypeVar("T")
-_Name = Callable[[str, str], str]
+_Name = Callable[[str, str], str]  # A file and an entry of it -> what messages call the file
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Trainer:
         span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
         seconds_before = state.seconds  # by earlier tries of this epoch
         started = saved = time.monotonic()
-        seconds_between = 60.0 * self.recipe.checkpoint_minutes  # states
+        checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
         load = partial(self.updater.loader.load, self.train)
         with (
@@ -126,8 +126,8 @@ class Trainer:
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
                 reason = self.stop.reason()
-                # Before validation, which may take long, too.
-                save_is_due = state.batch == end or time.monotonic() - saved > seconds_between
+                # The last one of an epoch is saved before validation, which may take long.
+                save_is_due = state.batch == end or time.monotonic() - saved > checkpoint_seconds
                 # All workers stop, or read, where one of them has to.
                 stops, reads = self.workers.flags(
                     [reason is not None, save_is_due or progress.is_due()]
