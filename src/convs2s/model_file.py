@@ -49,9 +49,7 @@ class _Languages(Section):
     """Of an imported model they are whatever its files say."""
 
     source: str
-    """Language of the source."""
     target: str
-    """Language of the target."""
 
 
 class _Fields(Section):
@@ -95,18 +93,15 @@ class ModelDescription:
     # reads words in the case that they have
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
-    def source_vocabulary(self) -> Vocabulary:
-        """Return the source vocabulary."""
-        return Vocabulary(self.source_types)
-
-    def target_vocabulary(self) -> Vocabulary:
-        """Return the target vocabulary."""
-        return Vocabulary(self.target_types)
+    def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
+        """Return the source vocabulary and the target vocabulary."""
+        return Vocabulary(self.source_types), Vocabulary(self.target_types)
 
     @property
     def sizes(self) -> tuple[int, int]:
         """The types of both vocabularies."""
-        return len(self.source_vocabulary()), len(self.target_vocabulary())
+        source, target = self.vocabularies()
+        return len(source), len(target)
 
 
 def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription) -> None:

@@ -79,11 +79,10 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
 
 
 def test_states_that_somebody_else_has_removed_are_gone(folder: Path) -> None:
-    states = finished_states(folder)
-    assert len(states) == 1
-    remove_state(states[0])
-    remove_state(states[0])
-    assert finished_states(folder) == []
+    (state,) = finished_states(folder)
+    remove_state(state)
+    remove_state(state)
+    assert finished_states(folder) == {}
 
 
 def test_folders_that_vanish_end_no_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def test_layouts_import_to_their_logits(
     assert isinstance(description.architecture, ConvS2SArchitecture)
     assert description.architecture.positions.maximum == 20
     assert description.architecture.gradient_scaling == "fairseq"
-    assert description.source_vocabulary().tokens[:5] == ("<pad>", "</s>", "<unk>", "<s>", "s09")
+    assert description.vocabularies()[0].tokens[:5] == ("<pad>", "</s>", "<unk>", "<s>", "s09")
     check_logits(model, folder, np.load(folder / file)[key])
 
 

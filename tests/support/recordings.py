@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from convs2s.models.recorded_ensemble import Predicted
+from convs2s.models.recorded_ensemble import Predicted, Recording
 
 WAITING = {"aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select"}
 """Operations whose result Python must know, which nothing that is recorded can wait for."""
@@ -39,7 +39,7 @@ class Operations(TorchDispatchMode):
         return result
 
 
-class CpuRecording:
+class CpuRecording(Recording):
     """Runs a step's operations again, and no line of Python between them."""
 
     def __init__(self) -> None:

@@ -26,12 +26,9 @@ OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 class _Results(Section):
     """What a call wants besides the best translations."""
 
-    n_best: PositiveInt = 1
-    """How many of the best hypotheses each has."""
-    attention: bool = False
-    """Whether each has its attention."""
-    split_sentences: bool = False
-    """Whether each sentence of a text is translated by itself."""
+    n_best: PositiveInt = 1  # how many of the best hypotheses each has
+    attention: bool = False  # whether each has its attention
+    split_sentences: bool = False  # whether each sentence of a text is translated by itself
 
 
 class Translator:

@@ -13,7 +13,6 @@ from convs2s.scoring.n_best import (
     MODEL,
     Group,
     average_with,
-    best,
     every_sentence,
     read_n_best,
     reranked,
@@ -123,7 +122,7 @@ def _rerank(arguments: argparse.Namespace) -> None:
         if arguments.n_best:
             print(*(hypothesis.line() for hypothesis in reranked(group, average)), sep="\n")
         else:
-            text = best(group, average).text
+            text = max(group, key=average).text
             print(text if arguments.tokenized else unescaped(text))
 
 

@@ -139,7 +139,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 def standard_input() -> Iterator[str]:
     """Yield the standard input's lines."""
     name = "standard input"
-    return decode_lines(bounded_lines(sys.stdin.buffer, name), name)
+    return decode_lines(bounded_lines(sys.stdin.buffer.readline, name), name)
 
 
 def prepare_streams() -> None:

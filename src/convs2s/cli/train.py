@@ -200,11 +200,11 @@ def _remove_states(arguments: argparse.Namespace) -> None:
     from convs2s.training.finished import finished_states, megabytes, remove_state
 
     states = finished_states(arguments.folder)
-    for state in states:
+    for path, size in states.items():
         if arguments.yes:
-            remove_state(state)
-        print(f"{megabytes(state.size):>12}  {state.path}")
-    total = megabytes(sum(state.size for state in states))
+            remove_state(path)
+        print(f"{megabytes(size):>12}  {path}")
+    total = megabytes(sum(states.values()))
     done = "removed" if arguments.yes or not states else "may go: --yes removes them"
     print(f"{total:>12}  of {len(states)} trainings that have ended: {done}")
 

@@ -102,7 +102,6 @@ class _WithoutWords(ast.NodeTransformer):
     """Drops docstrings, and the strings that describe a constant or a field."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        """Keep a statement unless it is a constant alone."""
         return None if isinstance(node.value, ast.Constant) else node
 
 

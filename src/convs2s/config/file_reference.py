@@ -114,11 +114,6 @@ def check_model_reference(reference: str, where: str) -> None:
         raise UserError(f"{where}: {shown}: expected a model file, not a member of an archive")
 
 
-def is_of_titles(reference: str) -> bool:
-    """Tell text that the workflow makes from papers (``titles`` of a task)."""
-    return reference.startswith("titles://")
-
-
 def local_path(url: str, downloads: Path) -> Path:
     """Return the place of a URL's file: downloads/HOST/PATH, downloads/demo/PATH for demo://PATH.
 

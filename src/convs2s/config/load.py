@@ -177,11 +177,9 @@ class _Folders:
         return read_yaml(self.find(file), file)
 
     def section(self, section: type[S], file: str) -> S:
-        """Return the section that a file holds."""
         return validated(section, self.content(file), file)
 
     def entries(self, file: str) -> Entries:
-        """Return the entries of a file as they stand there."""
         entries = self.content(file) or {}
         if not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
             raise UserError(f"{file}: expected a mapping of names, each with a mapping of settings")
@@ -192,7 +190,6 @@ class _Folders:
     def named(
         self, section: type[S], file: str, overrides: _Overrides = _Overrides()
     ) -> dict[str, S]:
-        """Return the sections that a file holds by their names."""
         return {
             name: validated(
                 section, overrides.read(section, entry), overrides.place(f"{file}: {name}", name)

@@ -142,8 +142,6 @@ class ModelSettings(Section):
 
 
 class _TrainingSettings(Section):
-    """What a training reads of a model."""
-
     architecture: Architecture
     training: Recipe
     code: str | None = None  # of an extension: another one trains again, nothing reads it

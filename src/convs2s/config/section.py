@@ -70,7 +70,7 @@ Text = Annotated[str, Field(min_length=1)]  # a text that says something
 Items = Annotated[tuple[T, ...], Field(strict=False)]
 """A list of YAML, as a tuple: it cannot change either."""
 
-SomeItems = Annotated[tuple[T, ...], Field(strict=False, min_length=1)]
+SomeItems = Annotated[Items[T], Field(min_length=1)]
 """The same of one item at least."""
 
 
@@ -98,9 +98,7 @@ FileName = Annotated[
 """Of a file or folder that rules read or write: a path or an address."""
 
 DistinctItems = Annotated[
-    tuple[T, ...],
-    Field(strict=False, json_schema_extra={"uniqueItems": True}),
-    AfterValidator(_check_distinct),
+    Items[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
 ]
 """A list that names nothing twice."""
 
@@ -108,9 +106,7 @@ ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
 """Of what an extension may add (docs/extending.md); whether one does is checked afterwards."""
 
 SomeDistinctItems = Annotated[
-    tuple[T, ...],
-    Field(strict=False, min_length=1, json_schema_extra={"uniqueItems": True}),
-    AfterValidator(_check_distinct),
+    SomeItems[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
 ]
 """A list that names something, and nothing twice."""
 

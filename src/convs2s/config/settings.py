@@ -13,7 +13,6 @@ from convs2s.config.extensions import check_added
 from convs2s.config.file_reference import (
     Download,
     check_model_reference,
-    is_of_titles,
     known_download,
     local_path,
     parse_file_reference,
@@ -246,8 +245,9 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
         if other.titles and other.text is None
         for file in TITLE_FILES
     }
-    for reference in filter(is_of_titles, task.references()):
-        check_known(where, "file", reference, made)
+    for reference in task.references():
+        if reference.startswith("titles://"):
+            check_known(where, "file", reference, made)
 
 
 def _check_tuning(where: str, task: Task, decoding: str, settings: Settings) -> None:

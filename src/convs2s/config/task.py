@@ -19,7 +19,6 @@ from convs2s.config.corpus import (
 )
 from convs2s.config.file_reference import (
     Download,
-    is_of_titles,
     known_download,
     parse_file_reference,
     with_texts,
@@ -44,8 +43,7 @@ class ModelMetadata(Section):
 
     task: str
     languages: Languages
-    preparation: str
-    """Name of the recipe from raw text to the words that the model's vocabulary splits."""
+    preparation: str  # the recipe from raw text to the words that the model's vocabulary splits
 
 
 class DataSource(Section):
@@ -268,7 +266,8 @@ class Task(Section):
         sides = [side for split in splits for pair in self.file_pairs(split) for side in pair]
         tests = [self.corpus.tests[name] for name in splits if name in self.corpus.tests]
         further = [file for pairs in tests for pair in pairs for file in pair.references]
-        papers = self.titles.files if self.titles and any(map(is_of_titles, sides)) else ()
+        made = any(side.startswith("titles://") for side in sides)
+        papers = self.titles.files if self.titles and made else ()
         return list(dict.fromkeys([*sides, *further, *papers, *self.released_references()]))
 
     def released_references(self) -> list[str]:

@@ -72,11 +72,6 @@ class Budget:
         """The most bytes of memory that one of its jobs takes."""
         return max((stage.memory for stage in self.stages), default=0)
 
-    @property
-    def preparation_hours(self) -> float:
-        """The core-hours of all stages before the trainings."""
-        return sum(stage.core_hours for stage in self.stages)
-
     def training_hours(self, device: str) -> float:
         """The hours of all devices of a type (core, GPU) that train, as far as they are known."""
         known = ((cost.runs, cost.known) for cost in self.trainings if cost.known)

@@ -128,7 +128,7 @@ def report(
     else:
         to_come = trainings.to_come or Hours()
         cores, gpus, unknown = to_come.cores, to_come.gpus, trainings.unknown
-    prepared = sum(budget.preparation_hours for budget in of_tasks)
+    prepared = sum(stage.core_hours for budget in of_tasks for stage in budget.stages)
     yield f"core-hours: {_hours(prepared)} to prepare and align, {_hours(cores)} to train"
     yield f"GPU-hours: {_hours(gpus)} to train"
     if unknown:

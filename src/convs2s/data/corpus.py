@@ -17,7 +17,6 @@ from convs2s.files.text import (
     NO_MARK,
     misaligned,
     read_line_pairs,
-    read_lines,
     text_lines,
     write_lines,
 )
@@ -73,9 +72,7 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
     The shards end to end are the input, whatever their number. All appear, or none. The number of
     pairs is returned; a UserError says that the sides differ in it, or have fewer than shards.
     """
-    count, other = (sum(1 for _ in read_lines(side, mark=NO_MARK)) for side in (source, target))
-    if count != other:
-        raise misaligned(source, count, target, other)
+    count = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     if count < len(outputs):
         raise UserError(
             f"{source}: {count} lines cannot make {len(outputs)} shards: lower `shards`"

@@ -7,15 +7,11 @@ references' own. A shortlist is a function of the sentences alone.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN, Vocabulary
-
-if TYPE_CHECKING:
-    from convs2s.data.store import TokenStore
 
 Types = npt.NDArray[np.int64]
 """Target types (S,), ascending: the special tokens stand at their own indices."""
@@ -71,11 +67,6 @@ class Shortlist:
             chosen[self.candidates[self.offsets[word] : self.offsets[word + 1]]] = True
         chosen[np.asarray(target, np.int64)] = True
         return np.flatnonzero(chosen)
-
-    def of_pairs(self, store: "TokenStore", rows: Iterable[int]) -> Types:
-        """Select for pairs to learn from: their references' types are among the result."""
-        sources, targets = zip(*(store[int(row)] for row in rows), strict=True)
-        return self.types(np.concatenate(sources), np.concatenate(targets))
 
     def of_sentences(self, sources: Sequence[Sequence[int]]) -> tuple[Types, npt.NDArray[np.bool_]]:
         """Select for each of B sentences on its own, so that none depends on the others.

@@ -65,7 +65,6 @@ class _Aside:
         return [path for paths in self._generations for path in paths]
 
     def add(self, counts: Iterable[tuple[str, int]], generation: int = 0) -> None:
-        """Put a sorted table aside."""
         if generation == len(self._generations):
             self._generations.append([])
         paths = self._generations[generation]

@@ -43,8 +43,7 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
     network, description = load_model(model)
     if not network.attends:
         raise UserError(f"{model}: has no attention to plot")
-    source_vocabulary = description.source_vocabulary()
-    target_vocabulary = description.target_vocabulary()
+    source_vocabulary, target_vocabulary = description.vocabularies()
     rows = list(read_lines(translations))
     if not 1 <= line <= len(rows):
         raise UserError(
@@ -95,7 +94,7 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     network, description = load_model(model)
     split = Splitter(description, description.languages["source"], "raw")
     tokens = [split(line) for line in lines]
-    vocabulary = description.source_vocabulary()
+    vocabulary, _ = description.vocabularies()
     rows = [vocabulary.encode(row) for row in tokens]
     states = network.final_state(torch.from_numpy(pad(rows)))
     if states is None:

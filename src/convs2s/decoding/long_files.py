@@ -32,7 +32,7 @@ from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import atomic_path, check_place, is_written_in_place, writing
 from convs2s.files.checksums import sha256
-from convs2s.files.interrupts import Interrupted, interruptible
+from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
 from convs2s.files.text import read_json, read_lines
 from convs2s.model_file import describe_model
 
@@ -71,7 +71,7 @@ def translate_long_file(
         for written in _files_of(output) if output is not None else ():
             if written.exists() and written.samefile(source):
                 raise UserError(f"{written}: is the input as well: name another --output")
-    with interruptible():
+    with handling(STOPPING, interrupt):
         text = _Text(source)
         deque(text, maxlen=0)  # which finds a line that is no text before work begins
         results = partial(_results, translate, text, workers, silent)

@@ -93,10 +93,9 @@ class PairScorer:
             side: Splitter(description, language, form)
             for side, language in description.languages.items()
         }
-        self._vocabularies = {
-            "source": description.source_vocabulary(),
-            "target": description.target_vocabulary(),
-        }
+        self._vocabularies = dict(
+            zip(("source", "target"), description.vocabularies(), strict=True)
+        )
 
     @classmethod
     def load(cls, models: Sequence[Path], device: str, form: Form) -> Self:

@@ -102,8 +102,6 @@ def _maximum(
 
 
 class _Search:
-    """The state of a search."""
-
     def __init__(
         self,
         ensemble: "Ensemble | OnnxEnsemble",

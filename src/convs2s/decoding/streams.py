@@ -69,7 +69,7 @@ class ChunkTranslator:
 def translate_stream(translate: ChunkTranslator, stream: BufferedReader, name: str) -> None:
     """Translate a stream to the standard output; ``name`` is what errors call it."""
     arriving_bytes, number = ArrivingBytes(stream), 0
-    lines = decode_lines(bounded_lines(arriving_bytes, name), name)
+    lines = decode_lines(bounded_lines(arriving_bytes.readline, name), name)
     for group in arriving(lines, arriving_bytes.waits, LINES_PER_CHUNK):
         sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
         sys.stdout.flush()

@@ -115,8 +115,7 @@ class LineTranslator:
         self.pretokenized, self.threads = pretokenized, threads if device == "cpu" else 1
         self._search_by(settings)
         languages, name = self.description.languages, self.description.preparation
-        self.source = self.description.source_vocabulary()
-        self.target = self.description.target_vocabulary()
+        self.source, self.target = self.description.vocabularies()
         form: Form = "tokens" if pretokenized else "raw"
         self._split = Splitter(self.description, languages["source"], form)
         self._target_side = Preparation(name, languages["target"])

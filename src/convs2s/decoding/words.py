@@ -20,7 +20,6 @@ class Splitter:
     """Splits lines of one side, by the preparation, the truecaser and the codes of a model."""
 
     def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
-        """Prepare for lines of a language, in a form."""
         self._form = form
         self._preparation = Preparation(description.preparation, language)
         words = description.truecasers.get(language)

@@ -13,7 +13,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import IO, BinaryIO, cast
 
@@ -38,6 +38,7 @@ _ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
 _ZIP_NAME_LENGTHS = 26  # where a member's header says how long its name is, which ends the header
 _LZMA_DICTIONARY = 5  # where its data says how much its decompressor has to remember
 _ENCRYPTED = 0x1
+_DAMAGED = "truncated or damaged; fetch the file again"
 
 
 @contextmanager
@@ -100,22 +101,12 @@ class _Names:
             kept.append(name[:MOST_NAMES])
 
     def absent(self, path: Path) -> UserError:
-        """Return the error that says that the member is not there."""
         names = [*self._alike, *self._first][:MOST_NAMES]
         nearest = difflib.get_close_matches(self._member, names, n=3, cutoff=0) or ["nothing"]
         return UserError(
             f"{path}: no member {self._member!r}; the nearest of its {self._count} are: "
             f"{', '.join(nearest)}"
         )
-
-
-def _duplicate(path: Path, member: str) -> UserError:
-    return UserError(f"{path}: refused: it holds the member {member!r} more than once")
-
-
-def _library_errors(name: str) -> AbstractContextManager[None]:
-    """Turn what the archive libraries raise about damaged input into the one error for users."""
-    return failures_of_file(name, "truncated or damaged; fetch the file again")
 
 
 class _Member(io.RawIOBase):
@@ -129,7 +120,7 @@ class _Member(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        with _library_errors(self._name):
+        with failures_of_file(self._name, _DAMAGED):
             data = self._stream.read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
@@ -184,7 +175,7 @@ class _TarInfo(tarfile.TarInfo):
 def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """Yield the name and header of each member; refuse the archive where one is hostile."""
     while True:
-        with _library_errors(str(path)):
+        with failures_of_file(str(path), _DAMAGED):
             entry = archive.next()
         if entry is None:
             return
@@ -201,7 +192,7 @@ def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, ta
 def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     """Yield a member of a tar archive, reading forwards only."""
     content = _TarBytes(decompressed(file, path.name, str(path)), path)
-    with _library_errors(str(path)):
+    with failures_of_file(str(path), _DAMAGED):
         archive = tarfile.TarFile.open(
             fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
         )
@@ -224,7 +215,7 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     if reader.read(1):
         return  # a reader who wanted the first lines only does not wait for the whole archive
     if any(name == member for name, _ in entries):
-        raise _duplicate(path, member)
+        raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
     content.check_end(archive.offset)
 
 
@@ -233,7 +224,7 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
 
     A UserError says that it is damaged, holds too many members, or is but a part of the file.
     """
-    with _library_errors(str(path)):
+    with failures_of_file(str(path), _DAMAGED):
         # zipfile reads the list of members whole.
         end_record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
         if end_record and end_record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
@@ -253,7 +244,6 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
 
 @contextmanager
 def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
-    """Yield a member of a zip archive."""
     archive = open_zip(file, path)
     names = _Names(member)
     matches = []
@@ -268,7 +258,7 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     if not matches:
         raise names.absent(path)
     if len(matches) > 1:
-        raise _duplicate(path, member)
+        raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
     entry = matches[0]
     if entry.is_dir():
         raise UserError(f"{path}: refused: its member {member!r} is a folder, not a file")
@@ -277,7 +267,7 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
     if entry.compress_type == zipfile.ZIP_LZMA:
         _check_lzma(file, entry, f"{path}#{member}")
-    with _library_errors(str(path)):
+    with failures_of_file(str(path), _DAMAGED):
         stream = archive.open(entry)
     yield _buffered(stream, f"{path}#{member}")
 

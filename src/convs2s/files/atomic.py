@@ -113,7 +113,6 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 
 def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
-    """Make a folder and hold its lock."""
     while True:
         folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
         try:

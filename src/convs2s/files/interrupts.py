@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)  # Ctrl-C, and what schedulers and ``kill`` send
@@ -25,10 +25,6 @@ def handling(
             signal.signal(number, previous)
 
 
-def interruptible() -> AbstractContextManager[None]:
-    """Have either signal of ``STOPPING`` raise ``Interrupted`` in the block."""
-    return handling(STOPPING, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Handle a signal by an ``Interrupted``."""
     raise Interrupted(signal.Signals(number).name)

@@ -144,7 +144,6 @@ def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> 
 
 
 def _content(tensor: Any) -> memoryview:
-    """Return the bytes of a tensor, or of an array."""
     flat = tensor.reshape(-1)
     if isinstance(tensor, np.ndarray):
         return memoryview(flat.view(np.uint8))
@@ -154,7 +153,6 @@ def _content(tensor: Any) -> memoryview:
 
 
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future[bytes]]:
-    """Start to sum up the pieces of a tensor's bytes."""
     starts = range(0, len(content), _PIECE_BYTES)
     pieces = (content[start : start + _PIECE_BYTES] for start in starts)
     return [pool.submit(lambda piece: hashlib.sha256(piece).digest(), piece) for piece in pieces]

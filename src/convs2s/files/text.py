@@ -6,12 +6,13 @@ compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``.
 
 import json
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Protocol, TextIO
+from typing import BinaryIO, TextIO
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
@@ -86,16 +87,9 @@ def _decoded(lines: bytes, name: str, before: int, mark: str) -> Iterator[str]:
     yield from (text if before else text.removeprefix(mark)).split("\n")
 
 
-class LineSource(Protocol):
-    """What lines of bytes are read from: any binary stream is one."""
-
-    def readline(self, limit: int, /) -> bytes:
-        """Return the next line, or its first ``limit`` bytes; none at the end."""
-
-
-def bounded_lines(stream: LineSource, name: str) -> Iterator[bytes]:
+def bounded_lines(readline: Callable[[int], bytes], name: str) -> Iterator[bytes]:
     """Yield lines; a UserError names the line that is longer than 1 MiB, as without line feeds."""
-    lines = iter(partial(stream.readline, LONGEST_LINE_BYTES + 1), b"")
+    lines = iter(partial(readline, LONGEST_LINE_BYTES + 1), b"")
     for number, line in enumerate(lines, start=1):
         _check_length(line, name, number, LONGEST_LINE_BYTES)
         yield line
@@ -121,6 +115,20 @@ def decode_lines(
         if number == 1:
             text = text.removeprefix(mark)
         yield text.removesuffix("\n")
+
+
+def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
+    """Yield the fields of each row of a table; a UserError names a line without its columns."""
+    columns, lines = header.split("\t"), read_lines(path)
+    for number, line in enumerate(chain([next(lines, "")], lines), start=1):
+        fields = line.split("\t")
+        if len(fields) != len(columns) or not all(fields) or (number == 1 and line != header):
+            raise UserError(
+                f"{path}:{number}: expected the columns {columns} separated by tabs: make the "
+                "table again"
+            )
+        if number > 1:
+            yield fields
 
 
 def read_line_pairs(

@@ -162,7 +162,6 @@ class InferenceLstm:
     """The network itself; in bf16, torch rounds the layers' weights at each step."""
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
-        """Take a network for decoding in fp32 or bf16."""
         self._network = network
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
         self.output = LinearMap(weight, bias, precision)

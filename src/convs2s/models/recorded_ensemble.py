@@ -11,7 +11,6 @@ Shapes: B sentences, K hypotheses of each, m source length, S target types.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -33,18 +32,8 @@ Predicted = tuple[Tensor, Tensor | None]  # log-probabilities (B, K, S) and atte
 Shape = tuple[int, int, int]  # sentences, source length in whole vectors, and hypotheses of each
 
 
-class Recording(Protocol):
-    """A device's operations, which it can repeat in the same memory."""
-
-    def record(self, work: Callable[[], Predicted]) -> Predicted:
-        """Record ``work`` without running it; return where its results will be."""
-
-    def replay(self) -> None:
-        """Run the recorded operations."""
-
-
-class CudaRecording:
-    """A CUDA graph."""
+class Recording:
+    """A CUDA graph: a device's operations, which it can repeat in the same memory."""
 
     def __init__(self) -> None:
         self._graph = torch.cuda.CUDAGraph()
@@ -104,7 +93,7 @@ class RecordedEnsemble(Ensemble):
         networks: Sequence[Network],
         average: Average = "probabilities",
         precision: Precision = "fp32",
-        recording: Callable[[], Recording] = CudaRecording,
+        recording: Callable[[], Recording] = Recording,
     ) -> None:
         """Take networks for inference; ``recording`` makes an empty one."""
         super().__init__(networks, average, precision)

@@ -15,7 +15,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import atomic_text, read_lines
 from convs2s.paper.charts import COLORS, SHAPES, save_figure
 from convs2s.scoring.bleu import tokenized_bleu
-from convs2s.scoring.n_best import best, every_sentence, own_score, read_n_best
+from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
 
 GROUPS = 8  # groups of sentences, of about equal size: the paper's axis has as many spans
@@ -64,7 +64,7 @@ def plot_bleu_by_length(
     translated = [[" ".join(line.words) for line in read_translations(system)]]
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
-        translated.append([best(group, own_score).text for group in groups])
+        translated.append([max(group, key=lambda row: row.score).text for group in groups])
     for file, lines in zip((source, system, baseline), [sources, *translated], strict=False):
         if len(lines) != len(references):
             raise UserError(

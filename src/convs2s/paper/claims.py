@@ -84,11 +84,6 @@ class JudgedClaim:
     untested: str | None  # why there are none
 
     @property
-    def tests(self) -> int:
-        """How many tests are corrected for: the pairs of a trend's rows first, then by Holm."""
-        return sum(finding.tests for finding in self.findings)
-
-    @property
     def decisive(self) -> Finding:
         """The first finding of the claim's verdict that has a value; else one without any.
 
@@ -224,7 +219,7 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "95% interval": _interval(claim.decisive),
                 "Measure": claim.decisive.measure or "",
                 "Comparisons": counted if len(claim.findings) > 1 else "",
-                "Tests": str(claim.tests or ""),
+                "Tests": str(sum(finding.tests for finding in claim.findings) or ""),
                 "Notes": claim.untested or claim.decisive.note or "",
             }
         )

@@ -15,7 +15,7 @@ from convs2s.config.settings import Settings
 from convs2s.paper.cells import MEASURES, CellAddress
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import rank_of
-from convs2s.scoring.bleu import decode_statistics
+from convs2s.scoring.bleu import Statistics, decode_statistics
 from convs2s.scoring.significance import (
     LEAST_RUNS,
     Measures,
@@ -73,14 +73,15 @@ class Evidence:
         """Return what is taken of each run."""
         if quantity == "score":
             return [entry.scores[self.measure].score for entry in self.entries]
-        return [float(getattr(_measured(text), quantity)[0]) for text in self.sentences(quantity)]
+        found = (_measured(text, measured) for text in self.sentences(quantity))
+        return [float(getattr(each, quantity)[0]) for each in found]
 
     def drawn(self, quantity: Quantity) -> SetScores | None:
         """Return the same on test sets drawn anew (runs, draws); None without the sentences."""
         texts, name = self.sentences(quantity), "bleu" if quantity == "score" else quantity
         if len(texts) < len(self.entries):
             return None
-        return np.stack([getattr(_drawn(text), name) for text in texts])
+        return np.stack([getattr(_measured(text, drawn_measures), name) for text in texts])
 
     def sentences(self, quantity: Quantity) -> list[str]:
         """Return the sentence statistics of the runs that have any.
@@ -276,10 +277,5 @@ def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[floa
 
 
 @cache  # a cell stands in several comparisons
-def _measured(sentences: str) -> Measures:
-    return measured(decode_statistics(sentences, "the ledger's sentences"))
-
-
-@cache
-def _drawn(sentences: str) -> Measures:
-    return drawn_measures(decode_statistics(sentences, "the ledger's sentences"))
+def _measured(sentences: str, of: Callable[[Statistics], Measures]) -> Measures:
+    return of(decode_statistics(sentences, "the ledger's sentences"))

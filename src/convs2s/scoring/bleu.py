@@ -77,7 +77,6 @@ class Score:
     signature: str
 
     def __str__(self) -> str:
-        """Return the number as reports print it."""
         return f"{self.score:.2f}"
 
 

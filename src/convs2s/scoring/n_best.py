@@ -99,22 +99,12 @@ def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
         yield group
 
 
-def own_score(hypothesis: ListedHypothesis) -> float:
-    """Return the score of the system that wrote the list."""
-    return hypothesis.score
-
-
 def average_with(feature: str) -> Criterion:
     """Return the even average of a list's own score and a feature, each on the scale it is on.
 
     Sutskever et al. (2014, section 3.2) average both systems' scores and state no scale.
     """
     return lambda hypothesis: (hypothesis.score + hypothesis.feature(feature)) / 2
-
-
-def best(group: Group, criterion: Criterion) -> ListedHypothesis:
-    """Return the hypothesis that the criterion prefers; of equal ones the first."""
-    return max(group, key=criterion)
 
 
 def reranked(group: Group, criterion: Criterion) -> list[ListedHypothesis]:

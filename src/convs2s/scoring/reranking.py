@@ -28,11 +28,8 @@ from convs2s.scoring.n_best import (
     Criterion,
     Group,
     average_with,
-    best,
     every_sentence,
-    own_score,
     read_n_best,
-    reranked,
 )
 from convs2s.scoring.text_table import aligned, heading, underlined
 from convs2s.scoring.tuned_settings import PLAIN
@@ -69,7 +66,7 @@ def first_and_oracle(
     """
     sentence_bleu, first, chosen = SentenceBleu(form), list[str](), list[str]()
     for number, group in enumerate(every_sentence(groups)):
-        texts = [read(hypothesis.text) for hypothesis in reranked(group, own_score)]
+        texts = [read(listed.text) for listed in sorted(group, key=lambda listed: -listed.score)]
         first.append(texts[0])
         if all(number < len(lines) for lines in references):  # else an error when all are counted
             lines = [lines[number] for lines in references]
@@ -109,7 +106,7 @@ def rescore_n_best(
         return every_sentence(read_n_best(read_lines(n_best), str(n_best)))
 
     def choose(criterion: Criterion) -> list[str]:
-        return [best(group, criterion).text for group in groups()]
+        return [max(group, key=criterion).text for group in groups()]
 
     first, oracle = first_and_oracle(groups(), [in_words], "tokenized")
     model, average = choose(lambda listed: listed.feature(MODEL)), choose(average_with(MODEL))
@@ -154,7 +151,7 @@ def curve(
     chosen: dict[float, list[str]] = {alpha: [] for alpha in ALPHAS}
     for group in every_sentence(groups):
         for alpha, texts in chosen.items():
-            texts.append(best(group, by_length_penalty(alpha)).text)
+            texts.append(max(group, key=by_length_penalty(alpha)).text)
     points = []
     for alpha, words in chosen.items():
         bleu = bleu_scores(words, tokenized, [restore(line) for line in words], raw)

@@ -97,8 +97,6 @@ def application(
 
 
 class _Handlers:
-    """What answers each address."""
-
     def __init__(
         self,
         translator: Translator,
@@ -146,7 +144,6 @@ class _Handlers:
             return response
 
         async def answer(request: Request) -> Response:
-            """Give the handler's answer, or say what is wrong."""
             try:
                 host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
             except ValueError:  # such as "[::1" without its end
@@ -174,7 +171,6 @@ class _Handlers:
         return JSONResponse(content)
 
     async def metrics(self, _: Request) -> Response:
-        """Give the counts, for Prometheus."""
         content = prometheus.generate_latest(self._registry)
         return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
@@ -186,9 +182,10 @@ class _Handlers:
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:
             return _fault(NOT_JSON, "request: expected the header Content-Type: application/json")
+        most = 6 * settings.longest_text * settings.most_texts + 4096  # JSON: a byte may be six
         try:
             async with asyncio.timeout(settings.request_seconds):
-                body = await read_body(request.stream(), settings.largest_body)
+                body = await read_body(request.stream(), most)
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(SLOW, message, {"Connection": "close"})

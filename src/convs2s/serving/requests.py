@@ -40,8 +40,6 @@ class BusyError(UserError):
 
 
 class _Request(Section):
-    """A client's request."""
-
     texts: list[str]  # raw texts, each on one line
     beam: PositiveInt  # hypotheses kept at each step
     n_best: PositiveInt = 1  # how many of the best hypotheses each translation has

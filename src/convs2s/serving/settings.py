@@ -35,11 +35,6 @@ class ServerSettings(Section):
     stop_seconds: PositiveInt = 30
     """Seconds that requests have to be finished once the server is told to stop."""
 
-    @property
-    def largest_body(self) -> int:
-        """Bytes of a request at most: JSON may write a byte as six."""
-        return 6 * self.longest_text * self.most_texts + 4096
-
 
 def is_loopback(host: str) -> bool:
     """Return whether no other machine reaches a server that listens at an address."""

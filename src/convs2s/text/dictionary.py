@@ -8,11 +8,11 @@ target words that vocabulary selection offers for it (L'Hostis et al. 2016).
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from heapq import nsmallest
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
+from convs2s.files.text import NO_MARK, read_line_pairs, read_rows, write_lines
 from convs2s.text.links import read_links
 from convs2s.text.reserved_words import RESERVED_WORDS
 
@@ -68,24 +68,10 @@ def build_dictionary(
 
 def read_dictionary(path: str | Path) -> dict[str, str]:
     """Return the target word of each source word in a ``dictionary.tsv``."""
-    return {source: target for source, target, *_ in _rows(path, _DICTIONARY_HEADER)}
+    return {source: target for source, target, *_ in read_rows(path, _DICTIONARY_HEADER)}
 
 
 def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:
     """Yield each source word of a ``candidates.tsv`` with its target words, the best first."""
-    for word, targets in _rows(path, _CANDIDATES_HEADER):
+    for word, targets in read_rows(path, _CANDIDATES_HEADER):
         yield word, targets.split(" ")
-
-
-def _rows(path: str | Path, header: str) -> Iterator[list[str]]:
-    """Yield the fields of each row of a table; a UserError names a line without its columns."""
-    columns, lines = header.split("\t"), read_lines(path)
-    for number, line in enumerate(chain([next(lines, "")], lines), start=1):
-        fields = line.split("\t")
-        if len(fields) != len(columns) or not all(fields) or (number == 1 and line != header):
-            raise UserError(
-                f"{path}:{number}: expected the columns {columns} separated by tabs: make the "
-                "table again from the alignment"
-            )
-        if number > 1:
-            yield fields

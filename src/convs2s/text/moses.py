@@ -13,7 +13,7 @@ import re
 import sys
 import unicodedata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 
@@ -93,14 +93,6 @@ class Guarded:
         return replaced
 
 
-class _Blanks:
-    """Stands for a pattern of blanks where each run becomes one space and the ends are stripped."""
-
-    @staticmethod
-    def sub(replacement: str, text: str) -> str:
-        return replacement.join(text.split())
-
-
 def _guarded(rule: tuple[Any, str], needle: str) -> tuple[Any, str]:
     return Guarded(rule[0], needle), rule[1]
 
@@ -111,7 +103,8 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
     It has the output of the library's tokenizer in half the time.
     """
 
-    DEDUPLICATE_SPACE = _Blanks, " "  # both times, the library strips the ends next
+    # A run of blanks becomes one space, and the ends go: the library strips them next, both times.
+    DEDUPLICATE_SPACE = SimpleNamespace(sub=lambda space, text: space.join(text.split())), " "
     COMMA_SEPARATE_1 = _guarded(MosesTokenizer.COMMA_SEPARATE_1, ",")
     COMMA_SEPARATE_2 = _guarded(MosesTokenizer.COMMA_SEPARATE_2, ",")
     COMMA_SEPARATE_3 = _guarded(MosesTokenizer.COMMA_SEPARATE_3, ",")
@@ -168,24 +161,17 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
         )
 
 
-class _Currency:
-    """Stands for the pattern of words such as ``$`` and ``(``, to which the next word is joined.
-
-    The library's list of currency symbols is that of Unicode 7.
-    """
-
-    @staticmethod
-    def search(word: str) -> bool:
-        return all(letter in "([{¿¡" or unicodedata.category(letter) == "Sc" for letter in word)
-
-
 class Detokenizer(MosesDetokenizer):  # type: ignore[misc]
     """``detokenizer.perl -q -l LANGUAGE``: it also takes XML entities and ``@-@`` back.
 
     It is made with the two-letter code of a language.
     """
 
-    IS_CURRENCY_SYMBOL = _Currency
+    # Words such as ``$`` and ``(``, to which the next word is joined. The library's list of symbols
+    # of currencies is that of Unicode 7.
+    IS_CURRENCY_SYMBOL = SimpleNamespace(
+        search=lambda word: all(x in "([{¿¡" or unicodedata.category(x) == "Sc" for x in word)
+    )
 
     def __call__(self, words: str) -> str:
         """Return the text of words that are joined by spaces."""

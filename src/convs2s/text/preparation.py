@@ -23,7 +23,6 @@ Step = Callable[[str], str]
 
 
 def _steps(name: str, language: str) -> tuple[Step, ...]:
-    """Return the steps of a preparation, in order."""
     match name:
         case "moses_train":  # the released scripts: fairseq's prepare-wmt14en2{de,fr}.sh
             return Normalizer(language), remove_non_printing, Tokenizer(language)

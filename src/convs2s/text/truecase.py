@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
 
-from convs2s.errors import UserError
-from convs2s.files.text import NO_MARK, read_lines, write_lines
+from convs2s.files.text import NO_MARK, read_lines, read_rows, write_lines
 
 _HEADER = "word\tcount"
 _SENTENCE_END = frozenset(".:?!")
@@ -74,16 +73,7 @@ def learn_truecaser(*, text: Path, output: Path) -> None:
 
 def read_truecaser(path: Path) -> list[str]:
     """Return the words of a truecaser in the order of its table; a UserError names a bad line."""
-    lines = read_lines(path)
-    if next(lines, None) != _HEADER:
-        raise UserError(f"{path}:1: no truecaser: the first line must be 'word<TAB>count'")
-    words = []
-    for number, line in enumerate(lines, start=2):
-        word, tab, count = line.partition("\t")
-        if not (word and tab and count.isdecimal()):
-            raise UserError(f"{path}:{number}: expected 'word<TAB>count', found {line[:60]!r}")
-        words.append(word)
-    return words
+    return [word for word, _ in read_rows(path, _HEADER)]
 
 
 def truecase_file(*, text: Path, truecaser: Path, output: Path) -> None:

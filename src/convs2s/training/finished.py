@@ -6,7 +6,7 @@ after its token stores were rebuilt to the same bytes. Without the state it woul
 
 import shutil
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -107,16 +107,8 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
     return {"types": sum(sizes) / len(sizes), "outside": outside / tokens}
 
 
-@dataclass(frozen=True)
-class FinishedState:
-    """The folder of the states of a training that has ended, and its bytes."""
-
-    path: Path
-    size: int
-
-
-def finished_states(results: Path) -> list[FinishedState]:
-    """Return the states of all trainings below a folder that have ended, in order of their paths.
+def finished_states(results: Path) -> dict[Path, int]:
+    """Return the folders of states of trainings that have ended -> their bytes, in order of paths.
 
     A state of another recipe, seed or corpus than the finished model's is none of them: it may
     belong to a training that was stopped and is to go on. A UserError says that there is no such
@@ -124,7 +116,7 @@ def finished_states(results: Path) -> list[FinishedState]:
     """
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name one of results, or of a run")
-    finished = []
+    finished = {}
     parents = {path.parent.parent for path in whole_files(results)}
     for folder in sorted(path for path in parents if path.name == STATE):
         record = folder.with_name("training.json")
@@ -135,16 +127,16 @@ def finished_states(results: Path) -> list[FinishedState]:
         models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
         states = folder / digest_of(identity)
         if states.is_dir() and any(model.training.get("identity") == identity for model in models):
-            finished.append(FinishedState(states, size_of(states)))
+            finished[states] = size_of(states)
     return finished
 
 
-def remove_state(state: FinishedState) -> None:
-    """Remove the states of a training that has ended.
+def remove_state(path: Path) -> None:
+    """Remove the folder of states of a training that has ended.
 
     A UserError: a training works there at this moment, or the folder cannot be removed.
     """
-    folder = state.path.parent
+    folder = path.parent
     try:
         with (folder / LOCK).open("a") as lock:  # which each training holds while it runs
             try:
@@ -160,9 +152,9 @@ def remove_state(state: FinishedState) -> None:
                     "command again"
                 )
             with suppress(FileNotFoundError):  # another process has removed it before
-                shutil.rmtree(state.path)
+                shutil.rmtree(path)
     except OSError as error:
-        raise UserError(f"{state.path}: cannot be removed: {error.strerror}") from None
+        raise UserError(f"{path}: cannot be removed: {error.strerror}") from None
 
 
 def megabytes(size: int) -> str:

@@ -142,13 +142,15 @@ class Loader:
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read what an update from the pairs ``rows`` needs; any thread may."""
-        tokens = sum(len(store[int(row)][1]) for row in rows)
+        sources, targets = zip(*(store[int(row)] for row in rows), strict=True)
         workers = self.workers
         micro_batches = split_batch(store, rows, self.limits.micro_batch_tokens, workers.count)
         # One shortlist for the whole update, so that its micro-batches change nothing.
-        types = None if self.shortlist is None else self.shortlist.of_pairs(store, rows)
+        types = None
+        if self.shortlist is not None:
+            types = self.shortlist.types(np.concatenate(sources), np.concatenate(targets))
         own = self.read(store, micro_batches[workers.rank :: workers.count], types)
-        return LoadedUpdate(store, rows, tokens, types, own)
+        return LoadedUpdate(store, rows, sum(map(len, targets)), types, own)
 
     def read(
         self, store: TokenStore, micro_batches: Iterable[MicroBatch], types: Types | None

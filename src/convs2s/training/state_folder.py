@@ -41,7 +41,6 @@ class ProgressFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Name the file in the folder of the states."""
         self.path = folder / PROGRESS
         self._progress: Progress | None = None
         self._written = 0.0

@@ -56,7 +56,7 @@ def task(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def translate(path: Path, sources: list[str], limit: MaximumLength) -> list[str]:
     """Translate tokens by beam 5 up to a length, and return text."""
     network, description = load_model(path)
-    given, written = description.source_vocabulary(), description.target_vocabulary()
+    given, written = description.vocabularies()
     settings = DecodingSettings(maximum_length=limit)
     ensemble, german = Ensemble([network]), Preparation("moses_test", "de")
     texts = []

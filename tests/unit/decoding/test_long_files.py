@@ -306,7 +306,9 @@ def test_a_killed_worker_is_an_error_with_advice(
 
 def groups(descriptor: int, most: int = 3) -> Iterator[list[str]]:
     stream = ArrivingBytes(os.fdopen(descriptor, "rb"))
-    return arriving(decode_lines(bounded_lines(stream, "pipe"), "pipe"), stream.waits, most)
+    return arriving(
+        decode_lines(bounded_lines(stream.readline, "pipe"), "pipe"), stream.waits, most
+    )
 
 
 def test_a_line_does_not_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,7 +346,7 @@ def test_lines_before_a_fault_are_still_answered() -> None:
 def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
     given = io.BytesIO(b"one\n" + bytes(4 << 20))
     stream = ArrivingBytes(io.BufferedReader(given))
-    found = arriving(decode_lines(bounded_lines(stream, "pipe"), "pipe"), stream.waits, 3)
+    found = arriving(decode_lines(bounded_lines(stream.readline, "pipe"), "pipe"), stream.waits, 3)
     with pytest.raises(UserError, match="pipe:2: a line of more than 1048576 bytes"):
         list(found)
     assert given.tell() < 2 << 20

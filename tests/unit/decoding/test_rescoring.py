@@ -71,11 +71,11 @@ def full_pass(path: Path, source: str, *targets: str) -> list[torch.Tensor]:
     None of what decodes or scores has a part in it.
     """
     net, description = read_model(path)
-    vocabulary = description.target_vocabulary()
+    vocabulary = description.vocabularies()[1]
     tokens = [torch.tensor(vocabulary.encode(target.split())) for target in targets]
     rows = pad_sequence(tokens, batch_first=True)  # (K, n)
     previous = torch.cat([torch.full((len(rows), 1), END), rows[:, :-1]], 1)
-    words = torch.tensor(description.source_vocabulary().encode(source.split()))
+    words = torch.tensor(description.vocabularies()[0].encode(source.split()))
     with torch.no_grad():
         logits, _ = net(words.expand(len(rows), -1), previous)
     probabilities = logits.double().softmax(2).gather(2, rows.unsqueeze(2)).squeeze(2)

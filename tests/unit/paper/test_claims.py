@@ -520,7 +520,7 @@ def test_other_draws_give_the_same_verdict_or_none(
         for seed in range(3):
             monkeypatch.setattr(significance, "RESAMPLING_SEED", seed)
             significance._kept_counts.cache_clear()
-            evidence._drawn.cache_clear()
+            evidence._measured.cache_clear()
             found.add(finding(demo, better(BASE, NO_SOURCE), base, other).verdict)
         assert len(found - {"undecided"}) <= 1
 

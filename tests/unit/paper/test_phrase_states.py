@@ -37,7 +37,7 @@ def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
     _, description = load_model(model)
     architecture = LstmArchitecture(kind="lstm", layers=2, cells=8, embedding=6, initialization=0.8)
-    sizes = len(description.source_vocabulary()), len(description.target_vocabulary())
+    sizes = description.sizes
     torch.manual_seed(2)
     weights = build_network(architecture, *sizes).state_dict()
     save_model(path, weights, replace(description, architecture=architecture))
@@ -50,7 +50,7 @@ def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
     assert found.unknown == [[], [], ["unheard"], [], []]
     network, description = load_model(lstm)
     weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
-    plain, vocabulary = PlainLstm(weights, reverse_source=True), description.source_vocabulary()
+    plain, vocabulary = PlainLstm(weights, reverse_source=True), description.vocabularies()[0]
     for tokens, state in zip(found.tokens, found.states, strict=True):
         layers = plain.states(vocabulary.encode(tokens))
         assert vocabulary.encode(tokens)[-1] == END

@@ -14,10 +14,8 @@ from convs2s.scoring.bleu import SentenceBleu, tokenized_bleu
 from convs2s.scoring.n_best import (
     ListedHypothesis,
     average_with,
-    best,
     escaped,
     n_best_line,
-    own_score,
     read_n_best,
     reranked,
     unescaped,
@@ -156,10 +154,8 @@ def test_the_even_average_chooses(run: Terminal, tmp_path: Path) -> None:
 def test_equal_hypotheses_stay_in_the_lists_order() -> None:
     equal = [ListedHypothesis(0, text, "Model= 1", -2.0) for text in "abcd"]
     better = ListedHypothesis(0, "e", "Model= 1", -1.0)
-    ranked = reranked([*equal[:2], better, *equal[2:]], own_score)
+    ranked = reranked([*equal[:2], better, *equal[2:]], lambda listed: listed.score)
     assert "".join(hypothesis.text for hypothesis in ranked) == "eabcd"
-    assert best(equal, own_score).text == "a"
-    assert best(equal, average_with("Model")).text == "a"
 
 
 def random_lists(seed: int) -> tuple[list[list[ListedHypothesis]], list[str]]:
@@ -188,10 +184,10 @@ def test_no_choice_beats_the_oracle(seed: int) -> None:
     groups, references = random_lists(seed)
     first, oracle = first_and_oracle(groups, [references], "tokenized")
     bleu = tokenized_bleu(oracle, references).score
-    for criterion in (own_score, average_with("Model")):
-        chosen = [best(group, criterion).text for group in groups]
+    for criterion in (lambda listed: listed.score, average_with("Model")):
+        chosen = [max(group, key=criterion).text for group in groups]
         assert bleu > tokenized_bleu(chosen, references).score
-    assert first == [best(group, own_score).text for group in groups]
+    assert first == [max(group, key=lambda listed: listed.score).text for group in groups]
 
 
 def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
@@ -243,7 +239,7 @@ def test_the_report_of_four_choices(tmp_path: Path) -> None:
         manifest={"revision": "abc"},
     )
     report = json.loads(outputs["json"].read_text("utf-8"))
-    chosen = [best(group, average_with("Model")).text for group in groups]
+    chosen = [max(group, key=average_with("Model")).text for group in groups]
     assert list(read_lines(outputs["translations"])) == [text.upper() for text in chosen]
     assert list(report["bleu"]) == ["first", "model", "average", "oracle"]
     average = report["bleu"]["average"]["tokenized"]

@@ -65,8 +65,8 @@ def test_a_text_whose_words_have_no_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("type\tcount\nthe\t2\n", "t:1: no truecaser: the first line must be"),
-        ("word\tcount\nthe\t2\nthe 3\n", "t:3: expected 'word<TAB>count', found 'the 3'"),
+        ("type\tcount\nthe\t2\n", r"t:1: expected the columns \['word', 'count'\]"),
+        ("word\tcount\nthe\t2\nthe 3\n", r"t:3: expected the columns \['word', 'count'\]"),
     ],
 )
 def test_what_is_no_truecaser_is_an_error(tmp_path: Path, content: str, message: str) -> None:

@@ -64,7 +64,7 @@ def exactly_reversed(
     made = description.training["updates"]
     assert isinstance(made, int)
     assert made <= updates
-    source, target = description.source_vocabulary(), description.target_vocabulary()
+    source, target = description.vocabularies()
     unseen = sequences(1000, seed=2)
     rows = torch.from_numpy(pad([source.encode(tokens) for tokens in unseen]))
     found = beam_search(Ensemble([network]), rows, DecodingSettings(beam=1))

@@ -68,7 +68,7 @@ def test_frequent_types_candidates_and_references_are_selected() -> None:
 
 def test_pairs_to_learn_from_bring_their_references() -> None:
     store = cast(TokenStore, [(np.array([9, END]), np.array([17, END]))])
-    assert shortlist().of_pairs(store, [0]).tolist() == [*SPECIAL, 3, 4, 8, 9, 10, 17]
+    assert shortlist().types(*store[0]).tolist() == [*SPECIAL, 3, 4, 8, 9, 10, 17]
 
 
 def test_words_that_no_vocabulary_has_are_left_out() -> None:
@@ -225,7 +225,8 @@ def test_updates_are_those_of_the_full_softmax_without_the_other_types(task: Pat
     data = TrainingData.read(task)
     one, reference = (updater(task, data, of_task(data, task)) for _ in range(2))
     rows = np.arange(3)  # too few for every type to be selected
-    types = of_task(data, task).of_pairs(data.train, rows)
+    types = reference.loader.load(data.train, rows).types
+    assert types is not None
     assert len(SPECIAL) < len(types) < len(data.types["target"])
     whole = collate(data.train, rows)
     loss = masked_loss(reference, whole, types, whole.target)
@@ -310,9 +311,9 @@ def test_the_model_file_has_all_that_translation_needs(
     lines = [" ".join(tiny.WORDS[start : start + 3]) for start in range(8)]
     text = "".join(f"{line}\n" for line in lines).encode()
     selected = run("translate", trained, "--json", "--maximum-length.offset", 5, text=text)
-    target = description.target_vocabulary()
+    target = description.vocabularies()[1]
     for line in map(json.loads, selected.splitlines()):
-        source = description.source_vocabulary().encode(line["source_tokens"])
+        source = description.vocabularies()[0].encode(line["source_tokens"])
         assert description.shortlist is not None
         allowed = {target.tokens[index] for index in description.shortlist.types(source)}
         assert set(line["tokens"]) <= allowed

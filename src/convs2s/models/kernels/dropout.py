@@ -27,7 +27,6 @@ class _Mask(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        """Mask the gradient alike."""
         (keep,) = ctx.saved_tensors
         return (gradients[0] * keep).mul_(ctx.scale), None, None
 

@@ -73,7 +73,6 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the gradients that are at hand."""
         (factor,) = gradients
         scaled = (gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients)
         return *scaled, None, None, None, None
