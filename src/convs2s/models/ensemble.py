@@ -211,9 +211,13 @@ class DecoderState:
         for x, output in zip(features, self._outputs, strict=True):
             logits = output(x)  # (B, K, S)
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            if self._mask is not None:
-                logits = logits.masked_fill(self._mask.unsqueeze(1), -torch.inf)
-            predictions.append(functional.log_softmax(logits, dim=2))
+            if self._mask is None:
+                predictions.append(functional.log_softmax(logits, 2))
+                continue
+            logits = logits.masked_fill(self._mask.unsqueeze(1), -torch.inf)
+            # A sum in fp64 is the same whatever types the batch's other sentences add.
+            exact = functional.log_softmax(logits, 2, dtype=torch.float64)
+            predictions.append(exact.to(logits.dtype))
         if len(predictions) == 1:
             return predictions[0]
         stacked = torch.stack(predictions)  # (networks, B, K, S)

@@ -437,8 +437,16 @@ def _predict(
         weight = np.pad(weight, ((0, missing), (0, 0)))
         bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
         logits = graph.linear(f"{number}.features", weight, bias)
-        logits = graph.op("Add", logits, "mask") if is_masked else logits
-        logs.append(graph.op("LogSoftmax", logits))
+        if not is_masked:
+            logs.append(graph.op("LogSoftmax", logits))
+            continue
+        logits = graph.op("Add", logits, "mask")
+        logits = graph.op("Sub", logits, graph.op("ReduceMax", logits, graph.integers(1)))
+        # A sum in fp64 is the same whatever types the batch's other sentences add. LogSoftmax in
+        # fp64 is 14 times slower.
+        shares = graph.op("Cast", graph.op("Exp", logits), to=TensorProto.DOUBLE)
+        total = graph.op("Log", graph.op("ReduceSum", shares, graph.integers(1)))
+        logs.append(graph.op("Sub", logits, graph.op("Cast", total, to=FLOATS)))
     if len(logs) == 1 or average == "log_probabilities":
         return graph.mean(logs)
     most = graph.op("Max", *logs)  # the log of the mean probability

@@ -146,6 +146,22 @@ def test_no_output_depends_on_the_batch(
     assert beam_search(ensemble, source, options(beam=beam)) == together
 
 
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_no_output_depends_on_the_shortlists_of_the_batch(precision: Precision) -> None:
+    """To the last bit: the types of other sentences are summed over too, as nothing."""
+    ensemble = onnx_ensemble([soft()], architecture_of(), precision)
+    lengths = (9, 2, 5, 1, 28, 12, 7)
+    source, everything = batch(*lengths), np.arange(TYPES)
+    mask = np.random.default_rng(1).random((len(lengths), TYPES)) < 0.5
+    mask[:, : END + 3] = False
+    together = beam_search(ensemble, source, options(beam=3), Shortlisted(everything, mask))
+    for row, length in enumerate(lengths):
+        own = everything[~mask[row]]
+        shortlist = Shortlisted(own, np.zeros((1, len(own)), bool))
+        sentence = source[row : row + 1, : length + 1]
+        assert beam_search(ensemble, sentence, options(beam=3), shortlist) == [together[row]]
+
+
 @pytest.mark.parametrize("damage", ["lacks", "has", "shape", "type", "infinite"])
 def test_weights_of_another_network_are_refused(damage: str) -> None:
     arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in soft().state_dict().items()}
