@@ -14,6 +14,8 @@ TRANSLATE = "translate absent.safetensors"
 TRAIN = "train absent --model demo --output model.safetensors"
 ROUGE = "score rouge absent --reference absent"
 PAIRS = "score-pairs absent.safetensors --source absent --n-best absent"
+TARGET = "score-pairs absent.safetensors --source absent --target absent"
+IMPORT = "import fairseq a --source-dictionary b --target-dictionary c --output m"
 NO_FOLDER = "typo/b: cannot be written: no folder typo: make it first"
 
 
@@ -48,6 +50,10 @@ def fault(command: str) -> str:
         (f"{PAIRS} --length-penalty nan", "options: length_penalty: expected"),
         (f"{PAIRS} --feature a=b", "options: feature: expected a name without blanks, '=' and '|'"),
         ("rerank absent --feature a|b", "options: feature: expected a name without blanks"),
+        (f"{TARGET} --length-penalty 1", "--feature and --length-penalty: are for a list: name it"),
+        (f"{TARGET} --feature A", "--feature and --length-penalty: are for a list: name it with"),
+        (f"{IMPORT} --languages EN fr", "--languages: source: expected a language code of two or"),
+        ("config --tasks --model demo", "--model and --decoding: are of one task: name it with"),
     ],
 )
 def test_numbers_and_names_have_bounds(command: str, message: str) -> None:
@@ -60,7 +66,7 @@ def test_numbers_and_names_have_bounds(command: str, message: str) -> None:
         f"{TRANSLATE} --input absent --output typo/b",
         "train absent --model demo --output typo/b",
         f"{ROUGE} --items typo/b",
-        "import fairseq a --source-dictionary b --target-dictionary c --output typo/b",
+        f"{IMPORT.removesuffix('m')}typo/b",
         "results absent --scale demo --output typo/b",
         "export-results absent typo/b",
         "mirror typo/b",

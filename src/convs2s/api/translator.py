@@ -48,7 +48,8 @@ class Translator:
     @cached_property
     def _scorer(self) -> PairScorer:
         form: Literal["tokens", "raw"] = "tokens" if self._lines.pretokenized else "raw"
-        return PairScorer.load(self._lines.files(), self.device, form)
+        average = self._lines.settings.ensemble
+        return PairScorer.load(self._lines.files(), self.device, form, average)
 
     @classmethod
     def load(

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.options import RECIPE
-from convs2s.config.corpus import PREPARATIONS
+from convs2s.config.corpus import PREPARATIONS, Languages
+from convs2s.config.messages import validated
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -35,6 +36,9 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
     from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 
     languages = arguments.languages
+    if languages is not None:
+        stated = dict(zip(("source", "target"), languages, strict=True))
+        languages = validated(Languages, stated, "--languages").model_dump()
     import_fairseq(
         FairseqFiles(
             arguments.checkpoint,
@@ -44,7 +48,7 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
         ),
         arguments.output,
         task=arguments.output.stem,
-        languages=dict(zip(("source", "target"), languages, strict=True)) if languages else None,
+        languages=languages,
         preparation=arguments.preparation,
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from convs2s.cli.options import add_device, add_models, add_references, add_threads, add_tokenized
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
+from convs2s.errors import UserError
 from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.scoring.n_best import (
     MODEL,
@@ -83,6 +84,8 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     from convs2s.devices import held_device
 
     stated = {"length_penalty": arguments.length_penalty}
+    if arguments.n_best is None and (arguments.feature, *stated.values()) != (MODEL, 0.0):
+        raise UserError("--feature and --length-penalty: are for a list: name it with --n-best")
     alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
     form: Form = arguments.form
@@ -107,10 +110,11 @@ def add_rerank(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("list", type=Path, help="Moses n-best list")
     _add_feature(command, "the feature")
-    command.add_argument(
+    forms = command.add_mutually_exclusive_group()
+    forms.add_argument(
         "--tokenized", action="store_true", help="print texts as they stand, with Moses' &#124;"
     )
-    command.add_argument(
+    forms.add_argument(
         "--n-best", action="store_true", help="print the whole list, the average as its score"
     )
     command.set_defaults(run=_rerank)

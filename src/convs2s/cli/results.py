@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from convs2s.errors import UserError
+
 
 def add_results(command: argparse.ArgumentParser) -> None:
     """Add the options of ``results``."""
@@ -93,6 +95,8 @@ def _config(arguments: argparse.Namespace) -> None:
 
     settings = load(Path.cwd())
     if arguments.tasks:
+        if arguments.model or arguments.decoding:
+            raise UserError("--model and --decoding: are of one task: name it with --task")
         print("| task | what it is | headline: model, runs | ask for |\n| --- | --- | --- | --- |")
         for name, task in sorted(settings.tasks.items()):
             model, runs = task.headline.model, ", ".join(task.headline_runs())

@@ -171,4 +171,9 @@ def check_model(where: str, model: ModelSettings | _TrainingSettings) -> None:
             f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
             f"({schedule.warmup:g}), not {last}"
         )
+    if schedule.kind == "step" and recipe.learning_rate < schedule.minimum:
+        raise UserError(
+            f"{where}.training: learning_rate {recipe.learning_rate:g} is below the schedule's "
+            f"minimum, {schedule.minimum:g}, where training ends: lower the minimum"
+        )
     network.check(f"{where}.architecture")

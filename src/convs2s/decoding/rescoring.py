@@ -27,6 +27,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
+from convs2s.models.steps import Average
 from convs2s.scoring.n_best import (
     MODEL,
     Group,
@@ -98,9 +99,12 @@ class PairScorer:
         )
 
     @classmethod
-    def load(cls, models: Sequence[Path], device: str, form: Form) -> Self:
+    def load(
+        cls, models: Sequence[Path], device: str, form: Form, average: Average = "probabilities"
+    ) -> Self:
         """Load the models; several make an ensemble."""
-        return cls(*load_ensemble(models, device), device, form)
+        settings = DecodingSettings(ensemble=average)
+        return cls(*load_ensemble(models, device, settings), device, form)
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
         """Return for each source the scores of its targets, in their order.

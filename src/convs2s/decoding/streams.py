@@ -59,9 +59,12 @@ class ChunkTranslator:
             return json.dumps(translation.as_json(), ensure_ascii=False) + "\n"
         if self.n_best is None:
             return translation.text + "\n"
-        alpha = self.translator.settings.alpha
+        alpha, read = (
+            self.translator.settings.alpha,
+            str if self.translator.pretokenized else escaped,
+        )
         return "".join(
-            n_best_line(one.line, escaped(one.text), one.score, len(one.tokens) + 1, alpha) + "\n"
+            n_best_line(one.line, read(one.text), one.score, len(one.tokens) + 1, alpha) + "\n"
             for one in translation.n_best
         )
 

@@ -101,6 +101,8 @@ def _describe(description: ModelDescription, folder: Path) -> None:
         "languages": description.languages,
         "preparation": description.preparation,
         "glossaries": description.glossaries,
+        "splittable": description.splittable,
+        "truecasers": description.truecasers,
         "architecture": description.architecture.model_dump(mode="json"),
     }
     write_json(folder / "config.json", stated)

@@ -157,6 +157,8 @@ class _Handlers:
                 return _fault(STATUSES.get(type(error), BAD), str(error))
             except ClientDisconnect:
                 return Response(status_code=GONE)
+            except asyncio.CancelledError:  # uvicorn, once stop_seconds are over
+                return _fault(BUSY, "the server stops before it is done: ask again later")
             except Exception:
                 traceback.print_exc(file=sys.stderr)
                 return _fault(FAULT, "a fault of the server: its log says more")

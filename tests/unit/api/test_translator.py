@@ -129,6 +129,8 @@ def test_several_files_are_an_ensemble(model: Path, sharp: Path) -> None:
     assert len(found.attention.weights) == 2 * 2
     alone = Translator.load(model, device="cpu").translate(["w1 w2"])
     assert found.score != alone[0].score
+    (score,) = both.score([(found.source, " ".join(found.words))])
+    assert score.normalized(1.0) == pytest.approx(found.score, abs=1e-5)
 
 
 def test_a_model_without_attention(recurrent: Path) -> None:

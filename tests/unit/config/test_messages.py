@@ -71,6 +71,8 @@ def test_faults_of_what_is_not_yaml(copy: Path, text: str, place: str, hint: str
          "headline.decoding: unknown decoding 'beam55'"),
         ("{models: {demo: {training: {schedule: {kind: cosine, warmup: 8}}}}}", "models.yaml",
          "demo.training: a cosine schedule needs maximum_epochs above its warmup (8)"),
+        ("{models: {demo: {training: {learning_rate: 1e-5, schedule: {kind: step}}}}}",
+         "models.yaml", "demo.training: learning_rate 1e-05 is below the schedule's minimum, 0.00"),
     ],
 )  # fmt: skip
 def test_faults_of_overrides(copy: Path, overrides: str, file: str, hint: str) -> None:

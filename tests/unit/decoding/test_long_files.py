@@ -392,6 +392,9 @@ def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
     forged = replace(translation, n_best=[replace(translation, text="a ||| b")])
     (row,) = translate.lines(forged).splitlines()
     assert row.split(" ||| ")[1] == "a &#124;&#124;&#124; b"
+    translate.translator.pretokenized = True  # then a single bar is a token, written as it stands
+    forged = replace(translation, n_best=[replace(translation, text="a | ||| b")])
+    assert translate.lines(forged).split(" ||| ")[1] == "a | &#124;&#124;&#124; b"
 
 
 def test_the_alignment_names_the_source_tokens(run: Terminal, model: Path) -> None:

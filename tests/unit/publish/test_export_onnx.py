@@ -56,6 +56,10 @@ def test_the_graphs_predict_what_the_network_does(
     stated = read_json(tmp_path / "folder/config.json")
     assert isinstance(stated, dict)
     assert stated["architecture"] == description.architecture.model_dump(mode="json")
+    prepared = "languages", "preparation", "glossaries", "splittable", "truecasers"
+    assert {name: stated[name] for name in prepared} == {
+        name: getattr(description, name) for name in prepared
+    }
 
 
 def test_a_model_of_another_kind_leaves_nothing(model: Path, tmp_path: Path) -> None:

@@ -263,6 +263,17 @@ def test_told_to_stop_it_answers_what_it_was_asked(sharp: Path, stop: signal.Sig
     assert (process.returncode, rest) == (0, "convs2s serve: stopped\n")
 
 
+def test_work_that_the_stop_cuts_off_is_a_busy_server(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cut_off(*_: object) -> None:
+        raise asyncio.CancelledError  # as uvicorn does to every request, after stop_seconds
+
+    monkeypatch.setattr("convs2s.serving.requests.Batches.translate", cut_off)
+    answer = server.translate("w1")
+    assert (answer.status, answer.content["error"][:16]) == (503, "the server stops")
+
+
 def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
     pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     with socket.create_server(("127.0.0.1", 0)) as other:
