@@ -5,7 +5,7 @@ Run it: put `extensions: [examples/characters.py]` into config.yaml, and into a 
     preparation: {train: characters, test: characters}
     vocabulary: {kind: word}
     alignment: {dictionary: identity}
-    clean: {ratio: null}
+    clean: {maximum: null, ratio: null}
 
 Then ask for the task's score; or see the words of a text:
 
