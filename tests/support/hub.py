@@ -6,6 +6,7 @@ import json
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 REPOSITORY = "somebody/model"
 COMMIT = "c" * 40
@@ -103,20 +104,23 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._commit([json.loads(line) for line in body.splitlines()])
 
-    def _commit(self, rows: list[dict[str, dict[str, str]]]) -> None:
+    def _commit(self, rows: list[dict[str, Any]]) -> None:
         for row in rows:
             value = row["value"]
             if "content" in value:
                 self.hub.files[value["path"]] = base64.b64decode(value["content"])
             elif "oid" in value:
                 self.hub.files[value["path"]] = self.hub.large[value["oid"]]
+            elif row["key"] == "deletedFile":
+                del self.hub.files[value["path"]]
             else:
                 self.hub.commits.append(value["summary"])
         url = f"{self.hub.address}/{REPOSITORY}/commit/{COMMIT}"
         self._say({"commitUrl": url, "commitOid": COMMIT})
 
     def _file(self, *, has_body: bool) -> None:
-        place, _, name = self.path.partition(f"/resolve/{COMMIT}/")
+        revision = "main" if "/resolve/main/" in self.path else COMMIT
+        place, _, name = self.path.partition(f"/resolve/{revision}/")
         if place != f"/{REPOSITORY}" or name not in self.hub.files:
             self._answer(404, {"X-Error-Code": "RepoNotFound"})
             return

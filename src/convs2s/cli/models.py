@@ -6,6 +6,7 @@ from pathlib import Path
 from convs2s.cli.options import RECIPE
 from convs2s.config.corpus import PREPARATIONS, Languages
 from convs2s.config.messages import validated
+from convs2s.files.atomic import check_not_read
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -39,13 +40,11 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
     if languages is not None:
         stated = dict(zip(("source", "target"), languages, strict=True))
         languages = validated(Languages, stated, "--languages").model_dump()
+    tables = arguments.source_dictionary, arguments.target_dictionary, arguments.bpe_codes
+    files = FairseqFiles(arguments.checkpoint, *tables)
+    check_not_read(arguments.output, filter(None, [arguments.checkpoint, *tables]))
     import_fairseq(
-        FairseqFiles(
-            arguments.checkpoint,
-            arguments.source_dictionary,
-            arguments.target_dictionary,
-            arguments.bpe_codes,
-        ),
+        files,
         arguments.output,
         task=arguments.output.stem,
         languages=languages,

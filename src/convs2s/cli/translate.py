@@ -73,6 +73,8 @@ def _count(text: str) -> int:
 
 def _translate(arguments: argparse.Namespace) -> None:
     gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
+    if Path("-") in (arguments.input, arguments.output):
+        raise UserError("-: leave --input and --output out for the standard input and output")
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
     is_list = arguments.n_best and not arguments.json

@@ -30,7 +30,13 @@ from convs2s.decoding.parallel import Chunk, translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files.atomic import atomic_path, check_place, is_written_in_place, writing
+from convs2s.files.atomic import (
+    atomic_path,
+    check_not_read,
+    check_place,
+    is_written_in_place,
+    writing,
+)
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
 from convs2s.files.text import read_json, read_lines
@@ -69,8 +75,7 @@ def translate_long_file(
         if not source.is_file():
             raise UserError(f"{source}: is no file that can be read twice: use standard input")
         for written in _files_of(output) if output is not None else ():
-            if written.exists() and written.samefile(source):
-                raise UserError(f"{written}: is the input as well: name another --output")
+            check_not_read(written, [source, *translate.translator.files()])
     with handling(STOPPING, interrupt):
         text = _Text(source)
         deque(text, maxlen=0)  # which finds a line that is no text before work begins
@@ -137,11 +142,12 @@ def identity_of(
     """Return what the translations' bytes depend on, by name: models by their checksums.
 
     A GPU rounds a sentence in another way in another batch: there all settings count. So do the
-    version of this program, and the code of a preparation that an extension has.
+    version of this program, and the code of networks and of a preparation that an extension has.
     """
     counted = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None)
-    checksums = [sha256(path) for path in models]
-    preparation = describe_model(models[0]).preparation
+    described = list(map(describe_model, models))
+    networks = [digest for one in described for digest in one.architecture.code().values()]
+    checksums, preparation = [*map(sha256, models), *networks], described[0].preparation
     added = check_added(str(models[0]), "PREPARATIONS", preparation, PREPARATIONS)
     code = __version__ if added is None else f"{__version__} {digest_of_extension(added)}"
     return {"models": checksums, **counted, "device": device, "code": code, **others}

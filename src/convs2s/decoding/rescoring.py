@@ -124,6 +124,8 @@ class PairScorer:
         scores: dict[tuple[int, int], PairScore] = {}
         for batch in _batches(units):
             most = max(len(unit.targets) for unit in batch)  # K; missing targets are all padding
+            # A product of two or three rows may round as no other: a score would depend on K.
+            most = most if most == 1 else max(4, most)
             padded = [row for unit in batch for row in [*unit.targets, *[[]] * most][:most]]
             source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
             target = torch.from_numpy(pad(padded)).view(len(batch), most, -1)  # (B, K, n)
@@ -147,10 +149,15 @@ class PairScorer:
 
 
 def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
-    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets."""
+    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets.
+
+    Those of one target are by themselves, as one row is multiplied in a way of its own.
+    """
     batch: list[_Unit] = []
     for unit in units:
-        if batch and (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH:
+        several = len(unit.targets) > 1
+        is_full = (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH
+        if batch and (is_full or several != (len(batch[0].targets) > 1)):
             yield batch
             batch = []
         batch.append(unit)

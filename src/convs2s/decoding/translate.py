@@ -44,6 +44,8 @@ ALIKE = (
     "target_types",
     "bpe_codes",
     "glossaries",
+    "splittable",
+    "dictionary",
     "shortlist",
     "truecasers",
 )

@@ -9,7 +9,7 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -206,6 +206,12 @@ def check_place(path: Path) -> None:
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file to write")
     check_parent(path)
+
+
+def check_not_read(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise a UserError for an output that is one of the inputs."""
+    if output.exists() and any(output.samefile(one) for one in inputs if one.exists()):
+        raise UserError(f"{output}: is an input as well: name another --output")
 
 
 def check_parent(path: Path) -> None:

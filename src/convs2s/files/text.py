@@ -109,8 +109,8 @@ def decode_lines(
             encoding = "UTF-16" if line[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "LATIN1"
             raise UserError(
                 f"{name}:{number}: not UTF-8: byte 0x{line[error.start]:02x} at column "
-                f"{error.start + 1}; convert the file, for example with: iconv -f {encoding} "
-                "-t UTF-8, or name it .gz, .bz2, .xz or .zst if it is compressed"
+                f"{error.start + 1}; convert it, such as by: iconv -f {encoding} -t UTF-8, or "
+                "if it is compressed, give a file whose name ends in .gz, .bz2, .xz or .zst"
             ) from None
         if number == 1:
             text = text.removeprefix(mark)

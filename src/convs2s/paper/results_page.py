@@ -38,8 +38,11 @@ def write_results_page(
     pages of every table and of every test. ``entries`` of other inputs than the configuration's are
     not shown; ``ledger`` is the name of their file, ``discussion`` Markdown.
     """
-    if output.suffix != ".md":
-        raise UserError(f"{output}: expected the name of a page, which ends in .md")
+    folder = output.with_suffix("")
+    if output.suffix != ".md" or folder.is_file():
+        raise UserError(
+            f"{output}: expected the name of a page, which ends in .md, and no file {folder}"
+        )
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     tables = {
         name: results(cells(settings, name, layout.run_files), entries) for name in settings.paper
@@ -49,7 +52,6 @@ def write_results_page(
     runs = runs_by_cell(shown, entries)
     made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}
     claims, tests = printed_claims(settings, judge(settings, runs))
-    folder = output.with_suffix("")
     folder.mkdir(exist_ok=True)
     plots = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}

@@ -11,6 +11,7 @@ from typing import cast
 
 import yaml
 
+from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 from convs2s.model_file import ModelDescription, describe_model
@@ -33,8 +34,10 @@ Facts = Mapping[str, object]
 def model_card(model: Path) -> str:
     """Return the card of a model file; a UserError names it, or scores, that cannot be read."""
     description = describe_model(model)
-    lines = [*_heading(model, description), *_training(description.training)]
-    lines += [*_data(description.training), *_scores(model), *_versions(model, description)]
+    with failures_of_file(str(model), "its record of a training is none of ours"):
+        lines = [*_heading(model, description), *_training(description.training)]
+        lines += _data(description.training)
+    lines += [*_scores(model), *_versions(model, description)]
     return "\n".join(map(_inert, lines)) + "\n"
 
 

@@ -59,8 +59,8 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
     A UserError says that the file is no model, or that the folder exists.
     """
     with _new_folder(folder) as staged:
+        _, description = load_model(model)
         shutil.copyfile(model, staged / MODEL_NAME)
-        _, description = load_model(staged / MODEL_NAME)
         _describe(description, staged)
         head = yaml.safe_dump(_front_matter(model, description, terms), sort_keys=False)
         readme = f"---\n{head}---\n\n{model_card(model)}{USE}"
@@ -75,6 +75,7 @@ def export_onnx(model: Path, folder: Path) -> None:
     from convs2s.models import onnx_graphs as graphs
 
     with _new_folder(folder) as staged:
+        load_model(model)  # checks the weights
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
             raise UserError(f"{model}: its kind of network has no graphs; only ConvS2S has")
@@ -103,6 +104,7 @@ def _describe(description: ModelDescription, folder: Path) -> None:
         "glossaries": description.glossaries,
         "splittable": description.splittable,
         "truecasers": description.truecasers,
+        "dictionary": description.dictionary,
         "architecture": description.architecture.model_dump(mode="json"),
     }
     write_json(folder / "config.json", stated)
@@ -190,13 +192,15 @@ def push(folder: Path, repository: str) -> str:
     """
     load_model(folder / MODEL_NAME)
     with _asking(repository) as hub:
-        from huggingface_hub import CommitOperationAdd
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         paths = [folder / name for name in HUB_FILES if (folder / name).is_file()]
-        added = [CommitOperationAdd(path.name, path) for path in paths]
+        changes = [CommitOperationAdd(path.name, path) for path in paths]
+        if not (folder / CODES).is_file() and hub.file_exists(repository, CODES):
+            changes.append(CommitOperationDelete(CODES))  # of the model before
         # Not upload_folder, which may make several commits: readers would see a part.
         return str(
-            hub.create_commit(repository, added, commit_message="A model of convs2s").commit_url
+            hub.create_commit(repository, changes, commit_message="A model of convs2s").commit_url
         )
 
 

@@ -20,6 +20,7 @@ import pytest
 import zstandard
 
 from convs2s.cli.main import main
+from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding import long_files
 from convs2s.decoding.long_files import identity_of, translate_long_file
@@ -289,6 +290,15 @@ def test_on_a_gpu_the_batches_are_part_of_what_an_output_depends_on(model: Path)
     assert on_gpu[0] != on_gpu[1]
 
 
+def test_the_code_of_an_extensions_network_is_part_too(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an edit of it changes what the same weights say."""
+    before = identity_of([model], DecodingSettings(), "cpu")
+    monkeypatch.setattr(ConvS2SArchitecture, "code", lambda _: {"code": "edited"})
+    assert identity_of([model], DecodingSettings(), "cpu") != before
+
+
 def test_a_killed_worker_is_an_error_with_advice(
     run: Terminal, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +433,7 @@ def test_several_models_translate_a_file_together(
         (("--workers", 2), "--output and --workers are for files"),
         (("--n-best", 6), "--n-best 6: a beam of 5 finds no more than 5"),
         (("--input", "nowhere"), "nowhere: no such file"),
+        (("--input", "nowhere", "--output", "-"), "-: leave --input and --output out for the stan"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -433,14 +444,16 @@ def test_options_that_do_not_go_together(
 
 
 @pytest.mark.parametrize("name", ["text", "text.part", "text.part.json"])
-def test_the_input_is_not_overwritten(
-    run: Terminal, model: Path, tmp_path: Path, name: str
-) -> None:
+def test_no_input_is_overwritten(run: Terminal, model: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write_lines(path, ["w1"])
-    with pytest.raises(SystemExit, match=f"{name}: is the input as well"):
+    with pytest.raises(SystemExit, match=f"{name}: is an input as well"):
         run("translate", model, "--input", path, "--output", tmp_path / "text")
     assert path.read_text() == "w1\n"
+    content = model.read_bytes()
+    with pytest.raises(SystemExit, match=rf"{model}: is an input as well: name another --output"):
+        run("translate", model, "--input", path, "--output", model)
+    assert model.read_bytes() == content
 
 
 def test_a_file_of_another_program_is_not_overwritten(

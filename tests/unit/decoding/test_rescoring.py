@@ -136,17 +136,27 @@ def test_a_score_is_divided_by_a_power_of_the_length() -> None:
 def test_scores_do_not_depend_on_what_is_scored_together(
     model: Path, sources: list[str], listed: list[ListedHypothesis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """To the last bit."""
     scorer = PairScorer.load([model], "cpu", "tokens")
 
-    def scores() -> list[float]:
-        groups = read_n_best((one.line() for one in listed[: 8 * HYPOTHESES]), "list")
+    def scores(rows: list[ListedHypothesis]) -> list[float]:
+        groups = read_n_best((one.line() for one in rows), "list")
         found = score_groups(scorer, sources, groups, "Model", 0.0)
         return [one.feature("Model") for one in found]
 
-    together = scores()
-    for name, value in (("TARGETS_PER_CHUNK", 1), ("TARGETS_PER_BATCH", 1), ("OF_ONE_SOURCE", 1)):
+    lists = [listed[i * HYPOTHESES : (i + 1) * HYPOTHESES] for i in range(8)]
+    alone = scores(lists[0][:1])
+    for others in (1, 2, 3, HYPOTHESES):
+        beside = [row for rows in lists[1:] for row in rows[:others]]
+        assert scores([lists[0][0], *beside])[:1] == alone
+        several = scores([*lists[0], *beside])[:HYPOTHESES]
+        assert several == scores(lists[0])
+        assert several[:3] == scores(lists[0][:3])
+    whole = listed[: 8 * HYPOTHESES]
+    together = scores(whole)
+    for name, value in (("TARGETS_PER_CHUNK", 1), ("TARGETS_PER_BATCH", 1), ("OF_ONE_SOURCE", 2)):
         monkeypatch.setattr(rescoring, name, value)
-        assert scores() == pytest.approx(together, abs=1e-5, rel=0)
+        assert scores(whole) == together
 
 
 def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Path) -> None:

@@ -108,6 +108,9 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
     assert [entry.curve for entry in read] == [entry.curve for entry in entries]
     with pytest.raises(UserError, match=r"^page: expected the name of a page, which ends in \.md"):
         write_results_page(settings, read, ledger="a", discussion="", output=Path("page"))
+    Path("file").touch()
+    with pytest.raises(UserError, match=r"^file\.md: expected the name .*, and no file file$"):
+        write_results_page(settings, read, ledger="a", discussion="", output=Path("file.md"))
     write_results_page(settings, read, ledger="a", discussion="", output=Path("page.md"))
     drawn = svg_texts(Path("page", "plateaus.svg"))
     assert {"table 4", "100%"} <= drawn

@@ -185,5 +185,12 @@ def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
     card = model_card(tmp_path / "model.safetensors")
     assert "# &lt;img src=x>[31m# heading![a]\\(http://h): en to fr\n" in card
     outside = [line for line in card.splitlines() if not line.startswith("    ")]
+    for strange in ({"identity": "x"}, {"source_use": {"permuted_perplexity": 1.0}}):
+        altered = fields | {"training": fields["training"] | strange}
+        save_tensors(tmp_path / "strange.safetensors", weights, altered)
+        with pytest.raises(
+            UserError, match=r"strange\.safetensors: its record of a training is no"
+        ):
+            model_card(tmp_path / "strange.safetensors")
     assert not [line for line in outside if "<" in line or "](" in line or line == "# heading"]
     assert not [sign for sign in card if sign != "\n" and not sign.isprintable()]

@@ -56,10 +56,19 @@ def test_the_graphs_predict_what_the_network_does(
     stated = read_json(tmp_path / "folder/config.json")
     assert isinstance(stated, dict)
     assert stated["architecture"] == description.architecture.model_dump(mode="json")
-    prepared = "languages", "preparation", "glossaries", "splittable", "truecasers"
+    prepared = "languages", "preparation", "glossaries", "splittable", "truecasers", "dictionary"
     assert {name: stated[name] for name in prepared} == {
         name: getattr(description, name) for name in prepared
     }
+
+
+def test_a_weight_that_is_no_number_is_named(model: Path, tmp_path: Path) -> None:
+    network, description = load_model(model)
+    weights = network.state_dict()
+    weights["decoder.out_projection.bias"].fill_(torch.nan)
+    save_model(tmp_path / "model.safetensors", weights, description)
+    with pytest.raises(UserError, match=r"out_projection\.bias.* not a finite number"):
+        export_onnx(tmp_path / "model.safetensors", tmp_path / "folder")
 
 
 def test_a_model_of_another_kind_leaves_nothing(model: Path, tmp_path: Path) -> None:

@@ -177,6 +177,23 @@ def test_nothing_else_of_a_repository_is_fetched(folder: Path, hub: Hub, tmp_pat
 
 
 @needs_hub
+def test_codes_of_the_model_before_go(folder: Path, hub: Hub) -> None:
+    hub.files |= {"bpe_codes.txt": b"#version: 0.2\n", "NOTES.md": b"somebody's"}
+    push(folder, REPOSITORY)
+    assert set(hub.files) == {"NOTES.md", *(path.name for path in folder.iterdir())}
+
+
+@pytest.mark.parametrize("form", ["hub", "onnx"])
+def test_a_file_that_is_no_model_is_named(tmp_path: Path, run: Terminal, form: str) -> None:
+    damaged = tmp_path / "damaged.safetensors"
+    damaged.write_bytes(b"no model")
+    for path, said in ((tmp_path / "absent", "no such file"), (damaged, "not a model: ")):
+        with pytest.raises(SystemExit, match=f"{path}: {said}"):
+            run("export", form, path, tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+
+
+@needs_hub
 @pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
 def test_a_wrong_checksum_leaves_nothing(folder: Path, hub: Hub, tmp_path: Path, name: str) -> None:
     push(folder, REPOSITORY)

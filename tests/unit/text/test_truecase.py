@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,9 +105,14 @@ def test_given_text_of_either_side_is_truecased(model: Path) -> None:
     assert Splitter(description, "fr", "tokens")("W1x w3x") == ["W1x", "w3x"]
 
 
-def test_models_of_an_ensemble_have_one_truecaser(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "stated", [{"truecasers": {"en": ["w1"]}}, {"splittable": ["w1"]}, {"dictionary": {"w1": "w"}}]
+)
+def test_models_of_an_ensemble_read_and_write_alike(
+    model: Path, tmp_path: Path, stated: dict[str, Any]
+) -> None:
     loaded, description = load_model(model)
-    path = tmp_path / "truecased.safetensors"
-    save_model(path, loaded.state_dict(), replace(description, truecasers={"en": ["w1"]}))
-    with pytest.raises(UserError, match="their truecasers differ"):
+    path = tmp_path / "other.safetensors"
+    save_model(path, loaded.state_dict(), replace(description, **stated))
+    with pytest.raises(UserError, match=f"their {next(iter(stated))} differ"):
         LineTranslator([model, path], DecodingSettings(), "cpu")
