@@ -120,7 +120,10 @@ def check_precision(precision: str, device: str) -> None:
     """
     is_on_gpu = torch.device(device).type == "cuda"
     if precision == "bf16" and is_on_gpu and not has_bf16():
-        raise UserError(f"precision: bf16: {_gpu()} has no bf16: state precision: fp32")
+        raise UserError(
+            f"precision: bf16: {_gpu()} has no bf16: ask for another GPU (docs/cluster.md), or "
+            "state precision: fp32, which trains anew"
+        )
 
 
 def check_recipe(recipe: Recipe, device: str) -> None:

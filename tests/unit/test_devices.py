@@ -269,7 +269,9 @@ def test_bf16_is_refused_on_a_gpu_without_it(
     have_gpu(monkeypatch, "Tesla T4", (7, 5), CU130)
     check_precision("fp32", "cuda")
     check_precision("bf16", "cpu")
-    expected = r"precision: bf16: Tesla T4 \(compute capability 7.5\) has no bf16: state precision"
+    expected = (
+        r"precision: bf16: Tesla T4 \(compute capability 7.5\) has no bf16: ask for another GPU"
+    )
     with pytest.raises(UserError, match=expected):
         load_ensemble([tmp_path / "no model"], "cuda", DecodingSettings(precision="bf16"))
     with pytest.raises(UserError, match=expected):

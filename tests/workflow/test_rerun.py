@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 
 from tests.support.checkout import Checkout
 
@@ -75,3 +76,19 @@ def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exp
     assert {path: path.stat().st_mtime_ns for path in states} == states
     assert not re.search(r"^epoch +\d+ ", done.said, re.MULTILINE), done.said
     assert "stopped: the recipe's maximum of 2 epochs is reached" in done.said
+
+
+def test_what_a_failed_training_leaves_is_still_out_of_date(finished: Checkout) -> None:
+    """Snakemake has removed the model: the scores beside it are those of the recipe before."""
+    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options["overrides"]["models"]["small"]["training"]["clip"] = 0.2
+    finished.configure(options)
+    training = finished / "src/convs2s/training/run.py"
+    sound = training.read_text("utf-8")
+    finished.insert("src/convs2s/training/run.py", "sys.exit(1)")
+    failed = finished.snakemake("--retries", "0", BLEU)
+    assert failed.code == 1
+    assert not (finished / RUN / "model.safetensors").exists()
+    training.write_text(sound, "utf-8")
+    done = finished.snakemake("--dry-run", BLEU)
+    assert done.planned["train_model"] == done.planned["summarize_runs"] == 1, done.said

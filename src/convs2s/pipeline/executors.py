@@ -6,6 +6,7 @@ also counts a submission that a cluster refused, though nothing has run that nee
 """
 
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,9 @@ SLURM = "snakemake_executor_plugin_slurm"
 
 STATES = "state/*/last.safetensors"
 """A training's states beside its model; written after an update or at an epoch's end alone."""
+
+_REFUSALS, _REFUSED_SECONDS = 30, 60.0
+"""How often in a row a job is submitted again, each time after so long: others end meanwhile."""
 
 _PREEMPTED_ANSWERS = 3  # in a row, after which Slurm has not queued the job again
 
@@ -35,29 +39,31 @@ class Tries:
         self._saved: dict[Path, int] = {}
         self._submitted: set[Any] = set()
         self._refused: Counter[Any] = Counter()
+        self._is_accepting = False  # else the first job says that a request is wrong
 
     def note_submission(self, job: Any) -> None:
         """Note that a job runs, here or in the queue of a cluster."""
         self._submitted.add(job)
+        self._is_accepting |= not job.is_local
         del self._refused[job]
 
-    def count(self, job: Any) -> None:
-        """Count a failed job, and have Snakemake start it again or not.
+    def count(self, job: Any) -> bool:
+        """Count a failed job, and have Snakemake start it again or not; return whether at once.
 
         A job starts again while ``attempt`` is at most ``restart_times``, and with ``attempt`` one
         higher, by which memory grows. One that made progress had enough, and starts as it was. So
-        does one that was not submitted, as often as a failed one.
+        does one that was not submitted.
         """
         if job.is_group() or not job.restart_times:
-            return
+            return True
         if job not in self._submitted:
             self._refused[job] += 1
-            ends = self._refused[job] > job.restart_times
+            ends = self._refused[job] > (_REFUSALS if self._is_accepting else job.restart_times)
             job.attempt = job.restart_times + 1 if ends else job.attempt - 1
-            return
+            return ends or not self._is_accepting
         self._submitted.remove(job)
         if job.rule.name != self._rule:
-            return
+            return True
         folder = Path(job.output[0]).parent
         saved = max((path.stat().st_mtime_ns for path in folder.glob(STATES)), default=0)
         has_progress = saved > self._saved.get(folder, self._seen)
@@ -67,6 +73,7 @@ class Tries:
             job.attempt = max(job.attempt, job.restart_times + 1)
         else:
             job.attempt = min(job.attempt - has_progress, job.restart_times)
+        return True
 
 
 def count_tries(scheduler: Any, rule: str) -> None:
@@ -75,22 +82,38 @@ def count_tries(scheduler: Any, rule: str) -> None:
     Every executor tells the scheduler of a submitted job by its method ``submit_callback``, and of
     a failed one by ``error_callback`` (snakemake_interface_executor_plugins, ``AbstractExecutor``).
     A module is read once for each of its ``use rule``, and asks as often.
+
+    Snakemake writes down of a failed job what it wrote of one that ended well, then removes its
+    outputs: a next run would find nothing out of date, and keep what was made of the outputs before
+    (snakemake 9.27, ``Job.postprocess``). So a failed job leaves the record as it was.
     """
     if rule in _COUNTED:
         return
     _COUNTED.add(rule)
-    tries, report = Tries(rule), scheduler.error_callback
-    report_submitted = scheduler.submit_callback
+    tries, failed, persistence = Tries(rule), set[Any](), scheduler.workflow.persistence
+    report, report_submitted = scheduler.error_callback, scheduler.submit_callback
+    record = persistence.finished
 
     def report_failed(job: Any) -> None:
-        tries.count(job)
-        report(job)
+        failed.update(job.jobs if job.is_group() else [job])
+        if tries.count(job):
+            report(job)
+            return
+        later = threading.Timer(_REFUSED_SECONDS, report, [job])
+        later.daemon = True
+        later.start()
 
     def note_submitted(job: Any) -> None:
+        failed.difference_update(job.jobs if job.is_group() else [job])
         tries.note_submission(job)
         report_submitted(job)
 
+    async def record_ended(job: Any) -> None:
+        if job not in failed:
+            await record(job)
+
     scheduler.error_callback, scheduler.submit_callback = report_failed, note_submitted
+    persistence.finished = record_ended
 
 
 def keep_unanswered_jobs() -> None:
@@ -115,6 +138,8 @@ def keep_unanswered_jobs() -> None:
                 "for again (docs/cluster.md)"
             )
             return {}, 0.0
+        # sacct says who has cancelled a job, which the plugin does not take for its end.
+        states = {job: state.partition(" ")[0] for job, state in states.items()}
         for job, state in states.items():
             preempted[job] = preempted[job] + 1 if state == "PREEMPTED" else 0
         ended = {job: "CANCELLED" for job in states if preempted[job] >= _PREEMPTED_ANSWERS}

@@ -82,10 +82,11 @@ def logged(command: str, before: str) -> str:
 
     A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
     SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says, also where
-    nobody reads the terminal's copy any more (``| head``). The log begins with the file ``before``,
-    quoted for the shell, of earlier tries, as Snakemake removes that of the last one.
+    nobody reads the terminal's copy any more (``| head``), or no line fits on the disk. The log
+    begins with the file ``before``, quoted for the shell, of earlier tries, as Snakemake removes
+    that of the last one.
     """
-    copy = "(trap '' TERM USR1 INT HUP PIPE; exec tee -a {log:q})"
+    copy = "(trap '' TERM USR1 INT HUP PIPE; tee -a {log:q} || true)"
     return (
         f"if [ -f {before} ]; then cat {before} > {{log:q}}; fi; "
         f"trap : TERM USR1 INT HUP; {command} 2>&1 | {copy}"

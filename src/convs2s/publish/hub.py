@@ -195,6 +195,7 @@ def push(folder: Path, repository: str) -> str:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         paths = [folder / name for name in HUB_FILES if (folder / name).is_file()]
+        changes: list[CommitOperationAdd | CommitOperationDelete]
         changes = [CommitOperationAdd(path.name, path) for path in paths]
         if not (folder / CODES).is_file() and hub.file_exists(repository, CODES):
             changes.append(CommitOperationDelete(CODES))  # of the model before

@@ -68,8 +68,6 @@ def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
     known = recipe_identity(job.architecture, job.recipe)
     if (start := job.recipe.start) is not None:
         known["start"] = {"as": start.mode, "sha256": sha256(job.start_file(start))}
-    if job.products != "auto":
-        known["products"] = job.products
     data = data_identity(job, checksums)
     return {**known, "seed": job.seed, "data": data, "version": TRAINING_VERSION}
 

@@ -5,6 +5,8 @@ import itertools
 import logging
 import os
 import subprocess
+import threading
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from convs2s.pipeline import executors
 from convs2s.pipeline.executors import Tries, count_tries, keep_unanswered_jobs
 from convs2s.training.state_folder import STATE, StateFolder
 
@@ -32,6 +35,7 @@ class Job:
     restart_times: int = 2
     attempt: int = 1
     rule: Rule = field(default_factory=Rule)
+    is_local: bool = False
 
     def is_group(self) -> bool:
         return False
@@ -112,28 +116,72 @@ def test_other_jobs_are_left_to_snakemake(job: Job, changes: dict[str, object]) 
 @pytest.mark.parametrize("rule", ["train_model", "decode_test_set"])
 def test_a_job_that_was_not_submitted_asks_for_no_more(job: Job, rule: str) -> None:
     job.rule, tries = Rule(rule), Tries("train_model")
+    tries.note_submission(Job([], is_local=True))
+    assert [job.fails(tries, submitted=False) for _ in range(3)] == [True, True, False]
+    job.attempt = 1
     assert job.fails(tries)
     for _ in range(2):
         assert job.fails(tries, submitted=False)
         assert job.attempt == 2
     assert job.fails(tries)
     assert job.attempt == 3
-    assert [job.fails(tries, submitted=False) for _ in range(3)] == [True, True, False]
+    again = [job.fails(tries, submitted=False) for _ in range(executors._REFUSALS + 1)]
+    assert again == [True] * executors._REFUSALS + [False]
 
 
-def test_snakemake_tells_of_submissions_and_failures(job: Job) -> None:
-    told: list[tuple[str, Job]] = []
-    scheduler = SimpleNamespace(
-        submit_callback=lambda job: told.append(("submitted", job)),
-        error_callback=lambda job: told.append(("failed", job)),
-    )
+@dataclass
+class Scheduler:
+    """Snakemake's, and what it is told, as far as it is asked here."""
+
+    told: list[tuple[str, Job]] = field(default_factory=list)
+    workflow: Any = field(default_factory=SimpleNamespace)
+    submit_callback: Callable[[Job], None] = field(init=False)
+    error_callback: Callable[[Job], None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.submit_callback = lambda job: self.told.append(("submitted", job))
+        self.error_callback = lambda job: self.told.append(("failed", job))
+        self.workflow.persistence = SimpleNamespace(finished=self.finished)
+
+    async def finished(self, job: Job) -> None:
+        self.told.append(("recorded", job))
+
+
+def test_snakemake_tells_of_submissions_and_failures(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler, waited = Scheduler(), []
+
+    class Timer(threading.Timer):
+        def start(self) -> None:
+            waited.append(self.interval)
+            self.function(*self.args)
+
+    monkeypatch.setattr(threading, "Timer", Timer)
     count_tries(scheduler, "a rule of this test")
-    scheduler.error_callback(job)
-    assert job.attempt == 0
+    scheduler.error_callback(job)  # it could not be submitted, and none could before
+    assert (job.attempt, waited) == (0, [])
     scheduler.submit_callback(job)
     scheduler.error_callback(job)
-    assert job.attempt == 0
-    assert told == [("failed", job), ("submitted", job), ("failed", job)]
+    assert (job.attempt, waited) == (0, [])
+    assert scheduler.told == [("failed", job), ("submitted", job), ("failed", job)]
+    scheduler.error_callback(job)
+    assert (job.attempt, waited) == (-1, [60.0])
+
+
+def test_the_record_of_a_failed_job_stays_as_it_was(job: Job) -> None:
+    scheduler, other = Scheduler(), Job(job.output)
+    count_tries(scheduler, "another rule of this test")
+    scheduler.submit_callback(job)
+    scheduler.error_callback(job)
+    scheduler.submit_callback(other)
+    for ended in (job, other):
+        asyncio.run(scheduler.workflow.persistence.finished(ended))
+    assert ("recorded", job) not in scheduler.told
+    assert ("recorded", other) in scheduler.told
+    scheduler.submit_callback(job)
+    asyncio.run(scheduler.workflow.persistence.finished(job))
+    assert ("recorded", job) in scheduler.told
 
 
 def test_a_job_is_kept_while_slurm_does_not_answer(
@@ -171,6 +219,19 @@ def test_a_job_is_kept_while_slurm_does_not_answer(
     assert subprocess.run(["squeue"], check=False).returncode == 1
     assert asyncio.run(kept()) == [job]
     assert "Slurm does not answer: sacct failed; the jobs are kept" in caplog.text
+
+
+def test_a_job_that_somebody_has_cancelled_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sacct says who, and the plugin knows no such state."""
+    plugin = pytest.importorskip("snakemake_executor_plugin_slurm")
+
+    async def answer(command: str, logger: object) -> tuple[dict[str, str], float]:
+        return {"7": "CANCELLED by 1000", "8": "OUT_OF_MEMORY"}, 0.0
+
+    monkeypatch.setattr(plugin, "query_job_status", answer)
+    keep_unanswered_jobs()
+    states, _ = asyncio.run(plugin.query_job_status("sacct", None))
+    assert states == {"7": "CANCELLED", "8": "OUT_OF_MEMORY"}
 
 
 def test_a_job_that_stays_preempted_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,6 +203,17 @@ def test_a_training_goes_on_where_nobody_reads_the_terminal(tmp_path: Path) -> N
     assert (tmp_path / "train.log").read_text() == "1\n2\n3\n"
 
 
+def test_a_full_disk_below_the_log_fails_no_training(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    for status in (0, 75):
+        command = formatted(
+            process.logged(f"bash -c 'echo 1; exit {status}'", before="none"), log=Path("/dev/full")
+        )
+        shell = f"set -euo pipefail; ({command})"
+        assert subprocess.run(["bash", "-c", shell], check=False).returncode == status
+
+
 @pytest.mark.parametrize(
     ("gpus", "default", "options"),
     [

@@ -34,7 +34,6 @@ def test_whatever_changes_the_result_has_a_state_of_its_own(task: Path, tmp_path
         "network": replace(job, architecture=tiny.settings({"dropout": 0.3}).architecture),
         "data": replace(job, folder=tiny.prepare(tmp_path / "other", pairs=150)),
         "candidates": replace(job, candidates=candidates),
-        "kernel": replace(job, products="blas"),
     }
     places = {name: folder(other) for name, other in others.items()} | {"first": folder(job)}
     assert len(set(places.values())) == len(places)
@@ -44,6 +43,7 @@ def test_what_changes_no_result_changes_no_state(task: Path, tmp_path: Path) -> 
     job = tiny.job(task, tmp_path / "model.safetensors")
     recipe = tiny.settings(threads=2, checkpoint_minutes=1).training
     other = replace(job, recipe=recipe, threads=2, output=tmp_path / "b", time_limit=3.0)
+    other = replace(other, products="blas")  # a training keeps the library that it began with
     assert folder(other) == folder(job)
 
 
