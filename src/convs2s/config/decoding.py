@@ -73,11 +73,6 @@ class DecodingSettings(Section):
     alone has more. It bounds memory and padding where sentences are long; on a CPU the result does
     not depend on it. null: no limit."""
 
-    @property
-    def most_n_best(self) -> int:
-        """How many translations of a line a search finds at most."""
-        return self.beam
-
     def check_n_best(self, wanted: int, place: str) -> None:
         """Check that a search finds so many translations of a line; errors begin with ``place``."""
         if wanted > self.beam:
@@ -89,8 +84,7 @@ class DecodingSettings(Section):
     @property
     def alpha(self) -> float:
         """The length penalty as a number, which it is once it has been tuned."""
-        if isinstance(self.length_penalty, TunedLengthPenalty):
-            raise ValueError("the length penalty has not been tuned")
+        assert not isinstance(self.length_penalty, TunedLengthPenalty)
         return self.length_penalty
 
 

@@ -234,11 +234,6 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
                 f"{where}.tests.{name}: its pairs of files have {', '.join(map(str, counts))} "
                 "further references; expected as many for each"
             )
-    for reference in task.references():
-        try:
-            parse_file_reference(reference).path(Path())  # the place of a URL among the downloads
-        except UserError as error:
-            raise UserError(f"{where}: {error}") from None
     made = {
         f"titles://{name}/{file}"
         for name, other in settings.tasks.items()
@@ -246,6 +241,10 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
         for file in TITLE_FILES
     }
     for reference in task.references():
+        try:
+            parse_file_reference(reference).path(Path())  # the place of a URL among the downloads
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
         if reference.startswith("titles://"):
             check_known(where, "file", reference, made)
 

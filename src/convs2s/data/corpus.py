@@ -1,9 +1,9 @@
 """Raw parallel text: from downloaded or local files to one file per side, and to shards of it."""
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path, PurePath
 
 from convs2s.config.corpus import HoldOutPart
@@ -13,13 +13,7 @@ from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path
 from convs2s.files.compressed import decompressed_file, open_bytes, open_text
-from convs2s.files.text import (
-    NO_MARK,
-    misaligned,
-    read_line_pairs,
-    text_lines,
-    write_lines,
-)
+from convs2s.files.text import NO_MARK, paired, read_line_pairs, text_lines, write_lines
 
 Sides = tuple[Path, Path]  # the source side's file and the target side's
 
@@ -45,15 +39,16 @@ def extract_corpus(
     with ExitStack() as stack:
         # Streams are closed before either file gets its name.
         paths = [stack.enter_context(atomic_path(path)) for path in output]
-        write_pair = stack.enter_context(_pair_writer(paths))
-        for read, pair in enumerate(_read_pairs(pairs, files), start=1):
+        sources, targets = (stack.enter_context(open_text(path)) for path in paths)
+        for read, (line, other) in enumerate(_read_pairs(pairs, files), start=1):
             if hold_out is None or (read % hold_out.every == 0) == hold_out.held:
-                write_pair(pair)
+                sources.write(line + "\n")
+                targets.write(other + "\n")
                 count += 1
         if not count:
-            sources = " ".join(source for source, _ in pairs)
+            names = " ".join(source for source, _ in pairs)
             rule = f", and every {hold_out.every}th is held out" if hold_out else ""
-            raise UserError(f"{output[0]}: would be empty: {sources} has {read} lines{rule}")
+            raise UserError(f"{output[0]}: would be empty: {names} has {read} lines{rule}")
     return count
 
 
@@ -82,9 +77,10 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
         parts = [[stack.enter_context(atomic_path(p)) for p in sides] for sides in outputs]
         for index, part in enumerate(parts):
             size = count * (index + 1) // len(parts) - count * index // len(parts)
-            with _pair_writer(part) as write_pair:
-                for pair in islice(pairs, size):
-                    write_pair(pair)
+            with open_text(part[0]) as sources, open_text(part[1]) as targets:
+                for line, other in islice(pairs, size):
+                    sources.write(line + "\n")
+                    targets.write(other + "\n")
     return count
 
 
@@ -94,18 +90,6 @@ def gather_shards(*, shards: Sequence[Path], output: Path) -> None:
         for shard in shards:
             with decompressed_file(shard) as stream:
                 shutil.copyfileobj(stream, joined)
-
-
-@contextmanager
-def _pair_writer(paths: Sequence[Path]) -> Iterator[Callable[[tuple[str, str]], None]]:
-    """Open both sides and yield what writes a pair of lines to them."""
-    with open_text(paths[0]) as source, open_text(paths[1]) as target:
-
-        def write_pair(pair: tuple[str, str]) -> None:
-            source.write(pair[0] + "\n")
-            target.write(pair[1] + "\n")
-
-        yield write_pair
 
 
 def _read_pairs(pairs: Iterable[tuple[str, str]], files: LocalFiles) -> Iterator[tuple[str, str]]:
@@ -119,12 +103,8 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], files: LocalFiles) -> Iterator
             (source, source_lines), (target, target_lines) = (
                 stack.enter_context(open_lines(reference, files)) for reference in references
             )
-            source_count = target_count = 0
-            for left, right in zip_longest(source_lines, target_lines):
-                source_count += left is not None
-                target_count += right is not None
-                if left is None or right is None:
-                    continue
+            both = paired(source_lines, target_lines, source, target)
+            for number, (left, right) in enumerate(both, start=1):
                 if (
                     isinstance(left, Segment)
                     and isinstance(right, Segment)
@@ -135,12 +115,10 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], files: LocalFiles) -> Iterator
                         for segment in (left, right)
                     )
                     raise UserError(
-                        f"{source}: its segment {source_count} has the id {own}, but that of "
+                        f"{source}: its segment {number} has the id {own}, but that of "
                         f"{target} has {other}: both files need the same segments in the same order"
                     )
                 yield left, right
-            if source_count != target_count:
-                raise misaligned(source, source_count, target, target_count)
 
 
 @contextmanager

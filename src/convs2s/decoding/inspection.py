@@ -28,7 +28,7 @@ class AttentionMap:
     source: list[str]  # m tokens, </s> last
     target: list[str]  # n tokens, </s> last
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, Any]:
         """Return what a page draws: both sides' tokens, and the weights to four digits."""
         weights = np.round(self.weights.astype(np.float64), 4).tolist()
         return {"source": self.source, "target": self.target, "weights": weights}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -134,30 +134,28 @@ def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
 def read_line_pairs(
     source: str | Path, target: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
-    """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on.
+    """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on."""
+    lines, others = (read_lines(side, start, mark=mark) for side in (source, target))
+    return paired(lines, others, source, target, start)
+
+
+def paired(
+    lines: Iterable[str], others: Iterable[str], source: object, target: object, before: int = 0
+) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a corpus' two sides, so named, pair by pair, after ``before`` others.
 
     A UserError names the numbers of lines, where they differ.
     """
-    sides = read_lines(source, start, mark=mark), read_lines(target, start, mark=mark)
-    number = start
-    for number, line in enumerate(sides[0], start=start + 1):
-        other = next(sides[1], None)
-        if other is None:
-            raise misaligned(source, number + sum(1 for _ in sides[0]), target, number - 1)
+    sides = zip_longest(lines, others)
+    for number, (line, other) in enumerate(sides, start=before):
+        if line is None or other is None:
+            longer = number + 1 + sum(1 for _ in sides)
+            ours, theirs = (number, longer) if line is None else (longer, number)
+            raise UserError(
+                f"{source} has {ours} lines but {target} has {theirs}: both sides of a corpus need "
+                "the same number of lines, line N of one translating line N of the other"
+            )
         yield line, other
-    extra = sum(1 for _ in sides[1])
-    if extra:
-        raise misaligned(source, number, target, number + extra)
-
-
-def misaligned(
-    source: str | Path, source_lines: int, target: str | Path, target_lines: int
-) -> UserError:
-    """Return the error that says that two sides of a corpus differ in their number of lines."""
-    return UserError(
-        f"{source} has {source_lines} lines but {target} has {target_lines}: both sides of a "
-        "corpus need the same number of lines, line N of one translating line N of the other"
-    )
 
 
 @contextmanager

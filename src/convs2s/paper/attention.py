@@ -4,18 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.vocabulary import END, SPECIAL_TOKENS
 from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount, plot_attention_maps
-
-_DIGITS = 4
 
 
 def attend_to_example(
@@ -44,7 +40,7 @@ def example_of(
     torch.set_num_threads(1)  # it is one sentence
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
-    weights = np.round(translator.attention(translation).weights.astype(np.float64), _DIGITS)
+    attention = translator.attention(translation).as_json()
     source, target = translation.source_tokens, translation.tokens
     # No text of the sentence: a ledger takes no signature that a page could read as markup.
     lengths = f"{len(source)} tokens of source and {len(target)} of translation"
@@ -53,11 +49,11 @@ def example_of(
         **header,
         stand_in=stand_in,
         source=sentence,
-        source_tokens=[*source, SPECIAL_TOKENS[END]],
+        source_tokens=attention["source"],
         translation=translation.text,
-        target_tokens=[*target, SPECIAL_TOKENS[END]],
-        layers=LayerCount(len(weights), signature),
-        weights=weights.tolist(),
+        target_tokens=attention["target"],
+        layers=LayerCount(len(attention["weights"]), signature),
+        weights=attention["weights"],
     )
 
 

@@ -6,17 +6,16 @@ Jobs that translate and jobs that score ask for them; neither needs what the oth
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
-from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
+from convs2s.config.decoding import DecodingSettings, LengthPenalty, TunedLengthPenalty
 from convs2s.errors import failures_of_file
-from convs2s.files.limits import LARGEST_LENGTH_PENALTY
 from convs2s.files.text import read_lines
 
 PLAIN = 1.0  # the paper's length penalty where none is tuned
-_ALPHA = TypeAdapter(Annotated[float, Field(ge=0, le=LARGEST_LENGTH_PENALTY)])
+_ALPHA = TypeAdapter(LengthPenalty)
 _PRECISION = TypeAdapter(Literal["fp32", "bf16", "int8"])
 
 

@@ -38,8 +38,7 @@ class Schedule:
             divisions = math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
             return recipe.learning_rate / schedule.divide_by ** max(0, divisions)
         if schedule.kind == "cosine":
-            if recipe.maximum_epochs is None:
-                raise ValueError("a cosine schedule needs maximum_epochs")
+            assert recipe.maximum_epochs is not None  # `check_model`
             if progress < schedule.warmup:
                 return recipe.learning_rate * (progress / schedule.warmup)
             falling = (progress - schedule.warmup) / (recipe.maximum_epochs - schedule.warmup)
@@ -49,10 +48,8 @@ class Schedule:
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
         """Return the schedule after epoch ``epoch`` (from 1) with this criterion."""
-        # Until the first loss that is no better, the previous one is the best as well.
-        previous = self.previous_loss
-        annealing = self.annealing or (previous is not None and loss >= previous)
         improved = self.best_loss is None or loss < self.best_loss
+        annealing = self.annealing or not improved
         after = replace(
             self,
             learning_rate=self.learning_rate / (recipe.schedule.divide_by if annealing else 1.0),
@@ -74,11 +71,10 @@ class Schedule:
             recipe.schedule.kind == "plateau" and not self.annealing
         ):
             return maximum
-        loss = math.inf if self.previous_loss is None else self.previous_loss
-        schedule = self.after_epoch(epoch, loss, recipe)
+        schedule = self.after_epoch(epoch, math.inf, recipe)  # by now no loss changes the end
         while schedule.stop_reason is None:
             epoch += 1
-            schedule = schedule.after_epoch(epoch, loss, recipe)
+            schedule = schedule.after_epoch(epoch, math.inf, recipe)
         return epoch if maximum is None else min(epoch, maximum)
 
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
