@@ -1,4 +1,4 @@
-"""config.yaml: every knob that a user turns; and the numbers that commands take."""
+"""config.yaml: every knob that a user turns; and the bounds of options of commands."""
 
 import os
 from typing import Annotated, Literal
@@ -102,7 +102,7 @@ class Options(Section):
 
 
 class CommandOptions(Section):
-    """Numbers that several commands take; each by the name of its option."""
+    """What options of commands may be; each by the name of its option."""
 
     threads: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
     workers: Annotated[NonNegativeInt, Field(le=MOST_PROCESSES)] = 1

@@ -1,1 +1,1 @@
-"""From files to numbers: downloads, vocabularies, the token store, batches."""
+"""From files to numbers: corpora, vocabularies, the token store, batches."""

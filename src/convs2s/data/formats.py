@@ -8,7 +8,7 @@ from html import unescape
 from html.entities import html5
 
 from convs2s.errors import UserError
-from convs2s.files.limits import LONGEST_SEGMENT_BYTES
+from convs2s.files.limits import LONGEST_SEGMENT
 
 _FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 
@@ -133,7 +133,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
         if opened:
             parts.append(line[position:])
             length += len(parts[-1])
-            if length > LONGEST_SEGMENT_BYTES:
+            if length > LONGEST_SEGMENT:
                 raise UserError(f"{name}:{opened}: this <seg> is too long to be a sentence")
     if opened:
         raise UserError(f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends")

@@ -20,7 +20,7 @@ LARGEST_TAR_HEADER_BYTES = 8 << 10
 """Bytes of a tar header that holds a long name, or further properties."""
 
 LARGEST_ZIP_LIST_BYTES = 32 << 20  # bytes of a zip archive's list of its members: 300,000 of them
-LONGEST_SEGMENT_BYTES = 1 << 20  # characters of an sgm file's segment, whatever lines it is on
+LONGEST_SEGMENT = 1 << 20  # characters of an sgm file's segment, whatever lines it is on
 MOST_YAML_VALUES = 200_000  # values of a YAML file, those that an alias repeats counted each time
 DEEPEST_NESTING = 60  # lists and mappings within each other, in YAML
 LONGEST_EXPRESSION = 1_000  # characters of a checkpoint's setting that is an expression

@@ -1,1 +1,1 @@
-"""Reading other toolkits' checkpoints."""
+"""Reading other toolkits' checkpoints, and vocabularies of other trainings."""

@@ -1,1 +1,1 @@
-"""The networks as pure tensor functions: no files, no configuration files."""
+"""The networks as functions of tensors, and as graphs; no configuration files."""

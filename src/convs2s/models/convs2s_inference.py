@@ -58,7 +58,7 @@ class InferenceEmbedding:
         self._positions = None if positions is None else positions.detach().to(dtype)
 
     def __call__(self, tokens: Tensor, positions: Tensor | int) -> Tensor:
-        """Map indices (..., n) to (..., n, f); they stand at positions (n,), or all at one."""
+        """Map indices (..., n) to (..., n, f); they stand at positions (n,), or all at (1,)."""
         embedded = functional.embedding(tokens, self._tokens)  # (..., n, f)
         if self._positions is None:
             return embedded

@@ -1,4 +1,4 @@
-"""The cells of the papers' tables that this project measures, and what their runs scored.
+"""The cells of the papers' tables that this project measures.
 
 config/paper.yaml says which runs a cell compares with its printed value.
 """

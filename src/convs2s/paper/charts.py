@@ -89,7 +89,7 @@ def save_figure(
 
 
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
-    """Return the ends of an axis with room around its values; of none, 0 or 1 to 1 or 10."""
+    """Return the ends of an axis with room around its values; of none, 0 to 1, or 1 to 10."""
     known = [value for value in values if value > 0 or not is_log]
     if not known:
         return [1.0, 10.0] if is_log else [0.0, 1.0]

@@ -1,1 +1,1 @@
-"""What the workflow runs on: jobs, fingerprints of code, the status of both."""
+"""What the workflow runs on: jobs, fingerprints of code, the status of trainings and jobs."""

@@ -194,7 +194,7 @@ class _Handlers:
         stated, asked = read_form(body) if is_form else read_json(body), None
         if KEYS & stated.keys():
             asked = validated(LibreTranslateRequest, stated, "request")
-            stated = asked.as_own(self._languages, self._search.beam)
+            stated = asked.as_own(self._languages, self._search.most_n_best)
         lines, options = check_request(stated, settings, self._search, self._languages["source"])
         if options.attention and not self._attends:
             raise UserError("request: attention: no model here has any: leave it out")

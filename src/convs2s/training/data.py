@@ -29,7 +29,7 @@ class TrainingData:
     description: StoreDescription  # of the training store: task, languages, preparation, vocabulary
     bpe_codes: str | None  # BPE codes, or None
     splittable: list[str] | None  # source tokens that BPE may leave, or None for all
-    checksums: dict[str, str]  # SHA-256 of every file that the result depends on
+    checksums: dict[str, str]  # SHA-256 of every file that the weights depend on
 
     @classmethod
     def read(cls, folder: Path) -> "TrainingData":

@@ -56,7 +56,7 @@ class Progress:
     learning_rate: float | None = None
     gradient: float | None = None
     perplexity: float | None = None  # validation perplexity after the last finished epoch
-    best_epoch: int = 0  # that with the lowest one; 0 before the first
+    best_epoch: int = 0  # by the recipe's best_by; 0 before the first
     tokens_per_second: int | None = None  # target tokens
     seconds_of_epoch: float | None = None  # left of the epoch
     seconds: float | None = None  # left of the training, where its end is known

@@ -24,7 +24,7 @@ class Schedule:
     learning_rate: float  # of the next epoch, as far as validation decides it
     # whether an epoch has failed to improve: from then on every epoch divides
     annealing: bool = False
-    # criterion of the last epoch (``EpochRecord``), its validation loss; None before the first
+    # criterion of the last epoch: its validation loss, or -BLEU (best_by); None before the first
     previous_loss: float | None = None
     best_loss: float | None = None  # the lowest one so far, or None
     best_epoch: int = 0  # its epoch, from 1; 0 before the first
