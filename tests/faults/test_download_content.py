@@ -358,19 +358,6 @@ def test_the_part_says_where_it_comes_from(server: LoopbackServer, output: Path)
 
 
 @pytest.mark.parametrize(
-    ("url", "place"),
-    [
-        ("http://www.statmt.org/wmt13/a.tgz", "www.statmt.org/wmt13/a.tgz"),
-        ("https://h:8080/a.tgz", "h:8080/a.tgz"),
-        ("https://h/%2e%2e/a.tgz", "h/%2e%2e/a.tgz"),
-        ("demo://en_fr/train.en", "demo/en_fr/train.en"),
-    ],
-)
-def test_local_path(url: str, place: str) -> None:
-    assert local_path(url, Path("results/downloads")) == Path("results/downloads") / place
-
-
-@pytest.mark.parametrize(
     "url",
     [
         "http://h/../../etc/passwd",

@@ -8,6 +8,7 @@ returns their figures:
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -39,7 +40,10 @@ def build_hooks(folder: Path) -> Path:
 def counted(hooks: Path, cases: Sequence[Mapping[str, Any]]) -> list[Figures]:
     """Return the figures of each case: the arguments of ``fake_updates.figures_of``."""
     command = [sys.executable, "-m", "tests.support.fake_cuda", str(hooks), json.dumps(cases)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    alone = os.environ | {
+        "TORCHINDUCTOR_COMPILE_THREADS": "1"
+    }  # its processes cost more than these
+    done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     found: list[Figures] = json.loads(done.stdout.splitlines()[-1])
     return found

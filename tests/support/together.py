@@ -22,9 +22,10 @@ def forking() -> ForkServerContext:
     """Return what starts processes in a moment.
 
     They are forked from one that has loaded torch, and never ran it: that does not survive a fork.
+    Each optimizer loads torch._dynamo, which takes a second.
     """
     context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.unit.training.test_workers"])
+    context.set_forkserver_preload(["tests.unit.training.test_workers", "torch._dynamo"])
     return context
 
 

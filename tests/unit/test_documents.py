@@ -21,7 +21,7 @@ ELSEWHERE = {
     "convs2s results docs/results/": "tests/house/test_results_page.py",
     "convs2s remove-states": "tests/unit/training/test_finished_states.py",
     "convs2s status": "tests/unit/pipeline/test_status.py",
-    "convs2s train results/TASK": "tests/workflow/test_multi30k.py",
+    "convs2s train results/TASK": "tests/unit/cli/test_train.py",
     "cd results/demo_en_fr": "tests/unit/publish/test_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/unit/serving/test_server.py",
     "curl http://127.0.0.1:8000/metrics": "tests/unit/serving/test_clients.py",
@@ -32,9 +32,6 @@ ELSEWHERE = {
     "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
-    "git clone https://": "tests/release/test_make.py",
-    "make demo": "tests/release/test_make.py",
-    "make paper-demo": "tests/workflow/test_profiles.py",
     "import json": "tests/unit/scoring/test_reports.py",
     "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
@@ -43,6 +40,9 @@ ELSEWHERE = {
 """How a block begins, and what runs it."""
 
 NOT_RUN = {
+    "git clone https://": "CI runs on a clone, and there `make demo` and `make test`",
+    "make demo": "CI runs it (.github/workflows/ci.yml)",
+    "make paper-demo": "takes long; tests/workflow/test_profiles.py plans what it makes",
     "python3 -m venv .venv": "fetches every package; `make` does the same, and hashes have tests",
     "torchrun --nnodes 2": "needs two machines; tests/cluster/test_nodes.py starts them by srun",
     "docker build": "no test has Docker",

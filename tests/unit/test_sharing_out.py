@@ -44,6 +44,7 @@ def test_processes_take_whole_groups(tmp_path: Path, root: Path) -> None:
         (tmp_path / f"{name}.py").write_text(f"import time\n{tests}")
     places = os.pathsep.join([str(root), *sys.path])
     command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "-p", "no:cacheprovider"]
+    command += ["-p", "no:hypothesispytest", "-p", "no:anyio"]
     environment = os.environ | {"PYTHONPATH": places}
     said = subprocess.run(
         command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True

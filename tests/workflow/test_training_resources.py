@@ -23,8 +23,18 @@ IN_A_JOB = ["--mode", "remote"]
             "0,1",
             "--nodes 2 --workers 2 --time-limit 1440 2>&1",
         ),
-        ([*IN_A_JOB, "--config", "nodes=2", "gpus=3"], "", "--nodes 2 --workers 3 --time"),
-        ([*IN_A_JOB, "--set-resources", "train_model:runtime=90"], "", "1 --time-limit 90 2>&1"),
+        (
+            [
+                *IN_A_JOB,
+                "--set-resources",
+                "train_model:runtime=90",
+                "--config",
+                "nodes=2",
+                "gpus=3",
+            ],
+            "",
+            "--nodes 2 --workers 3 --time-limit 90 2>&1",
+        ),
     ],
 )
 def test_the_rule_starts_as_many_workers_as_it_has_gpus(

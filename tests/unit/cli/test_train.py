@@ -29,6 +29,22 @@ def test_files_that_are_not_there_or_not_asked_for_are_refused_before_a_training
     assert not jobs
 
 
+def test_tables_reach_the_training(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
+) -> None:
+    monkeypatch.chdir(copy)
+    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    names = ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv")
+    dictionary, candidates, *truecasers = (copy / name for name in names)
+    for path in (dictionary, candidates, *truecasers):
+        path.touch()
+    tables = ("--dictionary", dictionary, "--candidates", candidates, "--truecasers", *truecasers)
+    run(*words, *tables)
+    (job,) = jobs
+    assert (job.dictionary, job.candidates) == (dictionary, candidates)
+    assert list(job.truecasers or ()) == truecasers
+
+
 def test_what_no_option_says_is_the_configurations(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:

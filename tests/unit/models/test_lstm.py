@@ -176,10 +176,18 @@ def test_training_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_bf16_trains(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    train(job(tiny.prepare(tmp_path / "task"), path, {}, precision="bf16", maximum_epochs=1))
-    network, _ = load_model(path)
-    assert all(parameter.dtype == torch.float32 for parameter in network.parameters())
+    task, weights = tiny.prepare(tmp_path / "task"), dict[str, dict[str, torch.Tensor]]()
+    for precision in ("fp32", "bf16"):
+        path = tmp_path / precision / "model.safetensors"
+        path.parent.mkdir()
+        train(job(task, path, {}, precision=precision, maximum_epochs=1))
+        weights[precision] = load_model(path)[0].state_dict()
+    changes = {
+        name: (weights["bf16"][name] - weight).abs().max().item()
+        for name, weight in weights["fp32"].items()
+    }
+    assert all(weight.dtype == torch.float32 for weight in weights["bf16"].values())
+    assert 0 < max(changes.values()) < 0.1
 
 
 # ---- the model file ----

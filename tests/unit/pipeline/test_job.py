@@ -47,7 +47,7 @@ def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
             )
             assert not log.exists()
             orphan.communicate("")
-            wait_for(lambda: f"process {rerun.pid} " in log.read_text())
+            wait_for(lambda: log.exists() and f"process {rerun.pid} " in log.read_text())
     assert [line[:7] for line in log.read_text().splitlines()[1:]] == ["at work", "done in"]
 
 

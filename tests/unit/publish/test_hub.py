@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from convs2s.cli.main import main
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
@@ -29,7 +30,8 @@ needs_hub = pytest.mark.skipif(not find_spec("huggingface_hub"), reason="the ext
 
 @pytest.fixture
 def folder(results: Path, tmp_path: Path) -> Path:
-    export_hub(results / OF_RUN, tmp_path / "folder", "cc-by-4.0")
+    command = ("export", "hub", results / OF_RUN, tmp_path / "folder", "--license", "cc-by-4.0")
+    main(list(map(str, command)))
     return tmp_path / "folder"
 
 
