@@ -1,11 +1,11 @@
 """Where phrases lie by the states of an encoder: the record, and the figure made of it."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import altair as alt
-import pandas as pd
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
@@ -64,7 +64,9 @@ def plot_phrase_states(
     panels = list(map(_panel, maps))
     save_figure(panels, outputs, stand_in=maps[0].stand_in, shares_colors=False)
     with atomic_text(points) as stream:
-        pd.DataFrame(rows).to_csv(stream, index=False, lineterminator="\n")
+        writer = csv.DictWriter(stream, next(iter(rows)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _panel(shown: PhraseMap) -> Panel:
