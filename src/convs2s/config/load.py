@@ -190,6 +190,7 @@ class _Folders:
     def named(
         self, section: type[S], file: str, overrides: _Overrides = _Overrides()
     ) -> dict[str, S]:
+        """Return the sections that a file holds by their names."""
         return {
             name: validated(
                 section, overrides.read(section, entry), overrides.place(f"{file}: {name}", name)

@@ -65,6 +65,7 @@ class _Aside:
         return [path for paths in self._generations for path in paths]
 
     def add(self, counts: Iterable[tuple[str, int]], generation: int = 0) -> None:
+        """Put a sorted table aside, and join those of a generation once there are many."""
         if generation == len(self._generations):
             self._generations.append([])
         paths = self._generations[generation]

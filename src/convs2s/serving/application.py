@@ -144,6 +144,7 @@ class _Handlers:
             return response
 
         async def answer(request: Request) -> Response:
+            """Give the handler's answer, or say what is wrong."""
             try:
                 host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
             except ValueError:  # such as "[::1" without its end
