@@ -109,6 +109,10 @@ class _Names:
         )
 
 
+def _duplicate(path: Path, member: str) -> UserError:
+    return UserError(f"{path}: refused: it holds the member {member!r} more than once")
+
+
 class _Member(io.RawIOBase):
     """A member's bytes, with the libraries' errors translated while they are read."""
 
@@ -215,7 +219,7 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     if reader.read(1):
         return  # a reader who wanted the first lines only does not wait for the whole archive
     if any(name == member for name, _ in entries):
-        raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
+        raise _duplicate(path, member)
     content.check_end(archive.offset)
 
 
@@ -258,7 +262,7 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     if not matches:
         raise names.absent(path)
     if len(matches) > 1:
-        raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
+        raise _duplicate(path, member)
     entry = matches[0]
     if entry.is_dir():
         raise UserError(f"{path}: refused: its member {member!r} is a folder, not a file")

@@ -39,7 +39,7 @@ class Tries:
         self._saved: dict[Path, int] = {}
         self._submitted: set[Any] = set()
         self._refused: Counter[Any] = Counter()
-        self._is_accepting = False  # else the first job says that a request is wrong
+        self._is_accepting = False  # whether the cluster has taken a job; else the request is wrong
 
     def note_submission(self, job: Any) -> None:
         """Note that a job runs, here or in the queue of a cluster."""
