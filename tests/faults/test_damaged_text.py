@@ -103,7 +103,10 @@ def test_lines_are_those_between_line_feeds(tmp_path: Path) -> None:
 def test_text_of_windows_is_told_from_that_of_one_byte_a_letter(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("The cat.\n", "utf-16")
-    with pytest.raises(UserError, match=r"text:1: not UTF-8: .* iconv -f UTF-16 -t UTF-8, or name"):
+    advice = (
+        r"text:1: not UTF-8: .* iconv -f UTF-16 -t UTF-8, or if .* ends in \.gz, \.bz2, \.xz or"
+    )
+    with pytest.raises(UserError, match=advice):
         list(read_lines(path))
 
 
