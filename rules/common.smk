@@ -181,6 +181,16 @@ def threads(wildcards):
     return options.cores or settings.models[wildcards.model].training.threads
 
 
+def machine_of_training(wildcards):
+    """Options that change no result; a resource, as another param trains again."""
+    recipe = settings.models[wildcards.model].training
+    events = " --tensorboard" if recipe.tensorboard else ""
+    return (
+        f"--device {options.device} --products {options.products} --threads {threads(wildcards)}"
+        f" --checkpoint-minutes {recipe.checkpoint_minutes}{events} --nodes {options.nodes}"
+    )
+
+
 def memory_of_models(wildcards, input, attempt):
     """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
     is_on_cpu = wildcards.get("device", options.device) == "cpu"

@@ -20,10 +20,7 @@ TRAIN = (
 OF_A_TRAINING = {
     "mem_mb": lambda w, attempt: attempt * requested_memory(settings, w.task, w.model, gpus(w)),
     "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
-    "machine": lambda w: (
-        f"--device {options.device} --products {options.products} --threads {threads(w)}"
-        f" --nodes {options.nodes}"
-    ),
+    "machine": machine_of_training,
 }
 
 # The job of several nodes runs on the first one, and starts a task on each by srun itself: the Slurm

@@ -43,6 +43,7 @@ def fault(command: str) -> str:
         (f"{TRAIN} --seed 1000000000", "options: seed: expected at most 999999999, not 1000000000"),
         (f"{TRAIN} --time-limit nan", "options: time_limit: expected a finite number, not nan"),
         (f"{TRAIN} --time-limit 0", "options: time_limit: expected more than 0, not 0.0"),
+        (f"{TRAIN} --checkpoint-minutes 0", "options: checkpoint_minutes: expected more than 0"),
         (f"{ROUGE} --bytes 0", "options: bytes: expected at least 1, not 0"),
         (f"{ROUGE} --samples 0", "options: samples: expected at least 1, not 0"),
         (f"{ROUGE} --samples 99999999", "options: samples: expected at most 1048576, not 99999999"),

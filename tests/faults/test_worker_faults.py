@@ -51,11 +51,11 @@ main(sys.argv[1:])
 @pytest.mark.slow
 def test_a_frozen_worker_is_killed_and_the_others_end(tmp_path: Path) -> None:
     task = tiny.prepare(tmp_path / "task")
-    settings = tiny.settings(maximum_epochs=1000, checkpoint_minutes=1e-9)
+    settings = tiny.settings(maximum_epochs=1000)
     (tmp_path / "settings.json").write_text(json.dumps(settings.training_settings()))
     command = [sys.executable, "-c", LAUNCHED, "train", str(task), "--device", "cpu"]
     command += ["--settings", str(tmp_path / "settings.json"), "--threads", "1", "--workers", "2"]
-    command += ["--output", str(tmp_path / "model.safetensors")]
+    command += ["--output", str(tmp_path / "model.safetensors"), "--checkpoint-minutes", "1e-9"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     wait_for_a_state(process, tmp_path / "state")
     frozen = workers_of(process)["1"]
@@ -79,7 +79,7 @@ def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path
     jobs[0].output.parent.mkdir()
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--device", "cpu"]
     command += ["--settings", str(tmp_path / "settings.json"), "--output", str(jobs[0].output)]
-    command += ["--threads", "1", "--workers", "2"]
+    command += ["--threads", "1", "--workers", "2", "--checkpoint-minutes", "1e-9"]
 
     for sent, code, says in (
         (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),

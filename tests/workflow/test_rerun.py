@@ -30,6 +30,18 @@ def test_training_code_reruns_nothing_without_a_new_version(finished: Checkout) 
     assert done.nothing_to_do, done.said
 
 
+def test_what_changes_no_result_of_a_training_reruns_nothing(finished: Checkout) -> None:
+    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    recipe = options["overrides"]["models"]["small"]["training"]
+    recipe |= {"checkpoint_minutes": 5, "tensorboard": True, "threads": 3}
+    finished.configure(options | {"cores": None})
+    done = finished.snakemake("--dry-run", BLEU)
+    assert done.nothing_to_do, done.said
+    again = f"{RUN.removesuffix('1')}2/model.safetensors"
+    done = finished.snakemake("--dry-run", "--printshellcmds", again).succeeded()
+    assert " --threads 3 --checkpoint-minutes 5.0 --tensorboard --nodes 1 " in done.said
+
+
 def test_new_training_version_trains_again(finished: Checkout) -> None:
     version = finished / "src/convs2s/training/identity.py"
     text = version.read_text("utf-8")

@@ -49,6 +49,12 @@ def add_train(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--quiet", action="store_true", help="show errors alone; state/train.log has the rest"
     )
+    _add_machine(command)
+    command.set_defaults(run=_train)
+
+
+def _add_machine(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``train`` that change no result."""
     add_choice(command, "device", "config.yaml's")
     command.add_argument(
         "--threads",
@@ -56,6 +62,17 @@ def add_train(command: argparse.ArgumentParser) -> None:
         help="CPU threads of each worker [config.yaml's cores, or the model's training.threads]",
     )
     add_choice(command, "products", "config.yaml's")
+    command.add_argument(
+        "--checkpoint-minutes",
+        type=float,
+        metavar="MINUTES",
+        help="minutes between states [the model's training.checkpoint_minutes]",
+    )
+    command.add_argument(
+        "--tensorboard",
+        action="store_true",
+        help="write event files for TensorBoard [the model's training.tensorboard]",
+    )
     command.add_argument(
         "--workers",
         type=int,
@@ -74,7 +91,6 @@ def add_train(command: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="save and end with exit code 75 shortly before so many minutes have passed",
     )
-    command.set_defaults(run=_train)
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -105,18 +121,18 @@ def _train(arguments: argparse.Namespace) -> None:
     else:
         configuration = load(Path.cwd())
         options, downloads = configuration.options, configuration.downloads
-        model_name = arguments.model
-        model = configuration.model(model_name)
+        model, model_name = configuration.model(arguments.model), arguments.model
         architecture, recipe = model.architecture, model.training
     if arguments.start and recipe.start is None:
         raise UserError(
             f"--start {arguments.start}: says where the file of training.start.from lies, and the "
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
+    stated = {name: getattr(arguments, name) for name in ("checkpoint_minutes", "tensorboard")}
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
-        recipe=recipe,
+        recipe=recipe.model_copy(update={key: value for key, value in stated.items() if value}),
         seed=arguments.seed,
         output=arguments.output,
         dictionary=arguments.dictionary,

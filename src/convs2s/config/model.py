@@ -68,6 +68,11 @@ class ScheduleSettings(Section):
     """cosine: epochs in which the learning rate rises from 0."""
 
 
+OF_THE_COMMAND = {"checkpoint_minutes", "tensorboard", "threads"}
+"""Keys of a recipe that change no result: the workflow states them as options of ``train``, as a
+changed settings file would make finished models again."""
+
+
 class Recipe(Section):
     """How a model is trained, from the batch of one update to the end of the training."""
 
@@ -128,15 +133,15 @@ class ModelSettings(Section):
     """The training recipe; the defaults are the paper's (section 4.2)."""
 
     def training_settings(self) -> dict[str, object]:
-        """Return what a training reads, as plain data for `read_training_settings`.
+        """Return what a training's result depends on, as data for `read_training_settings`.
 
-        A switch that is off and changes no result stays out: the settings of a training from before
-        there was such a switch stay the same file, and nothing is made again for it.
+        What is off stays out: the settings of a training from before there was such a switch stay
+        the same file, and nothing is made again for it.
         """
-        off = {name for name in ("tensorboard", "best_by") if not getattr(self.training, name)}
+        off = {"best_by"} if self.training.best_by is None else set()
         return {
             "architecture": self.architecture.model_dump(mode="json"),
-            "training": self.training.model_dump(mode="json", exclude=off),
+            "training": self.training.model_dump(mode="json", exclude=OF_THE_COMMAND | off),
             **self.architecture.code(),
         }
 

@@ -109,6 +109,7 @@ class CommandOptions(Section):
     nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
     seed: Annotated[NonNegativeInt, Field(le=MOST_SEED)] = 1
     time_limit: PositiveFloat | None = None  # in minutes
+    checkpoint_minutes: PositiveFloat | None = None
     bytes: PositiveInt | None = None
     samples: Annotated[PositiveInt, Field(le=MOST_RESAMPLES)] = 1000
     most: Annotated[PositiveInt, Field(le=MOST_LINES_SHOWN)] = 100

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.model import Recipe, Start
+from convs2s.config.model import OF_THE_COMMAND, Recipe, Start
 from convs2s.config.options import Products
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
@@ -19,7 +19,7 @@ TRAINING_VERSION = 4
 The workflow trains again when it changes, and for no other change of the code.
 """
 
-WITHOUT_EFFECT = {"checkpoint_minutes", "start", "tensorboard", "threads"}
+WITHOUT_EFFECT = OF_THE_COMMAND | {"start"}
 """Settings of a recipe that are not part of a training's identity: of its start that is the bytes
 of the file, wherever it lies."""
 
