@@ -4,27 +4,19 @@ import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import ConfigDict, Field, TypeAdapter, with_config
+from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_json, write_json
-from convs2s.training.history import EpochRecord, read_history
+from convs2s.training.history import EpochRecord, Machine, read_history
 
 SECONDS_PER_HOUR = 3600
 
-_Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
-
 
 @with_config(ConfigDict(extra="allow"))
-class _Manifest(TypedDict, total=False):
-    workers: _Processes
-    threads: _Processes
-    processor: object
-    gpu: object
+class _Manifest(Machine, total=False):
     packages: Mapping[str, object]
 
 
@@ -77,13 +69,13 @@ class Training:
     @property
     def hours(self) -> Hours | None:
         """Time times GPUs, or without one times threads; None where that is not recorded."""
-        seconds = self.seconds
-        if seconds is None or "workers" not in self.manifest:
-            return None
-        held = seconds / SECONDS_PER_HOUR * self.manifest["workers"]
-        if "gpu" in self.manifest:
-            return Hours(gpus=held)
-        return Hours(cores=held * self.manifest["threads"])
+        total = None
+        for epoch in self.epochs:
+            made: Machine = epoch.machine or self.manifest
+            if epoch.tokens_per_second and "workers" in made:
+                held = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR * _devices(made)
+                total = (total or Hours()) + (Hours(0, held) if "gpu" in made else Hours(held))
+        return total
 
 
 def read_training(
@@ -103,28 +95,37 @@ def measure_training_speed(
 
     The speed is the median over the epochs of target tokens per second (section 5.5),
     as an epoch in which the machine was busy otherwise says nothing of the network.
-    The hours are those of all updates at this rate, times GPUs, or without one times threads.
-    ``training`` is the record whose manifest names the device.
+    Of a training on several machines it is that of the one that it came to last.
+    The hours are those of all updates at their machine's rate, times GPUs, or without one threads.
+    ``training`` is the record whose manifest names the device where the epochs do not.
     """
     every = read_history(history).epochs
     epochs = [epoch for epoch in every if epoch.tokens_per_second]
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_record(training)
+    machines: dict[str, tuple[int, list[EpochRecord]]] = {}
     with failures_of_file(str(training), "no record of a training: train again"):
-        made = record["manifest"]
-        device = (
-            f"{made.get('gpu') or made['processor']}, "
-            f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
-        )
-        devices = made["workers"] * (1 if "gpu" in made else made["threads"])
-    median = statistics.median(epoch.tokens_per_second for epoch in epochs)
-    hours = sum(epoch.tokens for epoch in epochs) / median / SECONDS_PER_HOUR * devices
-    speed = {"score": median, "signature": f"median over epochs, {device}"}
-    held = {"score": hours, "signature": device}
+        for epoch in epochs:
+            made = epoch.machine or record["manifest"]
+            name = (
+                f"{made.get('gpu') or made['processor']}, "
+                f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
+            )
+            machines.setdefault(name, (_devices(made), []))[1].append(epoch)
+    hours = 0.0
+    for devices, there in machines.values():
+        median = statistics.median(epoch.tokens_per_second for epoch in there)
+        hours += sum(epoch.tokens for epoch in there) / median / SECONDS_PER_HOUR * devices
+    speed = {"score": median, "signature": f"median over epochs, {list(machines)[-1]}"}
+    held = {"score": hours, "signature": "; ".join(machines)}
     curve = [epoch.valid_perplexity for epoch in every]
     measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}
     write_json(output, {**measured, "manifest": manifest})
+
+
+def _devices(made: Machine) -> int:
+    return made["workers"] * (1 if "gpu" in made else made["threads"])
 
 
 def read_record(path: Path) -> _Record:

@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from convs2s.config.model import Recipe
 from convs2s.data.batches import collate
@@ -80,14 +79,15 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
     forget_checksums(records)
     write_history(records[0], state.history, {"stop": state.schedule.stop_reason})
-    machine: dict[str, object] = {
-        "threads": job.threads,
-        "workers": trainer.workers.count,
-        "products": matmul.in_use(),
+    # What trained, not what exports: that may be another machine.
+    machines = [epoch.machine for epoch in state.history if epoch.machine] or [trainer.machine]
+    kinds = {
+        key: "; ".join(dict.fromkeys(str(one[key]) for one in machines if key in one))
+        for key in ("gpu", "processor")
     }
-    if torch.device(trainer.device).type == "cuda":
-        machine["gpu"] = torch.cuda.get_device_name(trainer.device)
-    write_json(records[1], {**summary, "manifest": {"identity": known, **machine, **manifest()}})
+    made = {**manifest(), **machines[-1], **{key: kind for key, kind in kinds.items() if kind}}
+    made |= {"identity": known, "products": matmul.in_use()}
+    write_json(records[1], {**summary, "manifest": made})
     note_checksums(records, results_of(job.output))
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from convs2s.errors import failures_of_file
+from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines
 
 IGNORED_BELOW = 1.2
@@ -23,6 +25,16 @@ def perplexity(loss: float) -> float:
 
 
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+_Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
+
+
+class Machine(TypedDict, total=False):
+    """What trains: so many workers with so many CPU threads each, and their GPU, if any."""
+
+    workers: _Processes
+    threads: _Processes
+    processor: object
+    gpu: object
 
 
 @dataclass(frozen=True)
@@ -78,6 +90,7 @@ class EpochRecord:
     # over all types, where the model has a shortlist; else None
     valid_perplexity_full: float | None = None
     valid_bleu: float | None = None  # of validation pairs, where ``best_by`` asks for it
+    machine: Machine | None = None  # what computed it, as a training may resume elsewhere
 
     @property
     def criterion(self) -> float:

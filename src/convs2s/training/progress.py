@@ -28,8 +28,8 @@ MOVING_SECONDS = 0.2  # Seconds between two moves of the bar on a terminal
 EVENTS = "tensorboard"
 """Name of the folder of TensorBoard's event files, in that of a training's states."""
 
-COUNTS = {"epoch", "updates", "tokens"}
-"""What TensorBoard does not show of a finished epoch: its axis has them."""
+UNSHOWN = {"epoch", "updates", "tokens", "machine"}
+"""What TensorBoard does not show of a finished epoch: its axis has it, or it is no number."""
 
 
 class EventFile:
@@ -124,7 +124,7 @@ class Watch:
     def _add_events(self, record: EpochRecord) -> None:
         if self._events is not None:
             stated = without_absent(record)
-            scalars = {name: stated[name] for name in stated.keys() - COUNTS}
+            scalars = {name: stated[name] for name in stated.keys() - UNSHOWN}
             self._events.add(record.updates, "epoch", scalars)
 
     def _write_epochs(self, epochs: Sequence[EpochRecord], best_epoch: int) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.training.history import EpochRecord, perplexity
+from convs2s.training.history import EpochRecord, Machine, perplexity
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,12 @@ class TrainerState:
         return moment
 
     def finish_epoch(
-        self, loss: float, full_loss: float | None, recipe: Recipe, bleu: float | None = None
+        self,
+        loss: float,
+        full_loss: float | None,
+        recipe: Recipe,
+        bleu: float | None = None,
+        machine: Machine | None = None,
     ) -> EpochRecord:
         """Record the running epoch with its validation losses, and go on to the next one.
 
@@ -149,6 +154,7 @@ class TrainerState:
             tokens_per_second=round(self.tokens / max(self.seconds, 1e-9)),
             valid_perplexity_full=None if full_loss is None else perplexity(full_loss),
             valid_bleu=bleu,
+            machine=machine,
         )
         self.history.append(record)
         self.schedule = self.schedule.after_epoch(self.epoch, record.criterion, recipe)

@@ -25,9 +25,10 @@ from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.manifest import processor
 from convs2s.model_file import check_weights
 from convs2s.models.network import Network
-from convs2s.training.history import LARGEST_LOSS, RunningFigures, SourceUse
+from convs2s.training.history import LARGEST_LOSS, Machine, RunningFigures, SourceUse
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
@@ -82,6 +83,11 @@ class Trainer:
         self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
         self.seed, self.device, self.bleu = seed, device, bleu
+        self.machine = Machine(
+            workers=workers.count, threads=torch.get_num_threads(), processor=processor()
+        )
+        if torch.device(device).type == "cuda":
+            self.machine["gpu"] = torch.cuda.get_device_name(device)
         self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, first_epoch)
         self.state_is_whole = True  # not so once the parameters of the last epoch are dropped
         if folder.last.is_file():
@@ -174,7 +180,7 @@ class Trainer:
             full_loss = self.updater.validate(self.valid, full=True)
         epochs = state.schedule.last_epoch(epoch, self.recipe)
         bleu = None if self.bleu is None else self.bleu(self.network)
-        record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
+        record = state.finish_epoch(loss, full_loss, self.recipe, bleu, self.machine)
         if self.workers.is_first:
             log(record.line(epochs))
             if self.recipe.average is not None:

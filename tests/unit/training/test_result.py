@@ -13,7 +13,9 @@ from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import read_counts
 from convs2s.model_file import load_model
 from convs2s.models.network import Network
+from convs2s.training import trainer
 from convs2s.training.data import TrainingData
+from convs2s.training.history import read_history
 from convs2s.training.run import train
 from convs2s.training.update import Updater
 from tests.support import tiny
@@ -70,6 +72,21 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
         },
         abs=1e-4,
     )
+
+
+def test_the_record_names_what_trained_and_not_what_exports(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=2))
+    monkeypatch.setattr(trainer, "processor", lambda: "a")
+    train_until(job, epoch=1)
+    for name in ("b", "c"):  # on the last one nothing is left to train
+        monkeypatch.setattr(trainer, "processor", lambda name=name: name)
+        train(job)
+    rows = read_history(tmp_path / "history.jsonl").epochs
+    assert [row.machine and row.machine["processor"] for row in rows] == ["a", "b"]
+    made = json.loads((tmp_path / "training.json").read_text("utf-8"))["manifest"]
+    assert (made["processor"], made["workers"], made["threads"]) == ("a; b", 1, job.threads)
 
 
 def test_a_killed_training_still_knows_its_best_epoch(
