@@ -6,17 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import get_args
 
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
-from convs2s.config.section import Schema, Section, alternatives, choices, schema_of
+from convs2s.config.section import S, Schema, Section, alternatives, choices, schema_of
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
-
-S = TypeVar("S", bound=Section)
 
 RECIPE = PreparationRecipes.model_fields["test"]
 """The preparation of test sets: what is meant where no option names one."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -24,13 +24,11 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
 from convs2s.config.scale import Scale
-from convs2s.config.section import Section, Values
+from convs2s.config.section import S, Section, Values
 from convs2s.config.settings import Settings, check_references
 from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.config.yaml_file import option_files, read_scalar, read_yaml
 from convs2s.errors import UserError
-
-S = TypeVar("S", bound=Section)
 
 Entries = dict[str, Values]  # name -> what its entry states
 

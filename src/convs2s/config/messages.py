@@ -3,13 +3,12 @@
 import json
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
-from typing import TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from convs2s.config.file_reference import masked
-from convs2s.config.section import Schema, Section, alternatives, constant_kind, schema_of
+from convs2s.config.section import S, Schema, alternatives, constant_kind, schema_of
 from convs2s.errors import UserError
 
 Place = tuple[str | int, ...]  # the way to a value: keys of mappings and indices of lists
@@ -26,8 +25,6 @@ _WORDS = {
     "greater_than": "expected more than {gt:.10g}",
     "less_than": "expected less than {lt:.10g}",
 }
-
-S = TypeVar("S", bound=Section)
 
 
 def validated(section: type[S], stated: object, where: str) -> S:

@@ -1,7 +1,7 @@
 """config/paper.yaml and config/phrases.yaml: the papers' tables and figures as data."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -63,17 +63,6 @@ _NAMED_BY: Mapping[str, Sequence[str]] = {
 """Measure -> the keys of a row that its file is named by; of all others, test set and decoding."""
 
 PrintedValues = dict[str, float | str | None]  # column key -> a value as the paper prints it
-
-
-class RunsToCompare(NamedTuple):
-    """The runs that a row of the paper is compared with; None is what no measure of it needs."""
-
-    task: str
-    model: str
-    runs: tuple[str, ...]
-    testset: str | None
-    decoding: str | None
-    phrases: str | None
 
 
 class Column(Section):
@@ -139,8 +128,8 @@ class Row(ComparedRuns, PrintedRow):
         missing = common.model_fields_set - self.model_fields_set
         return self.model_copy(update={key: getattr(common, key) for key in missing})
 
-    def comparison(self, where: str, columns: Sequence[Column]) -> RunsToCompare | None:
-        """Return the runs that the row is compared with; None where the project has none yet.
+    def comparison(self, where: str, columns: Sequence[Column]) -> tuple[str, str] | None:
+        """Return task and model that the row is compared with; None where there are none yet.
 
         A row that names a task names all that its runs are found by, for the columns to be filled.
         """
@@ -154,9 +143,7 @@ class Row(ComparedRuns, PrintedRow):
             if not getattr(self, key):
                 raise UserError(f"{where}: key '{key}' is missing, as the row names a task")
         assert self.model is not None
-        return RunsToCompare(
-            self.task, self.model, self.runs, self.testset, self.decoding, self.phrases
-        )
+        return self.task, self.model
 
 
 class Table(Section):

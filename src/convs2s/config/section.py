@@ -14,6 +14,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 Values = dict[str, Any]  # a mapping of YAML that no class has validated yet
 Schema = JsonSchemaValue  # a JSON Schema, or a part of one, without references
 
+S = TypeVar("S", bound="Section")
 T = TypeVar("T")
 
 

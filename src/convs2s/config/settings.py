@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 from convs2s.config.claims import Claim, check_claim
 from convs2s.config.corpus import PREPARATIONS, TITLE_FILES
@@ -22,11 +21,10 @@ from convs2s.config.model import ModelSettings, check_model
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
-from convs2s.config.section import Values
+from convs2s.config.section import T, Values
 from convs2s.config.task import Task
 from convs2s.errors import UserError
 
-T = TypeVar("T")
 _Name = Callable[[str, str], str]  # A file and an entry of it -> what messages call the file
 
 
@@ -261,29 +259,30 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     for part in ("paper", "v1", "best_run", "measures"):
         for key in getattr(row, part):
             check_known(f"{where}: {part}", "column", key, columns)
-    runs = row.comparison(where, table.columns)
-    if runs is None:
+    compared = row.comparison(where, table.columns)
+    if compared is None:
         return
+    name, model = compared
     for key, known in (
         ("task", settings.tasks),
         ("model", settings.models),
         ("decoding", settings.decodings),
         ("phrases", settings.phrases),
     ):
-        check_known(f"{where}: {key}", key, getattr(runs, key), known)
-    if runs.decoding is not None:
-        check_replacement(f"{where}: decoding", runs.model, runs.decoding, settings)
-    task = settings.tasks[runs.task]
-    check_known(f"{where}: testset", "test set", runs.testset, task.corpus.tests)
-    check_selection(f"{where}: model", runs.model, task, settings)
+        check_known(f"{where}: {key}", key, getattr(row, key), known)
+    if row.decoding is not None:
+        check_replacement(f"{where}: decoding", model, row.decoding, settings)
+    task = settings.tasks[name]
+    check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
+    check_selection(f"{where}: model", model, task, settings)
     # The task that stands in for the row's must have the test set that stands in for the row's.
-    if not settings.scale.has_task(runs.task):
+    if not settings.scale.has_task(name):
         return
-    task = settings.tasks[settings.scale.task_for(runs.task)]
+    task = settings.tasks[settings.scale.task_for(name)]
     where = (
         f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in task '{task.name}'"
     )
-    if runs.testset is not None:
-        check_known(where, "test set", settings.scale.testset_for(runs.testset), task.corpus.tests)
-    if runs.decoding is not None:
-        _check_tuning(where, task, runs.decoding, settings)
+    if row.testset is not None:
+        check_known(where, "test set", settings.scale.testset_for(row.testset), task.corpus.tests)
+    if row.decoding is not None:
+        _check_tuning(where, task, row.decoding, settings)

@@ -14,7 +14,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -279,13 +279,10 @@ def _files_of(output: Path) -> tuple[Path, Path, Path]:
 
 def _read_state(path: Path) -> tuple[dict[str, object], int, int]:
     """Return of what work an output is, and how many lines and bytes count; nothing if damaged."""
-    try:
-        state = read_json(path)
-    except UserError:
-        return {}, 0, 0
-    match state:
-        case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)} if (
-            min(lines, size) >= 0
-        ):
-            return identity, lines, size
+    with suppress(UserError):
+        match read_json(path):
+            case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)} if (
+                min(lines, size) >= 0
+            ):
+                return identity, lines, size
     return {}, 0, 0

@@ -59,10 +59,8 @@ class ChunkTranslator:
             return json.dumps(translation.as_json(), ensure_ascii=False) + "\n"
         if self.n_best is None:
             return translation.text + "\n"
-        alpha, read = (
-            self.translator.settings.alpha,
-            str if self.translator.pretokenized else escaped,
-        )
+        alpha = self.translator.settings.alpha
+        read = str if self.translator.pretokenized else escaped
         return "".join(
             n_best_line(one.line, read(one.text), one.score, len(one.tokens) + 1, alpha) + "\n"
             for one in translation.n_best

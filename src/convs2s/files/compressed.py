@@ -70,23 +70,12 @@ class _Zstandard(_Wrapped):
 
 
 _XZ = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
-# Format -> its decompressor, and what its data begin with.
-_FORMATS: dict[str, tuple[Callable[[], Any], bytes]] = {
-    "gzip": (_Gzip, b"\x1f\x8b"),
-    "bzip2": (bz2.BZ2Decompressor, b"BZh"),
-    "xz": (_XZ, b"\xfd7zXZ\0"),
-    "Zstandard": (_Zstandard, b"\x28\xb5\x2f\xfd"),
-}
-
-_SUFFIXES = {
-    ".gz": "gzip",
-    ".tgz": "gzip",
-    ".bz2": "bzip2",
-    ".tbz": "bzip2",
-    ".tbz2": "bzip2",
-    ".xz": "xz",
-    ".txz": "xz",
-    ".zst": "Zstandard",
+# Format -> its decompressor, what its data begin with, and how the names of its files end.
+_FORMATS: dict[str, tuple[Callable[[], Any], bytes, tuple[str, ...]]] = {
+    "gzip": (_Gzip, b"\x1f\x8b", (".gz", ".tgz")),
+    "bzip2": (bz2.BZ2Decompressor, b"BZh", (".bz2", ".tbz", ".tbz2")),
+    "xz": (_XZ, b"\xfd7zXZ\0", (".xz", ".txz")),
+    "Zstandard": (_Zstandard, b"\x28\xb5\x2f\xfd", (".zst",)),
 }
 
 
@@ -96,7 +85,8 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     Reading raises a UserError that calls the stream ``name``: it is not of this format, truncated,
     followed by something else, or a bomb.
     """
-    form = _SUFFIXES.get(PurePath(file_name).suffix)
+    suffix = PurePath(file_name).suffix
+    form = next((form for form, (_, _, suffixes) in _FORMATS.items() if suffix in suffixes), None)
     if form is None:
         return stream
     return cast(BinaryIO, io.BufferedReader(_Decompressed(stream, form, name), BUFFER_BYTES))
@@ -164,7 +154,7 @@ class _Decompressed(io.RawIOBase):
                 data = data.lstrip(b"\0")  # padding, as tapes and xz have it
             if not data:
                 return b""
-            decompressor, magic = _FORMATS[self._form]
+            decompressor, magic, _ = _FORMATS[self._form]
             self._decompressor = decompressor()
             self._is_foreign = not data.startswith(magic[: len(data)])
         try:

@@ -159,11 +159,7 @@ def _layer_map(
     squares: alt.Chart = chart.mark_rect(aria=False, stroke="white", strokeWidth=0.5).encode(
         x=alt.X("t:O", sort=None, title="target", axis=axis),
         y=alt.Y("s:O", sort=None, title="source", axis=axis),
-        tooltip=[
-            alt.Tooltip("source:N"),
-            alt.Tooltip("target:N"),
-            alt.Tooltip("w:Q", title="attention", format=".3f"),
-        ],
+        tooltip=["source:N", "target:N", alt.Tooltip("w:Q", title="attention", format=".3f")],
     )
     return squares
 

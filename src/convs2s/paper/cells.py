@@ -251,15 +251,15 @@ def _cell(
     compared = row.comparison(f"row {address.row + 1}", [column])
     if compared is None or measure is None or scale.why_left_out(row):
         return None
-    model = scale.model_for(compared.model)
-    runs = scale.runs_for(compared.runs, address.table)
-    if model is None or not runs or not scale.has_task(compared.task):
+    papers_task, papers_model = compared
+    model, runs = scale.model_for(papers_model), scale.runs_for(row.runs, address.table)
+    if model is None or not runs or not scale.has_task(papers_task):
         return None
-    task, file = scale.task_for(compared.task), MEASURES[measure].file
+    task, file = scale.task_for(papers_task), MEASURES[measure].file
     stated = {
-        "testset": compared.testset and scale.testset_for(compared.testset),
-        "decoding": compared.decoding,
-        "phrases": compared.phrases and scale.phrases_for(compared.phrases),
+        "testset": row.testset and scale.testset_for(row.testset),
+        "decoding": row.decoding,
+        "phrases": row.phrases and scale.phrases_for(row.phrases),
     }
     names = {key: name if f"{{{key}}}" in file.pattern else None for key, name in stated.items()}
     n_best = n_best_file = None

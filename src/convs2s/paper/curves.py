@@ -52,13 +52,9 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         axis=alt.Axis(tickMinStep=1, format="d", tickCount=min(last_epoch, 12), grid=False),
     )
     color = alt.Color("run:N", scale=alt.Scale(domain=list(runs), range=COLORS))
-    tooltip = [
-        alt.Tooltip("run:N"),
-        alt.Tooltip("data:N"),
-        alt.Tooltip("epoch:Q"),
-        alt.Tooltip("perplexity:Q", format=".5~g"),
-        alt.Tooltip("rate:Q", title="learning rate", format=".3~g"),
-    ]
+    of_perplexity = alt.Tooltip("perplexity:Q", format=".5~g")
+    of_rate = alt.Tooltip("rate:Q", title="learning rate", format=".3~g")
+    tooltip: list[str | alt.Tooltip] = ["run:N", "data:N", "epoch:Q", of_perplexity, of_rate]
     validation, training, bleu = list[Point](), list[Point](), list[Point]()
     for run, epochs in runs.items():
         for row in epochs:

@@ -50,11 +50,10 @@ class MicroBatch:
 
     def halves(self) -> list["MicroBatch"]:
         """Return two micro-batches for this one, of as many rows each."""
-        middle = (len(self.rows) + 1) // 2
         longest = self.size // len(self.rows)
         return [
             MicroBatch(rows, (*self.place, half), len(rows) * longest)
-            for half, rows in enumerate((self.rows[:middle], self.rows[middle:]), start=1)
+            for half, rows in enumerate(np.array_split(self.rows, 2), start=1)
         ]
 
 
@@ -84,8 +83,7 @@ def split_batch(
         )
         if len(runs) % workers == 0 and sizes[largest] <= (micro_batch_tokens or sizes[largest]):
             break
-        middle = (len(runs[largest]) + 1) // 2
-        halves = [runs[largest][:middle], runs[largest][middle:]]
+        halves = np.array_split(runs[largest], 2)
         runs[largest : largest + 1] = halves
         sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in halves]
     return [

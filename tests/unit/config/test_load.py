@@ -134,9 +134,8 @@ def test_a_row_has_what_its_table_says_of_all_rows(settings: Settings) -> None:
     assert (cited.runs, ours.runs, ten.runs) == ((), ("ensemble8",), ("ensemble10",))
     assert (ours.decoding, ten.decoding) == ("beam5_en_de", "beam5")
     assert cited.comparison("here", table.columns) is None
-    compared = ten.comparison("here", table.columns)
-    assert compared is not None
-    assert (compared.task, compared.testset) == ("wmt14_en_fr", "newstest2014")
+    assert ten.comparison("here", table.columns) == (ten.task, ten.model)
+    assert (ten.task, ten.testset) == ("wmt14_en_fr", "newstest2014")
 
 
 def test_effective_takes_the_headline_unless_told(settings: Settings) -> None:

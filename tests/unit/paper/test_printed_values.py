@@ -376,8 +376,9 @@ def own(table: Table) -> list[Row]:
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_each_row_is_compared_with_its_runs(tables: Mapping[str, Table], name: str) -> None:
-    found = [row.comparison(name, tables[name].columns) for row in own(tables[name])]
-    described = [(c.task, c.model, c.runs, c.testset, c.decoding) for c in found if c]
+    columns = tables[name].columns
+    found = [row for row in own(tables[name]) if row.comparison(name, columns)]
+    described = [(row.task, row.model, row.runs, row.testset, row.decoding) for row in found]
     assert described == COMPARED[name]
 
 
