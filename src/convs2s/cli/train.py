@@ -59,19 +59,19 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--threads",
         type=int,
-        help="CPU threads of each worker [config.yaml's cores, or the model's training.threads]",
+        help="CPU threads of each worker [config.yaml's cores, or training.threads]",
     )
     add_choice(command, "products", "config.yaml's")
     command.add_argument(
         "--checkpoint-minutes",
         type=float,
         metavar="MINUTES",
-        help="minutes between states [the model's training.checkpoint_minutes]",
+        help="minutes between states [training.checkpoint_minutes]",
     )
     command.add_argument(
         "--tensorboard",
         action="store_true",
-        help="write event files for TensorBoard [the model's training.tensorboard]",
+        help="write event files for TensorBoard [training.tensorboard]",
     )
     command.add_argument(
         "--workers",

@@ -182,7 +182,7 @@ def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> I
 
 def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterable[Path]) -> Cost:
     absent = [run for run in trained if not run.summary]
-    timed = [run.hours for run in trained if run.summary and run.hours is not None]
+    timed = [run.hours for run in trained if run.hours is not None]
     expected = [expectation.hours(run.task, run.model) for run in absent]
     known = [hours for hours in expected if hours is not None]
     return Cost(

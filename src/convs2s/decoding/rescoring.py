@@ -123,9 +123,7 @@ class PairScorer:
         units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
         scores: dict[tuple[int, int], PairScore] = {}
         for batch in _batches(units):
-            most = max(len(unit.targets) for unit in batch)  # K; missing targets are all padding
-            # A product of two or three rows may round as no other: a score would depend on K.
-            most = most if most == 1 else max(4, most)
+            most = max(map(_width, batch))  # K; missing targets are all padding
             padded = [row for unit in batch for row in [*unit.targets, *[[]] * most][:most]]
             source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
             target = torch.from_numpy(pad(padded)).view(len(batch), most, -1)  # (B, K, n)
@@ -148,6 +146,11 @@ class PairScorer:
         return self._vocabularies[side].encode(tokens)
 
 
+def _width(unit: _Unit) -> int:
+    # A product of two or three rows may round as no other: a score would depend on K.
+    return len(unit.targets) if len(unit.targets) == 1 else max(4, len(unit.targets))
+
+
 def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
     """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets.
 
@@ -156,7 +159,7 @@ def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
     batch: list[_Unit] = []
     for unit in units:
         several = len(unit.targets) > 1
-        is_full = (len(batch) + 1) * len(unit.targets) > TARGETS_PER_BATCH
+        is_full = (len(batch) + 1) * _width(unit) > TARGETS_PER_BATCH
         if batch and (is_full or several != (len(batch[0].targets) > 1)):
             yield batch
             batch = []

@@ -10,13 +10,13 @@ from typing_extensions import TypedDict
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_json, write_json
-from convs2s.training.history import EpochRecord, Machine, read_history
+from convs2s.training.history import EpochRecord, TrainingMachine, read_history
 
 SECONDS_PER_HOUR = 3600
 
 
 @with_config(ConfigDict(extra="allow"))
-class _Manifest(Machine, total=False):
+class _Manifest(TrainingMachine, total=False):
     packages: Mapping[str, object]
 
 
@@ -68,10 +68,10 @@ class Training:
 
     @property
     def hours(self) -> Hours | None:
-        """Time times GPUs, or without one times threads; None where that is not recorded."""
+        """Time times GPUs, or without one times threads; None before its end, or if unrecorded."""
         total = None
-        for epoch in self.epochs:
-            made: Machine = epoch.machine or self.manifest
+        for epoch in self.epochs if self.summary else ():
+            made: TrainingMachine = epoch.machine or self.manifest
             if epoch.tokens_per_second and "workers" in made:
                 held = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR * _devices(made)
                 total = (total or Hours()) + (Hours(0, held) if "gpu" in made else Hours(held))
@@ -95,8 +95,9 @@ def measure_training_speed(
 
     The speed is the median over the epochs of target tokens per second (section 5.5),
     as an epoch in which the machine was busy otherwise says nothing of the network.
-    Of a training on several machines it is that of the one that it came to last.
-    The hours are those of all updates at their machine's rate, times GPUs, or without one threads.
+    Of a training on several machines it is that of the last one.
+    The hours are those of all updates at their machine's rate, times GPUs, or without one threads;
+    if it was on CPUs and on GPUs, they are those of the last kind.
     ``training`` is the record whose manifest names the device where the epochs do not.
     """
     every = read_history(history).epochs
@@ -104,7 +105,7 @@ def measure_training_speed(
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_record(training)
-    machines: dict[str, tuple[int, list[EpochRecord]]] = {}
+    machines: dict[str, tuple[TrainingMachine, list[EpochRecord]]] = {}
     with failures_of_file(str(training), "no record of a training: train again"):
         for epoch in epochs:
             made = epoch.machine or record["manifest"]
@@ -112,19 +113,21 @@ def measure_training_speed(
                 f"{made.get('gpu') or made['processor']}, "
                 f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
             )
-            machines.setdefault(name, (_devices(made), []))[1].append(epoch)
-    hours = 0.0
-    for devices, there in machines.values():
-        median = statistics.median(epoch.tokens_per_second for epoch in there)
-        hours += sum(epoch.tokens for epoch in there) / median / SECONDS_PER_HOUR * devices
-    speed = {"score": median, "signature": f"median over epochs, {list(machines)[-1]}"}
-    held = {"score": hours, "signature": "; ".join(machines)}
+            machines.setdefault(name, (made, []))[1].append(epoch)
+    hours, rates = 0.0, dict[str, float]()
+    for device, (other, there) in machines.items():
+        if ("gpu" in other) == ("gpu" in made):
+            rates[device] = statistics.median(epoch.tokens_per_second for epoch in there)
+            seconds = sum(epoch.tokens for epoch in there) / rates[device]
+            hours += seconds / SECONDS_PER_HOUR * _devices(other)
+    speed = {"score": rates[name], "signature": f"median over epochs, {name}"}
+    held = {"score": hours, "signature": "; ".join(rates)}
     curve = [epoch.valid_perplexity for epoch in every]
     measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}
     write_json(output, {**measured, "manifest": manifest})
 
 
-def _devices(made: Machine) -> int:
+def _devices(made: TrainingMachine) -> int:
     return made["workers"] * (1 if "gpu" in made else made["threads"])
 
 

@@ -28,7 +28,7 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 _Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 
-class Machine(TypedDict, total=False):
+class TrainingMachine(TypedDict, total=False):
     """What trains: so many workers with so many CPU threads each, and their GPU, if any."""
 
     workers: _Processes
@@ -90,7 +90,7 @@ class EpochRecord:
     # over all types, where the model has a shortlist; else None
     valid_perplexity_full: float | None = None
     valid_bleu: float | None = None  # of validation pairs, where ``best_by`` asks for it
-    machine: Machine | None = None  # what computed it, as a training may resume elsewhere
+    machine: TrainingMachine | None = None  # what made its last update, maybe after others
 
     @property
     def criterion(self) -> float:

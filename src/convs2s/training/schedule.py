@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.training.history import EpochRecord, Machine, perplexity
+from convs2s.training.history import EpochRecord, TrainingMachine, perplexity
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ class TrainerState:
     tokens: int = 0  # its target tokens so far
     seconds: float = 0.0  # time spent on it so far; it decides nothing
     history: list[EpochRecord] = field(default_factory=list)  # a record of each finished epoch
+    machine: TrainingMachine | None = None  # what made the last update
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
@@ -132,12 +133,7 @@ class TrainerState:
         return moment
 
     def finish_epoch(
-        self,
-        loss: float,
-        full_loss: float | None,
-        recipe: Recipe,
-        bleu: float | None = None,
-        machine: Machine | None = None,
+        self, loss: float, full_loss: float | None, recipe: Recipe, bleu: float | None = None
     ) -> EpochRecord:
         """Record the running epoch with its validation losses, and go on to the next one.
 
@@ -154,7 +150,7 @@ class TrainerState:
             tokens_per_second=round(self.tokens / max(self.seconds, 1e-9)),
             valid_perplexity_full=None if full_loss is None else perplexity(full_loss),
             valid_bleu=bleu,
-            machine=machine,
+            machine=self.machine,
         )
         self.history.append(record)
         self.schedule = self.schedule.after_epoch(self.epoch, record.criterion, recipe)

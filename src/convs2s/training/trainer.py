@@ -28,7 +28,7 @@ from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
 from convs2s.models.network import Network
-from convs2s.training.history import LARGEST_LOSS, Machine, RunningFigures, SourceUse
+from convs2s.training.history import LARGEST_LOSS, RunningFigures, SourceUse, TrainingMachine
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
@@ -83,7 +83,7 @@ class Trainer:
         self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
         self.seed, self.device, self.bleu = seed, device, bleu
-        self.machine = Machine(
+        self.machine = TrainingMachine(
             workers=workers.count, threads=torch.get_num_threads(), processor=processor()
         )
         if torch.device(device).type == "cuda":
@@ -118,6 +118,8 @@ class Trainer:
         epochs = state.schedule.last_epoch(state.epoch, self.recipe)
         span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
         seconds_before = state.seconds  # by earlier tries of this epoch
+        if state.batch < end:  # else the epoch is of the machine that was killed in validation
+            state.machine = self.machine
         started = saved = time.monotonic()
         checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
@@ -180,7 +182,7 @@ class Trainer:
             full_loss = self.updater.validate(self.valid, full=True)
         epochs = state.schedule.last_epoch(epoch, self.recipe)
         bleu = None if self.bleu is None else self.bleu(self.network)
-        record = state.finish_epoch(loss, full_loss, self.recipe, bleu, self.machine)
+        record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
         if self.workers.is_first:
             log(record.line(epochs))
             if self.recipe.average is not None:

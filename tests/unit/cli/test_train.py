@@ -54,9 +54,15 @@ def test_what_no_option_says_is_the_configurations(
     (copy / "config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
     run(*words)
     run(*words, "--threads", 2, "--products", "onednn", "--device", "auto")
+    run(*words, "--checkpoint-minutes", 0.5, "--tensorboard")
     threads = load(copy).model("small").training.threads
-    assert [(job.threads, job.products, job.device) for job in jobs] == [
+    assert [(job.threads, job.products, job.device) for job in jobs[:3]] == [
         (threads, "auto", "auto"),
         (3, "blas", "cpu"),
         (2, "onednn", "auto"),
+    ]
+    recipes = [job.recipe for job in jobs[-2:]]
+    assert [(recipe.checkpoint_minutes, recipe.tensorboard) for recipe in recipes] == [
+        (15.0, False),
+        (0.5, True),
     ]

@@ -36,10 +36,10 @@ def write_training(
     run.mkdir(parents=True)
     fields = ("updates", "learning_rate", "train_loss", "valid_loss", "valid_perplexity")
     row = dict.fromkeys(fields, 1) | {"tokens": tokens, "tokens_per_second": tokens / seconds}
-    lines = [{"epoch": number + 1, **row} for number in range(epochs)]
+    machine = {"threads": 2, "workers": gpus or 1, **({"gpu": "a GPU"} if gpus else {})}
+    lines = [{"epoch": number + 1, "machine": machine, **row} for number in range(epochs)]
     written = "".join(f"{json.dumps(line)}\n" for line in [*lines, {"stop": "done"}])
     run.joinpath("history.jsonl").write_text(written, encoding="utf-8")
-    machine = {"threads": 2, "workers": gpus or 1, **({"gpu": "a GPU"} if gpus else {})}
     run.joinpath("training.json").write_text(json.dumps({"manifest": machine}), encoding="utf-8")
 
 

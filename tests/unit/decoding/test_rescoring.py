@@ -159,6 +159,14 @@ def test_scores_do_not_depend_on_what_is_scored_together(
         assert scores(whole) == together
 
 
+@pytest.mark.parametrize("targets", [1, 2, 3, 5])
+def test_the_padding_of_a_batch_counts(targets: int) -> None:
+    unit = rescoring._Unit([3], [[3]] * targets, [(0, 0)] * targets)
+    batches = rescoring._batches([unit] * 600)
+    rows = [len(batch) * max(4 * (targets > 1), targets) for batch in batches]
+    assert max(rows) <= rescoring.TARGETS_PER_BATCH < max(rows) + max(4, targets)
+
+
 def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Path) -> None:
     pairs = [("w1 w2", "w2x w1x"), ("w3", ""), ("", "w1x")]
     for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):

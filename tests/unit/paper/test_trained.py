@@ -12,11 +12,14 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
 from convs2s.paper.trained import measure_training_speed, read_training
-from convs2s.training.history import EpochRecord, Machine, without_absent
+from convs2s.training.history import EpochRecord, TrainingMachine, without_absent
 
 
 def measure(
-    folder: Path, rates: list[int], machines: Sequence[Machine | None] = (), **machine: object
+    folder: Path,
+    rates: list[int],
+    machines: Sequence[TrainingMachine | None] = (),
+    **machine: object,
 ) -> dict[str, Any]:
     """Measure a training with epochs of such rates, on such machines where the record has none."""
     epoch = EpochRecord(1, 9, 0.25, 3.0, 3.0, 20.0, 100, 1)
@@ -69,11 +72,10 @@ def test_hours_count_threads_or_gpus(tmp_path: Path) -> None:
 
 def test_epochs_on_another_machine_count_by_its_rate_and_devices(tmp_path: Path) -> None:
     """A training that was killed may resume elsewhere, and be exported on a third machine."""
-    one, other = Machine(workers=8, gpu="a V100"), Machine(workers=2, gpu="an H100")
+    one, other = TrainingMachine(workers=8, gpu="a V100"), TrainingMachine(workers=2, gpu="an H100")
     for machine in one, other:
         machine["threads"] = 4
-    machines, rates = [one, one, other], [10, 10, 50]
-    measured = measure(tmp_path, rates, machines)
+    measured = measure(tmp_path, [10, 10, 50], [one, one, other])
     assert measured["target_tokens_per_second"] == {
         "score": 50,
         "signature": "median over epochs, an H100, workers: 2, CPU threads of each: 4",
@@ -87,6 +89,19 @@ def test_epochs_on_another_machine_count_by_its_rate_and_devices(tmp_path: Path)
     assert training.hours is not None
     assert training.hours.cores == 0
     assert training.hours.gpus == pytest.approx((8 * 200 / 10 + 2 * 100 / 50) / 3600)
+
+
+def test_a_speed_is_of_the_machine_that_a_training_ends_on(tmp_path: Path) -> None:
+    """It came back there; its hours on a CPU are no GPU-hours."""
+    gpu, cpu = TrainingMachine(workers=1, gpu="an H100"), TrainingMachine(workers=1, processor="x")
+    for machine in gpu, cpu:
+        machine["threads"] = 16
+    measured = measure(tmp_path, [10, 1, 20], [gpu, cpu, gpu])
+    assert measured["target_tokens_per_second"]["score"] == 15
+    assert measured["device_hours"] == {
+        "score": pytest.approx(200 / 15 / 3600),
+        "signature": "an H100, workers: 1, CPU threads of each: 16",
+    }
 
 
 def test_a_training_without_an_epoch_has_no_speed(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -80,9 +81,14 @@ def test_the_record_names_what_trained_and_not_what_exports(
     job = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=2))
     monkeypatch.setattr(trainer, "processor", lambda: "a")
     train_until(job, epoch=1)
-    for name in ("b", "c"):  # on the last one nothing is left to train
-        monkeypatch.setattr(trainer, "processor", lambda name=name: name)
-        train(job)
+    monkeypatch.setattr(trainer, "processor", lambda: "b")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "validate", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(job)
+    monkeypatch.setattr(trainer, "processor", lambda: "c")  # which validates, and exports twice
+    train(job)
+    train(job)
     rows = read_history(tmp_path / "history.jsonl").epochs
     assert [row.machine and row.machine["processor"] for row in rows] == ["a", "b"]
     made = json.loads((tmp_path / "training.json").read_text("utf-8"))["manifest"]
