@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -79,19 +80,12 @@ def add_section(command: argparse.ArgumentParser, section: type[Section]) -> Non
     for name, schema, default in _settings(schema_of(section), section()):
         flag = f"--{name.replace('_', '-')}"
         text = f"{schema['description']} [{default}]".replace("%", "%%")
+        add = partial(command.add_argument, flag, dest=name, default=default, help=text)
         if isinstance(default, bool):
-            action = argparse.BooleanOptionalAction
-            command.add_argument(flag, dest=name, action=action, default=default, help=text)
+            add(action=argparse.BooleanOptionalAction)
         else:
-            takes_null = any(form.get("type") == "null" for form in alternatives(schema))
-            command.add_argument(
-                flag,
-                dest=name,
-                type=number_or_null if takes_null else type(default),
-                choices=choices(schema) or None,
-                default=default,
-                help=text,
-            )
+            nullable = any(form.get("type") == "null" for form in alternatives(schema))
+            add(type=number_or_null if nullable else type(default), choices=choices(schema) or None)
 
 
 def number_or_null(text: str) -> int | None:

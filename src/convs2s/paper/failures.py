@@ -33,14 +33,11 @@ def failures_of(
             if file.path in failures or real_path(file.path).exists():
                 continue
             folder = f"{logs}/{cell.task}/{cell.model}"
-            training_logs = {
-                layout.task(cell.task).model(cell.model, member): f"{folder}/{member}/train.log"
-                for member in members(file.run)
-            }
+            task = layout.task(cell.task)
             files = [
-                real_path(log)
-                for model, log in training_logs.items()
-                if not real_path(model).exists()
+                real_path(f"{folder}/{member}/train.log")
+                for member in members(file.run)
+                if not real_path(task.model(cell.model, member)).exists()
             ]
             if not files:
                 # All models are there: the latest of the jobs between them and the numbers.
