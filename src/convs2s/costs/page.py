@@ -5,7 +5,7 @@ from pathlib import Path
 
 from convs2s.config.settings import Settings
 from convs2s.costs.exhibits import Cost, PaperCosts, PrintedCost, costs
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
 from convs2s.paper.trained import Hours
@@ -31,8 +31,7 @@ def write_costs(
         parts.append(f"#{markdown(_printed_sheet(paper_costs))}")
     formats = {".md": "\n".join(parts), ".csv": csv(sheet)}
     for output in outputs:
-        with atomic_text(output) as stream:
-            stream.write(formats[output.suffix])
+        write_text(output, formats[output.suffix])
 
 
 def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:

@@ -30,16 +30,10 @@ from convs2s.decoding.parallel import Chunk, translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files.atomic import (
-    atomic_path,
-    check_not_read,
-    check_place,
-    is_written_in_place,
-    writing,
-)
+from convs2s.files.atomic import check_not_read, check_place, is_written_in_place, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
-from convs2s.files.text import read_json, read_lines
+from convs2s.files.text import read_json, read_lines, write_text
 from convs2s.model_file import describe_model
 
 CHUNK_BATCHES = 8  # batches of a chunk for each thread; a kill loses a chunk of each worker at most
@@ -176,8 +170,7 @@ class GrowingOutput:
 
     def _write_state(self) -> None:
         state = {"identity": self._identity, "lines": self.done, "bytes": self._part.tell()}
-        with atomic_path(self._state) as temporary:
-            temporary.write_text(json.dumps(state), "utf-8")
+        write_text(self._state, json.dumps(state))
 
     def kept(self, lines: int) -> str:
         """Return, in words, what of the input's lines is written, and how to resume."""

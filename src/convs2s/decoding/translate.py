@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -37,18 +37,8 @@ if TYPE_CHECKING:
 LINES_PER_CHUNK = 2048
 """Lines that are read, sorted by length and translated together; memory does not grow further."""
 
-ALIKE = (
-    "languages",
-    "preparation",
-    "source_types",
-    "target_types",
-    "bpe_codes",
-    "glossaries",
-    "splittable",
-    "dictionary",
-    "shortlist",
-    "truecasers",
-)
+_OWN = {"task", "architecture", "training"}  # what may differ between the models of an ensemble
+ALIKE = [one.name for one in fields(ModelDescription) if one.name not in _OWN]
 """What the models of an ensemble must have in common."""
 
 

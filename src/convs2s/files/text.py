@@ -165,6 +165,12 @@ def atomic_text(path: str | Path) -> Iterator[TextIO]:
         yield stream
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text as it stands; what was there is replaced as a whole."""
+    with atomic_text(path) as stream:
+        stream.write(text)
+
+
 def write_lines(path: str | Path, lines: Iterable[str]) -> int:
     """Write lines, each ended by a line feed; return their number."""
     count = 0
@@ -191,6 +197,4 @@ def read_json(path: str | Path) -> object:
 
 def write_json(path: str | Path, content: object) -> None:
     """Write a dataclass, or plain data that may hold some, as indented JSON."""
-    with atomic_text(path) as stream:
-        json.dump(content, stream, ensure_ascii=False, indent=2, default=asdict)
-        stream.write("\n")
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, default=asdict) + "\n")

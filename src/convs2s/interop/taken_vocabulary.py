@@ -6,7 +6,7 @@ from typing import Literal
 
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.errors import UserError
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_text
 from convs2s.model_file import load_weights
 from convs2s.text.bpe import Bpe, count_tokens, types_of_other_codes
 
@@ -24,8 +24,7 @@ def take_codes(*, model: Path, output: Path) -> None:
             f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
             "have codes of their own, and its file holds those of the source"
         )
-    with atomic_text(output) as stream:
-        stream.write(description.bpe_codes)
+    write_text(output, description.bpe_codes)
 
 
 def take_vocabulary(

@@ -15,7 +15,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from convs2s.files.text import atomic_text, read_lines
+from convs2s.files.text import read_lines, write_text
 
 _PACKAGE = "convs2s.pages"
 _ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
@@ -67,5 +67,4 @@ def show_in_report(*, source: Path, output: Path) -> None:
     text = "".join(f"{line}\n" for line in read_lines(source))
     if source.suffix != ".html":
         text = render_page("text.html.j2", {"title": source.name, "text": text})
-    with atomic_text(output) as stream:
-        stream.write(text)
+    write_text(output, text)

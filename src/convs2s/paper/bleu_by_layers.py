@@ -11,7 +11,7 @@ import pandas as pd
 from convs2s.config.claims import printed_number
 from convs2s.config.paper import Table
 from convs2s.config.settings import Settings
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.paper.results import Result, entries_of, results
@@ -44,8 +44,7 @@ def plot_bleu_by_layers(
     """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV."""
     ours_by_row = results(cells, entries_of(settings, cells, scores, published))
     drawn = draw(settings, name, ours_by_row, outputs)
-    with atomic_text(points) as stream:
-        pd.DataFrame(map(asdict, drawn)).to_csv(stream, index=False, lineterminator="\n")
+    write_text(points, pd.DataFrame(map(asdict, drawn)).to_csv(index=False, lineterminator="\n"))
 
 
 def draw(

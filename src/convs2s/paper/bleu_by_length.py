@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
-from convs2s.files.text import atomic_text, read_lines
+from convs2s.files.text import read_lines, write_text
 from convs2s.paper.charts import COLORS, SHAPES, save_figure
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
@@ -73,8 +73,7 @@ def plot_bleu_by_length(
             )
     curves = dict(zip(names, translated, strict=True))
     scored = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
-    with atomic_text(points) as stream:
-        pd.DataFrame(scored).to_csv(stream, index=False, lineterminator="\n")
+    write_text(points, pd.DataFrame(scored).to_csv(index=False, lineterminator="\n"))
     save_figure([_panel(scored, by) for by in AXES], outputs, stand_in=stand_in)
 
 

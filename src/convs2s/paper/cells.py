@@ -172,8 +172,7 @@ class Cell:
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs between its models and its numbers, in order."""
-        names = {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
-        return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
+        return [job.format(**self._names) for job in MEASURES[self.measure].file.jobs]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of those of its jobs that tune its length penalty on a set."""
@@ -182,15 +181,12 @@ class Cell:
 
     def inputs(self, run: str, known: RunInputs) -> Inputs:
         """Return what the numbers of one of its runs are computed from."""
-        return known.of(
-            MEASURES[self.measure].file.suffix,
-            task=self.task,
-            model=self.model,
-            run=run,
-            testset=self.testset,
-            decoding=self.decoding,
-            phrases=self.phrases,
-        )
+        suffix = MEASURES[self.measure].file.suffix
+        return known.of(suffix, task=self.task, model=self.model, run=run, **self._names)
+
+    @property
+    def _names(self) -> dict[str, str | None]:
+        return {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
 
     def can_be_made(self, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
         """Return whether its scores can be made here, where text of ``waiting`` tasks is not."""

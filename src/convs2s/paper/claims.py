@@ -13,7 +13,7 @@ import numpy as np
 
 from convs2s.config.claims import CellName, CellsCompared, Trend
 from convs2s.config.settings import Settings
-from convs2s.files.text import atomic_text, write_json
+from convs2s.files.text import write_json, write_text
 from convs2s.paper.cells import MEASURES
 from convs2s.paper.evidence import (
     LOWER_IS_BETTER,
@@ -189,8 +189,7 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             text = csv(Sheet([], rows, "Verdict"))
         else:
             text = "\n#".join(map(markdown, printed_claims(settings, judged)))
-        with atomic_text(output) as stream:
-            stream.write(text)
+        write_text(output, text)
 
 
 def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[Sheet, Sheet]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_text
 from convs2s.layout import Layout
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells
@@ -78,8 +78,7 @@ def write_results_page(
         ],
     }
     for page, texts in pages.items():
-        with atomic_text(page) as stream:
-            stream.write("\n".join(filter(None, texts)))
+        write_text(page, "\n".join(filter(None, texts)))
 
 
 def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:

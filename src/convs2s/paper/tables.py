@@ -14,7 +14,7 @@ from convs2s.config.claims import printed_number
 from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_text
 from convs2s.paper.cells import MEASURES, Cell
 from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.table_formats import FORMATS, Sheet
@@ -143,8 +143,7 @@ def write_table(
     entries = entries_of(settings, cells, scores, published)
     written = sheet(settings, name, results(cells, entries, failures))
     for output in outputs:
-        with atomic_text(output) as stream:
-            stream.write(FORMATS[output.suffix](written))
+        write_text(output, FORMATS[output.suffix](written))
 
 
 def _values(

@@ -86,20 +86,16 @@ def _training(training: Facts) -> Iterator[str]:
     identity = _mapping(training, "identity")
     perplexity, use = training.get("validation_perplexity"), _mapping(training, "source_use")
     start = _mapping(identity, "start")
+    known = f"{perplexity:.4f}" if isinstance(perplexity, float) else NOT_RECORDED
+    others = f"{use['permuted_perplexity']:.4f}, {use['ratio']:.2f} times" if use else NOT_RECORDED
     yield from _listed(
         {
             "seed": training.get("seed", NOT_RECORDED),
             "updates": _number(training.get("updates")),
             "epochs": _number(training.get("epochs")),
             "best epoch": _number(training.get("best_epoch")),
-            "validation perplexity": (
-                f"{perplexity:.4f}" if isinstance(perplexity, float) else NOT_RECORDED
-            ),
-            "the same with permuted sources": (
-                f"{use['permuted_perplexity']:.4f}, {use['ratio']:.2f} times"
-                if use
-                else NOT_RECORDED
-            ),
+            "validation perplexity": known,
+            "the same with permuted sources": others,
             "ended": training.get("stop_reason", NOT_RECORDED),
             "version of training": identity.get("version", NOT_RECORDED),
             "fingerprint": digest_of(identity) if identity else NOT_RECORDED,

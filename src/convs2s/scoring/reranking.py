@@ -192,11 +192,5 @@ def tune_length_penalty(
     )
     write_lines(tsv, [COLUMNS, *rows])
     chosen = best_point(points)
-    result = {
-        **header,
-        "lines": len(published),
-        "length_penalty": chosen.length_penalty,
-        "tokenized_bleu": chosen.tokenized,
-        "manifest": manifest,
-    }
-    write_json(json, result)
+    best = {"length_penalty": chosen.length_penalty, "tokenized_bleu": chosen.tokenized}
+    write_json(json, {**header, "lines": len(published), **best, "manifest": manifest})

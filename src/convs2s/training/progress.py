@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from convs2s.errors import UserError
 from convs2s.files.checksums import forget_checksums
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_lines
 from convs2s.training.history import EpochRecord, RunningFigures, without_absent
 from convs2s.training.log import duration, label, log, on_terminal
 from convs2s.training.state_folder import ProgressFile
@@ -148,9 +148,8 @@ def write_history(
     It is renamed, not appended to, so that a kill leaves whole rows of epochs that a state has.
     """
     forget_checksums([path])
-    with atomic_text(path) as stream:
-        for row in [*map(without_absent, epochs), *ending]:
-            stream.write(json.dumps(row, sort_keys=True) + "\n")
+    rows = [*map(without_absent, epochs), *ending]
+    write_lines(path, (json.dumps(row, sort_keys=True) for row in rows))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.atomic import writing
 from convs2s.files.locks import PATIENT, try_lock
-from convs2s.files.text import atomic_text
+from convs2s.files.text import write_text
 from convs2s.training.history import Progress
 from convs2s.training.identity import digest_of, flatten
 from convs2s.training.log import keep, kept_in, log
@@ -111,8 +111,8 @@ class StateFolder:
                 lock.flush()
                 (self.parent / REFUSED).unlink(missing_ok=True)
                 self.path.mkdir(exist_ok=True)
-                with atomic_text(self.path / "identity.json") as stream:
-                    json.dump(self.identity, stream, indent=2, sort_keys=True)
+                stated = json.dumps(self.identity, indent=2, sort_keys=True)
+                write_text(self.path / "identity.json", stated)
                 self.progress.start(owner, self.path.name)
                 try:
                     yield
@@ -141,8 +141,7 @@ class StateFolder:
             ) from None
         lock.seek(0)
         said = lock.read().strip()
-        with atomic_text(self.parent / REFUSED) as stream:
-            json.dump({"owner": said, "refused": owner}, stream)
+        write_text(self.parent / REFUSED, json.dumps({"owner": said, "refused": owner}))
         raise UserError(
             f"{self.parent}: another training is writing here ({said}); "
             "wait for it to end or stop it, then run the same command again"

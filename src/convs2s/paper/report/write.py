@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
-from convs2s.files.text import atomic_text, read_json
+from convs2s.files.text import read_json, write_text
 from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
@@ -116,8 +116,7 @@ def write_report(
         "dates": sorted({entry.date for entry in entries}),
         "revisions": sorted({entry.revision for entry in entries if entry.revision}),
     }
-    with atomic_text(output) as stream:
-        stream.write(_render(content))
+    write_text(output, _render(content))
 
 
 def _models(recorded: Trainings) -> list[PagePart]:
