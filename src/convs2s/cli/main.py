@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     used = _command_meant(parser, given)
     parsed, rest = parser.parse_known_args(given, argparse.Namespace(command=given, parser=parser))
     if rest:
-        options = re.findall(r"--[\w-]+", used.format_usage())
+        options = re.findall(r"--[\w.-]+", used.format_usage())
         typed = rest[0].partition("=")[0]
         if typed.startswith("--") and options:
             used.error(unknown("option", typed, options))

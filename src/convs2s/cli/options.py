@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -75,9 +75,16 @@ def add_tokenized(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_section(command: argparse.ArgumentParser, section: type[Section]) -> None:
-    """Add an option for each setting of a section: its help and default are those."""
+def add_section(
+    command: argparse.ArgumentParser, section: type[Section], without: Collection[str] = ()
+) -> None:
+    """Add an option for each setting of a section: its help and default are those.
+
+    Settings ``without`` an effect on what the command does keep their defaults.
+    """
     for name, schema, default in _settings(schema_of(section), section()):
+        if name in without:
+            continue
         flag = f"--{name.replace('_', '-')}"
         text = f"{schema['description']} [{default}]".replace("%", "%%")
         add = partial(command.add_argument, flag, dest=name, default=default, help=text)
@@ -96,11 +103,11 @@ def number_or_null(text: str) -> int | None:
 def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
     """Return what the options say; a UserError names a number that is out of its bounds."""
     stated: dict[str, object] = {}
-    for name, _, _ in _settings(schema_of(section), section()):
+    for name, _, default in _settings(schema_of(section), section()):
         above, _, key = name.rpartition(".")
         inside = stated.setdefault(above, {}) if above else stated
         assert isinstance(inside, dict)
-        inside[key] = getattr(arguments, name)
+        inside[key] = getattr(arguments, name, default)
     return validated(section, stated, "options")
 
 

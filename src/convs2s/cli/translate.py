@@ -171,7 +171,8 @@ def add_attention(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("model", type=Path, help="model file")
     command.add_argument("sentence", help="raw text")
-    add_section(command, DecodingSettings)
+    of_batches = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
+    add_section(command, DecodingSettings, without=of_batches)
     command.set_defaults(run=_attention)
 
 

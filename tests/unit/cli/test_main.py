@@ -261,6 +261,11 @@ def test_a_misspelt_option_is_told_with_the_nearest(capsys: pytest.CaptureFixtur
             "usage: convs2s score rouge [",
             "unknown option '--sten'; did you mean '--stem'?",
         ),
+        (
+            ["translate", "m", "--maximum-lenght.factor", "2"],
+            "usage: convs2s translate [",
+            "unknown option '--maximum-lenght.factor'; did you mean '--maximum-length.factor'?",
+        ),
     ],
 )
 def test_a_misspelt_command_is_told_with_the_nearest(
