@@ -182,7 +182,7 @@ def threads(wildcards):
 
 
 def machine_of_training(wildcards):
-    """Options that change no result; a resource, as another param trains again."""
+    """Options of a training that are not its recipe; a resource, as another param trains again."""
     recipe = settings.models[wildcards.model].training
     events = " --tensorboard" if recipe.tensorboard else ""
     return (

@@ -147,7 +147,7 @@ class PairScorer:
 
 
 def _width(unit: _Unit) -> int:
-    # A product of two or three rows may round as no other: a score would depend on K.
+    """Return K for a unit alone: a product of two or three rows may round as no other."""
     return len(unit.targets) if len(unit.targets) == 1 else max(4, len(unit.targets))
 
 
