@@ -5,6 +5,7 @@ import re
 import pytest
 import yaml
 
+from convs2s.config.model import OF_THE_COMMAND
 from tests.support.checkout import Checkout
 
 BLEU = "results/mine_en_nl/bleu.txt"
@@ -40,6 +41,7 @@ def test_what_changes_no_result_of_a_training_reruns_nothing(finished: Checkout)
     again = f"{RUN.removesuffix('1')}2/model.safetensors"
     done = finished.snakemake("--dry-run", "--printshellcmds", again).succeeded()
     assert " --threads 3 --checkpoint-minutes 5.0 --tensorboard --nodes 1 " in done.said
+    assert recipe.keys() >= OF_THE_COMMAND
 
 
 def test_new_training_version_trains_again(finished: Checkout) -> None:

@@ -262,7 +262,7 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     compared = row.comparison(where, table.columns)
     if compared is None:
         return
-    name, model = compared
+    task_name, model = compared
     for key, known in (
         ("task", settings.tasks),
         ("model", settings.models),
@@ -272,13 +272,13 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
         check_known(f"{where}: {key}", key, getattr(row, key), known)
     if row.decoding is not None:
         check_replacement(f"{where}: decoding", model, row.decoding, settings)
-    task = settings.tasks[name]
+    task = settings.tasks[task_name]
     check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
     check_selection(f"{where}: model", model, task, settings)
     # The task that stands in for the row's must have the test set that stands in for the row's.
-    if not settings.scale.has_task(name):
+    if not settings.scale.has_task(task_name):
         return
-    task = settings.tasks[settings.scale.task_for(name)]
+    task = settings.tasks[settings.scale.task_for(task_name)]
     where = (
         f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in task '{task.name}'"
     )

@@ -38,7 +38,7 @@ LINES_PER_CHUNK = 2048
 """Lines that are read, sorted by length and translated together; memory does not grow further."""
 
 _OWN = {"task", "architecture", "training"}  # what may differ between the models of an ensemble
-ALIKE = [one.name for one in fields(ModelDescription) if one.name not in _OWN]
+ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _OWN]
 """What the models of an ensemble must have in common."""
 
 

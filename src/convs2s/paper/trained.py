@@ -71,10 +71,11 @@ class Training:
         """Time times GPUs, or without one times threads; None before its end, or if unrecorded."""
         total = None
         for epoch in self.epochs if self.summary else ():
-            made: TrainingMachine = epoch.machine or self.manifest
-            if epoch.tokens_per_second and "workers" in made:
-                held = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR * _devices(made)
-                total = (total or Hours()) + (Hours(0, held) if "gpu" in made else Hours(held))
+            machine: TrainingMachine = epoch.machine or self.manifest
+            if epoch.tokens_per_second and "workers" in machine:
+                hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
+                held = hours * _devices(machine)
+                total = (total or Hours()) + (Hours(0, held) if "gpu" in machine else Hours(held))
         return total
 
 
@@ -108,27 +109,27 @@ def measure_training_speed(
     machines: dict[str, tuple[TrainingMachine, list[EpochRecord]]] = {}
     with failures_of_file(str(training), "no record of a training: train again"):
         for epoch in epochs:
-            made = epoch.machine or record["manifest"]
-            name = (
-                f"{made.get('gpu') or made['processor']}, "
-                f"workers: {made['workers']}, CPU threads of each: {made['threads']}"
+            last = epoch.machine or record["manifest"]
+            last_name = (
+                f"{last.get('gpu') or last['processor']}, "
+                f"workers: {last['workers']}, CPU threads of each: {last['threads']}"
             )
-            machines.setdefault(name, (made, []))[1].append(epoch)
+            machines.setdefault(last_name, (last, []))[1].append(epoch)
     hours, rates = 0.0, dict[str, float]()
-    for device, (other, there) in machines.items():
-        if ("gpu" in other) == ("gpu" in made):
-            rates[device] = statistics.median(epoch.tokens_per_second for epoch in there)
-            seconds = sum(epoch.tokens for epoch in there) / rates[device]
-            hours += seconds / SECONDS_PER_HOUR * _devices(other)
-    speed = {"score": rates[name], "signature": f"median over epochs, {name}"}
+    for name, (machine, its_epochs) in machines.items():
+        if ("gpu" in machine) == ("gpu" in last):
+            rates[name] = statistics.median(epoch.tokens_per_second for epoch in its_epochs)
+            seconds = sum(epoch.tokens for epoch in its_epochs) / rates[name]
+            hours += seconds / SECONDS_PER_HOUR * _devices(machine)
+    speed = {"score": rates[last_name], "signature": f"median over epochs, {last_name}"}
     held = {"score": hours, "signature": "; ".join(rates)}
     curve = [epoch.valid_perplexity for epoch in every]
     measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}
     write_json(output, {**measured, "manifest": manifest})
 
 
-def _devices(made: TrainingMachine) -> int:
-    return made["workers"] * (1 if "gpu" in made else made["threads"])
+def _devices(machine: TrainingMachine) -> int:
+    return machine["workers"] * (1 if "gpu" in machine else machine["threads"])
 
 
 def read_record(path: Path) -> _Record:

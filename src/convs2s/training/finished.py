@@ -82,7 +82,7 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     # What trained, not what exports: that may be another machine.
     machines = [epoch.machine for epoch in state.history if epoch.machine] or [trainer.machine]
     kinds = {
-        key: "; ".join(dict.fromkeys(str(one[key]) for one in machines if key in one))
+        key: "; ".join(dict.fromkeys(str(machine[key]) for machine in machines if key in machine))
         for key in ("gpu", "processor")
     }
     made = {**manifest(), **machines[-1], **{key: kind for key, kind in kinds.items() if kind}}
