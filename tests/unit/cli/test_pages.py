@@ -11,7 +11,7 @@ from tests.unit.conftest import Terminal
 
 
 def test_attention_prints_a_page_of_the_sentence(run: Terminal, model: Path) -> None:
-    with pytest.raises(SystemExit):  # one sentence is no batch
+    with pytest.raises(SystemExit, match="2"):  # an unknown option, as one sentence is no batch
         run("attention", model, "w1", "--batch-tokens", "9")
     page = run("attention", model, "w1 <b>w2</b>", "--beam", "1")
     assert page.startswith("<!DOCTYPE html>")
