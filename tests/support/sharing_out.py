@@ -9,8 +9,11 @@ import pytest
 MOST_PROCESSES = 8
 """Each takes about 1 GB of memory, and files that run a minute or more bound what is gained."""
 
-LONG = ("tests/cluster/", "tests/workflow/")
-"""Folders whose tests come first: they run for minutes, and short ones fill up what is left."""
+LONG = ("tests/cluster/test_profiles.py", "tests/workflow/", "tests/cluster/")
+"""What comes first, in this order: tests that run for minutes, and short ones fill up what is left.
+
+Tests on a cluster wait for most of their time: files of them side by side leave cores idle.
+"""
 
 OF_FIRST_RUN = (
     "test_changed_files.py",
@@ -37,7 +40,11 @@ def processes() -> int:
 
 def sorted_for_sharing(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return the tests in the order in which processes are to take them."""
-    return sorted(items, key=lambda item: not item.nodeid.startswith(LONG))
+
+    def place(item: pytest.Item) -> int:
+        return next((n for n, long in enumerate(LONG) if item.nodeid.startswith(long)), len(LONG))
+
+    return sorted(items, key=place)
 
 
 def group_of(test: str) -> str:
