@@ -206,7 +206,7 @@ class InferenceTransformer:
     """The network as a search runs it; in bf16 torch rounds the weights at each step."""
 
     def __init__(self, network: Transformer, precision: Precision) -> None:
-        """Take a network for decoding in fp32 or bf16: `has_int8` of the class is False."""
+        """Take a network for decoding in fp32 or bf16: `runs_onnx` of the settings is False."""
         self.network = network
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
         self.output = LinearMap(weight, bias, precision)

@@ -27,8 +27,8 @@ OF_A_TRAINING = {
 # plugin knows this by `mpi`, and takes `tasks` for those of each GPU unless it is told of those too.
 if options.nodes > 1:
     OF_A_TRAINING |= {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0}
-    default = (workflow.resource_settings.default_resources or {}).get("slurm_extra")
-    OF_A_TRAINING["slurm_extra"] = lambda w: slurm_options(gpus(w), default)
+    defaults = workflow.resource_settings.default_resources or {}
+    OF_A_TRAINING["slurm_extra"] = lambda w: slurm_options(gpus(w), defaults)
 
 
 rule write_model_settings:

@@ -199,8 +199,8 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
         "Claims of the papers, with verdicts",
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
         f"Scale: {settings.options.scale}. A verdict needs three runs a side and a two-sided, "
-        f"corrected p < {LEVEL:g} (docs/claims.md). Differences are positive where they are as the "
-        "claim says.",
+        f"corrected p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and without a "
+        "verdict over sentences alone. Differences are positive where they are as the claim says.",
     ]
     rows = []
     for claim in judged:
@@ -379,7 +379,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
         p = len(pairs) * sum(np.multiply((1, _ERRORS), effect.chance(0.0)))
         if effect.value < 0 and p < clearest:
             clearest = p
-            note = f"{low!r} is better than {high!r} (p = {p:.4f} of {len(pairs)} pairs)"
+            note = f"{low!r} is better than {high!r} (p = {p:.4f} of {len(pairs)}, before Holm)"
     note = _joined(finding.note, note if clearest < LEVEL else None)
     return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
 

@@ -99,18 +99,21 @@ def granted_gpus(environment: Mapping[str, str]) -> int:
     return sum(name.strip() not in ("", "NoDevFiles") for name in names)
 
 
-def slurm_options(gpus: int, default: Any | None) -> str:
+def slurm_options(gpus: int, defaults: Mapping[str, Any]) -> str:
     """Return the resource ``slurm_extra`` of a training on several nodes, with so many GPUs each.
 
     GPUs that are asked for in all Slurm may grant as 3 on one node and 1 on another, and its plugin
     for Snakemake has no resource for those of a node (github.com/snakemake/
-    snakemake-executor-plugin-slurm, "slurm_extra"). ``default`` is the profile's own resource of
-    that name, an expression of Snakemake's, which a rule's replaces.
+    snakemake-executor-plugin-slurm, "slurm_extra"). ``defaults`` are the profile's own resources,
+    expressions of Snakemake's: a rule's ``slurm_extra`` replaces theirs. Where they have a
+    ``gpu_model``, the plugin asks for GPUs by it, and Slurm refuses a count without it beside that.
     """
-    stated = getattr(default, "raw", None)
-    own = [str(stated).strip("'\"")] if stated else []
-    of_gpus = [f"--gpus-per-node={gpus}"] if gpus else []
-    return " ".join([*own, "--ntasks-per-node=1", *of_gpus])
+    extra, model = (
+        str(getattr(defaults.get(name), "raw", None) or "").strip("'\"")
+        for name in ("slurm_extra", "gpu_model")
+    )
+    of_gpus = f"--gpus-per-node={model and f'{model}:'}{gpus}" if gpus else ""
+    return " ".join(filter(None, [extra, "--ntasks-per-node=1", of_gpus]))
 
 
 @contextmanager

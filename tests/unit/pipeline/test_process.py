@@ -215,17 +215,22 @@ def test_a_full_disk_below_the_log_fails_no_training(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "default", "options"),
+    ("gpus", "stated", "options"),
     [
-        (4, None, "--ntasks-per-node=1 --gpus-per-node=4"),
-        (0, None, "--ntasks-per-node=1"),
-        (4, "'--mail-type=END'", "--mail-type=END --ntasks-per-node=1 --gpus-per-node=4"),
+        (4, {}, "--ntasks-per-node=1 --gpus-per-node=4"),
+        (0, {"gpu_model": "a100"}, "--ntasks-per-node=1"),
+        (
+            4,
+            {"slurm_extra": "'--mail-type=END'", "gpu_model": "a100"},
+            "--mail-type=END --ntasks-per-node=1 --gpus-per-node=a100:4",
+        ),
     ],
 )
 def test_slurm_is_asked_by_the_node_beside_what_the_profile_says(
-    gpus: int, default: str | None, options: str
+    gpus: int, stated: dict[str, str], options: str
 ) -> None:
-    assert process.slurm_options(gpus, default and SimpleNamespace(raw=default)) == options
+    defaults = {name: SimpleNamespace(raw=value) for name, value in stated.items()}
+    assert process.slurm_options(gpus, defaults) == options
 
 
 def test_the_lock_is_one_that_nfs_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
