@@ -49,12 +49,12 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         "epochs": state.epoch - 1,
         "updates": state.updates,
         "best_epoch": state.schedule.best_epoch,
-        "validation_perplexity": perplexity(result.loss),
+        "validation_perplexity": perplexity(result.validation.loss),
         "stop_reason": state.schedule.stop_reason,
         "parameters": sum(tensor.numel() for tensor in result.weights.values()),
     }
-    if result.source_use is not None:
-        summary["source_use"] = asdict(result.source_use)
+    if result.validation.source_use is not None:
+        summary["source_use"] = asdict(result.validation.source_use)
     if shortlist is not None:
         summary["shortlist"] = shortlist_figures(shortlist, data.valid, job.recipe)
     # What the model's card says of the data; nothing that scoring could change.
@@ -152,6 +152,8 @@ def remove_state(path: Path) -> None:
                     "command again"
                 )
             with suppress(FileNotFoundError):  # another process has removed it before
+                # First: without it the training begins anew, whatever a kill leaves of the rest.
+                (path / "last.safetensors").unlink(missing_ok=True)
                 shutil.rmtree(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be removed: {error.strerror}") from None

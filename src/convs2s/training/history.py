@@ -154,7 +154,6 @@ class SourceUse:
     @classmethod
     def from_losses(cls, own: float, permuted: float) -> "SourceUse":
         """Return it for two validation losses in nats per target token."""
-        # Rounded, so that a training that another machine exports again gives the same file.
         return cls(*(round(perplexity(loss), 4) for loss in (own, permuted, permuted - own)))
 
     def __str__(self) -> str:
@@ -165,3 +164,15 @@ class SourceUse:
         if self.ratio >= IGNORED_BELOW:
             return figures
         return f"warning: the model ignores its source: {figures} (docs/training.md)"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What the exported parameters give on the validation data.
+
+    The state keeps it, as another machine that exports again would round differently, and what was
+    trained from the model goes by the file's bytes.
+    """
+
+    loss: float  # in nats per target token
+    source_use: SourceUse | None  # None where there is but one pair

@@ -8,6 +8,7 @@ training asks for it, and nowhere else.
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 from convs2s.errors import UserError
+from convs2s.files.atomic import writing
 from convs2s.files.checksums import forget_checksums
 from convs2s.files.text import write_lines
 from convs2s.training.history import EpochRecord, RunningFigures, without_absent
@@ -67,10 +69,11 @@ class EventFile:
             if event.HasField("summary") and event.step <= updates
         }
         kept = found.values()
-        self._writer = EventFileWriter(str(self.folder))
-        for event in kept:
-            self._writer.add_event(event)
-        self._writer.flush()
+        with writing(self.folder):
+            self._writer = EventFileWriter(str(self.folder))
+            for event in kept:
+                self._writer.add_event(event)
+            self._writer.flush()
         for path in before:
             path.unlink()
         return {f"{value.tag} {event.step}" for event in kept for value in event.summary.value}
@@ -84,10 +87,10 @@ class EventFile:
             Summary.Value(tag=f"{group}/{name}", simple_value=value)
             for name, value in scalars.items()
         ]
-        self._writer.add_event(
-            Event(wall_time=time.time(), step=updates, summary=Summary(value=values))
-        )
-        self._writer.flush()
+        event = Event(wall_time=time.time(), step=updates, summary=Summary(value=values))
+        with suppress(OSError):  # a disk that is full ends no training over this file
+            self._writer.add_event(event)
+            self._writer.flush()
 
 
 class Watch:

@@ -16,7 +16,7 @@ from convs2s.devices import (
 )
 from convs2s.errors import UserError
 from convs2s.files.atomic import size_of
-from convs2s.files.interrupts import handling
+from convs2s.files.interrupts import handling, interrupt
 from convs2s.files.text import read_json, write_json
 from convs2s.models.build import build_network
 from convs2s.models.kernels import matmul
@@ -43,7 +43,9 @@ def train(job: TrainingJob) -> None:
     UserError is of bad input or says that training diverged, an UnfinishedError that it stopped
     early, because of the time limit or a signal.
     """
-    with speaking_as(job.label, quiet=job.quiet), beating(os.environ):
+    # While updates are made, a signal is noted instead.
+    signals = handling(signals_to_handle(), interrupt)
+    with speaking_as(job.label, quiet=job.quiet), beating(os.environ), signals:
         _train(job)
 
 
@@ -190,5 +192,5 @@ def log_end(trainer: Trainer, result: TrainingResult) -> None:
         if maximum is not None and schedule.best_epoch >= maximum:
             advice = f"more epochs would help: raise training.maximum_epochs ({maximum:g})"
         log(f"the last epoch was the best one: {advice}")
-    if result.source_use is not None:
-        log(str(result.source_use))
+    if result.validation.source_use is not None:
+        log(str(result.validation.source_use))

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.training.history import EpochRecord, TrainingMachine, perplexity
+from convs2s.training.history import EpochRecord, TrainingMachine, Validation, perplexity
 
 
 @dataclass(frozen=True)
@@ -114,13 +115,12 @@ class TrainerState:
     seconds: float = 0.0  # time spent on it so far; it decides nothing
     history: list[EpochRecord] = field(default_factory=list)  # a record of each finished epoch
     machine: TrainingMachine | None = None  # what made the last update
+    validation: Validation | None = None  # of what is exported, once it is
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
         """Read what ``asdict`` gave."""
-        history = [EpochRecord(**row) for row in fields["history"]]
-        schedule = Schedule(**fields["schedule"])
-        return cls(**{**fields, "schedule": schedule, "history": history})
+        return TypeAdapter(cls).validate_python(fields)
 
     def begin_update(self, batches: int, recipe: Recipe) -> Moment:
         """Count the next update of an epoch of so many, and return its place."""

@@ -122,7 +122,7 @@ class StateFolder:
                         said = " ".join(f"{type(error).__name__}: {error}".split())
                         said = said.removesuffix(":")
                     keep(f"error: {said}")
-                    stopped = isinstance(error, UnfinishedError)
+                    stopped = isinstance(error, UnfinishedError | KeyboardInterrupt)
                     self.progress.update(phase="stopped" if stopped else "failed", why=said)
                     lock.truncate(0)
                     lock.write(f"{owner}: {said}\n")

@@ -2,8 +2,8 @@
 
 Paper, section 4.2. The order of the data and every dropout mask are functions of the seed, the
 epoch, the batch and the micro-batch's place in it alone, so that a training which was killed
-anywhere ends with the same bytes. With several workers each runs this loop; the first one alone
-writes and speaks.
+anywhere ends with the same bytes, on a GPU up to rounding. With several workers each runs this
+loop; the first one alone writes and speaks.
 """
 
 import math
@@ -28,7 +28,13 @@ from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
 from convs2s.models.network import Network
-from convs2s.training.history import LARGEST_LOSS, RunningFigures, SourceUse, TrainingMachine
+from convs2s.training.history import (
+    LARGEST_LOSS,
+    RunningFigures,
+    SourceUse,
+    TrainingMachine,
+    Validation,
+)
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
@@ -46,9 +52,7 @@ class TrainingResult:
     """What a finished training exports."""
 
     weights: dict[str, Tensor]  # the parameters
-    loss: float  # their validation loss
-    # how much they read of the source; None where there is but one validation pair
-    source_use: SourceUse | None
+    validation: Validation  # what they give
 
 
 class Trainer:
@@ -89,7 +93,7 @@ class Trainer:
         if torch.device(device).type == "cuda":
             self.machine["gpu"] = torch.cuda.get_device_name(device)
         self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, first_epoch)
-        self.state_is_whole = True  # not so once the parameters of the last epoch are dropped
+        self.is_dropped = False  # true once the last state has no parameters any more
         if folder.last.is_file():
             self._restore(folder.last)
         workers.check_same(self.network.state_dict().values())
@@ -236,9 +240,11 @@ class Trainer:
             }
             best = None  # that of the mean is not known
         self.network.load_state_dict(weights)
-        if best is None or self.recipe.best_by is not None:  # then the best is a BLEU
-            best = round(self.updater.validate(self.valid), 6)  # as SourceUse: alike on any machine
-        return TrainingResult(weights, best, self._source_use(best))
+        if self.state.validation is None:
+            if best is None or self.recipe.best_by is not None:  # then the best is a BLEU
+                best = round(self.updater.validate(self.valid), 6)
+            self.state.validation = Validation(best, self._source_use(best))
+        return TrainingResult(weights, self.state.validation)
 
     def drop_unneeded(self) -> None:
         """Keep of the states what exporting the model again needs.
@@ -248,7 +254,7 @@ class Trainer:
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
-        if self.state_is_whole:
+        if not self.is_dropped:
             self._write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
@@ -285,7 +291,8 @@ class Trainer:
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                self.state_is_whole = False  # it has ended, and was exported
+                # It was exported, by a version that kept its validation.
+                self.is_dropped = self.state.validation is not None
                 return
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():

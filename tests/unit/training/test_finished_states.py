@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,18 @@ def test_the_state_of_the_finished_model_alone_is_removed(run: Terminal, results
     assert (results / "task/models/small/seed2/state" / MINE).is_dir()
     assert (results / "task/models/small/seed1/model.safetensors").is_file()
     assert "0 trainings" in run("remove-states", results, "--yes")
+
+
+def test_what_a_kill_leaves_of_a_state_is_none(
+    run: Terminal, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", kill)
+    with pytest.raises(SystemExit):
+        run("remove-states", results, "--yes")
+    assert not (results / f"task/models/small/seed1/state/{MINE}/last.safetensors").exists()
 
 
 def test_a_training_that_runs_keeps_its_states(run: Terminal, results: Path) -> None:

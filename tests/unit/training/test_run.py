@@ -1,14 +1,19 @@
 """What a training says at its end."""
 
 import json
+import os
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from convs2s.files.interrupts import Interrupted
 from convs2s.training import run
+from convs2s.training.data import TrainingData
 from convs2s.training.run import log_end, train
+from convs2s.training.trainer import Trainer
 from tests.support import tiny
 
 
@@ -30,7 +35,7 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
         state=SimpleNamespace(schedule=schedule, epoch=5),
         recipe=tiny.settings(maximum_epochs=maximum).training,
     )
-    result: Any = SimpleNamespace(source_use="the source is used")
+    result: Any = SimpleNamespace(validation=SimpleNamespace(source_use="the source is used"))
     log_end(trainer, result)
     said = ["stopped: enough", f"the last epoch was the best one: {advice}", "the source is used"]
     if advice is None:
@@ -49,3 +54,21 @@ def test_the_export_is_no_part_of_the_last_epoch(
     monkeypatch.setattr(run, "export", note)
     train(tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)))
     assert phases == ["exporting"]
+
+
+@pytest.mark.parametrize("step", [(TrainingData, "check_checksums"), (Trainer, "result")])
+def test_a_signal_before_and_after_the_updates_is_said(
+    task: Path, tmp_path: Path, step: tuple[object, str]
+) -> None:
+    def be_told(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    one = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(*step, be_told)
+        with pytest.raises(Interrupted, match="SIGTERM"):
+            train(one)
+    said = json.loads((tmp_path / "state/progress.json").read_text("utf-8"))
+    assert (said["phase"], said["why"]) == ("stopped", "Interrupted: SIGTERM")
+    train(one)
+    assert one.output.is_file()

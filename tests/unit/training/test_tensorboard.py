@@ -1,5 +1,6 @@
 """TensorBoard's event files: what they hold, over kills too."""
 
+import errno
 import sys
 from collections import Counter
 from pathlib import Path
@@ -46,6 +47,26 @@ def test_a_resumed_training_has_each_step_once(
     assert [step for tag, step, _ in found if tag == "epoch/valid_perplexity"] == [10, 20, 30]
     assert {tag for tag, _, _ in found} >= {"running/loss", "running/gradient", "epoch/train_loss"}
     assert sorted(step for tag, step, _ in found if tag == "running/loss") == list(range(1, 31))
+
+
+def test_a_full_disk_ends_no_training(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tensorboard")
+    begin = EventFile.begin
+
+    def refuse(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def begin_on_a_disk_that_fills_up(events: EventFile, updates: int) -> set[str]:
+        kept = begin(events, updates)
+        monkeypatch.setattr(events._writer, "add_event", refuse)
+        return kept
+
+    monkeypatch.setattr(EventFile, "begin", begin_on_a_disk_that_fills_up)
+    one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
+    train(one)
+    assert one.output.is_file()
 
 
 def test_an_epoch_whose_events_a_kill_forestalled_gets_them(tmp_path: Path) -> None:
