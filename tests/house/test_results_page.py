@@ -41,7 +41,7 @@ def test_a_page_is_made_from_its_ledger(
 def test_published_runs_are_those_of_the_configuration(root: Path, scale: str) -> None:
     settings = load(root, {"scale": scale})
     shown = [cell for name in settings.paper for cell in cells(settings, name)]
-    wanted = {fingerprint for cell in shown for fingerprint in cell.fingerprints}
+    wanted = {file.fingerprint for cell in shown for file in cell.files}
     entries = read_ledger(root / f"docs/results/{scale}.ledger.jsonl")
     assert {entry.fingerprint for entry in entries} <= wanted
 

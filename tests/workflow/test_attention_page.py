@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.score import outputs_page
-from convs2s.cli.translate import attention_page
+from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
 from convs2s.scoring.comparison import compare_outputs
 from tests.support.chromium import Page

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
-from convs2s.paper.cells import cells_by_table
+from convs2s.paper.cells import cells_from_plain
 from convs2s.paper.report.write import write_report
 from convs2s.pipeline.job import job
 
@@ -14,7 +14,7 @@ with job(snakemake):
     shown = snakemake.params.shown
     write_report(
         load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
-        cells=cells_by_table({name: table["cells"] for name, table in shown.items()}),
+        cells={name: cells_from_plain(table["cells"]) for name, table in shown.items()},
         failures={path: why for table in shown.values() for path, why in table["failures"].items()},
         attention_of=snakemake.params.attention_of,
         inputs=list(snakemake.input),

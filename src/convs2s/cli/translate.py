@@ -5,15 +5,11 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from convs2s.cli.options import add_device, add_models, add_section, add_threads, read_section
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
-
-if TYPE_CHECKING:
-    from convs2s.paper.attention_maps import ExampleAttention
 
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
@@ -178,7 +174,7 @@ def add_attention(command: argparse.ArgumentParser) -> None:
 
 def _attention(arguments: argparse.Namespace) -> None:
     from convs2s.model_file import describe_model
-    from convs2s.paper.attention import example_of
+    from convs2s.paper.attention import attention_page, example_of
 
     model: Path = arguments.model
     description = describe_model(model)
@@ -195,14 +191,3 @@ def _attention(arguments: argparse.Namespace) -> None:
         None if stand_in is None else str(stand_in),
     )
     print(attention_page(example))
-
-
-def attention_page(example: "ExampleAttention") -> str:
-    """Return the report's view of a sentence's attention as a page of its own."""
-    from convs2s.pages.render import asset, render_page
-
-    is_ready = 'document.documentElement.dataset.ready = "yes";\n'
-    view = asset("attention_view.js") + asset("attention.js")
-    styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
-    content = {"example": example}
-    return render_page("attention_page.html.j2", content, programs=[view, is_ready], styles=styles)

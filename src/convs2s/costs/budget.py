@@ -67,20 +67,10 @@ class Budget:
         """The most bytes that its results hold at a time."""
         return max((during for during, _ in levels(self.stages)), default=0)
 
-    @property
-    def memory(self) -> float:
-        """The most bytes of memory that one of its jobs takes."""
-        return max((stage.memory for stage in self.stages), default=0)
-
     def training_hours(self, device: str) -> float:
         """The hours of all devices of a type (core, GPU) that train, as far as they are known."""
         known = ((cost.runs, cost.known) for cost in self.trainings if cost.known)
         return sum(runs * training.hours for runs, training in known if training.device == device)
-
-    @property
-    def unknown_runs(self) -> int:
-        """The number of trainings whose time is not known."""
-        return sum(cost.runs for cost in self.trainings if cost.known is None)
 
 
 def levels(stages: Iterable[Stage]) -> Iterator[tuple[float, float]]:

@@ -124,7 +124,8 @@ def report(
     if trainings is None:
         cores = sum(budget.training_hours("core") for budget in of_tasks)
         gpus = sum(budget.training_hours("GPU") for budget in of_tasks)
-        unknown = sum(budget.unknown_runs for budget in of_tasks)
+        models = (cost for budget in of_tasks for cost in budget.trainings)
+        unknown = sum(cost.runs for cost in models if cost.known is None)
     else:
         to_come = trainings.to_come or Hours()
         cores, gpus, unknown = to_come.cores, to_come.gpus, trainings.unknown
@@ -196,7 +197,7 @@ def _disk(of_tasks: Sequence[Budget]) -> float:
 
 
 def _memory(of_tasks: Sequence[Budget]) -> float:
-    return max((budget.memory for budget in of_tasks), default=0)
+    return max((stage.memory for budget in of_tasks for stage in budget.stages), default=0)
 
 
 def _task(budget: Budget) -> Iterator[str]:
@@ -226,11 +227,11 @@ def _trainings(budget: Budget) -> Iterator[str]:
         if known := cost.known:
             hours = f"{_hours(cost.runs * known.hours)} {known.device}-hours ({known.source})"
             yield f"{cost.model}, {_runs(cost.runs)}: {hours}"
-    unknown = [cost.model for cost in budget.trainings if cost.known is None]
+    unknown = [cost for cost in budget.trainings if cost.known is None]
     if unknown:
         others = f" and {len(unknown) - 1} more models" if len(unknown) > 1 else ""
-        count = _runs(budget.unknown_runs)
-        yield f"{unknown[0]}{others}, {count}: hours neither measured nor in the paper"
+        count = _runs(sum(cost.runs for cost in unknown))
+        yield f"{unknown[0].model}{others}, {count}: hours neither measured nor in the paper"
 
 
 def _runs(count: int) -> str:

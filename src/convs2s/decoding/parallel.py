@@ -2,10 +2,12 @@
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import active_children, connection, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from threading import Event, Thread
@@ -13,7 +15,6 @@ from typing import TypeVar
 
 from convs2s.errors import UserError
 from convs2s.files.interrupts import STOPPING
-from convs2s.models.kernels.threads import one_thread
 
 Searched = TypeVar("Searched")
 Translated = TypeVar("Translated")
@@ -26,6 +27,20 @@ _translate: Callable[[Chunk], str]  # in a worker process: what it was forked wi
 def sentences_for_each(count: int, threads: int, most: int) -> int:
     """Return the sentences of a batch, ``most`` of them where there are enough for each thread."""
     return min(most, max(LEAST_SENTENCES, -(-count // threads)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Have torch, where it is in use, compute in this thread alone while the block runs."""
+    torch = sys.modules.get("torch")
+    before = torch and torch.get_num_threads()
+    if torch:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if torch:
+            torch.set_num_threads(before)
 
 
 def search_in_threads(

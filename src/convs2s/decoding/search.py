@@ -76,12 +76,13 @@ def _search_alone(
     (maximum,) = _maximum(ensemble, source, settings).tolist()
     limits = settings.minimum_length, maximum, settings.unknown_penalty
     outputs = [(list[int](), list[int]())] * beam  # tokens and alignment of each hypothesis
-    for length, step in enumerate(ensemble.search_alone(source, beam, *limits), start=1):
+    steps = ensemble.search_alone(source, beam, *limits)
+    for length, (scores, parents, chosen, places) in enumerate(steps, start=1):
         extended = list[tuple[list[int], list[int]]]()
-        for rank, (score, parent, token) in enumerate(zip(*step[:3], strict=True)):
+        for rank, (score, parent, token) in enumerate(zip(scores, parents, chosen, strict=True)):
             tokens, alignment = outputs[parent]
             if token != END and len(extended) < beam:
-                extended.append(([*tokens, token], [*alignment, step.places[parent]]))
+                extended.append(([*tokens, token], [*alignment, places[parent]]))
             elif token == END and rank < beam and len(finished) < beam and score > -math.inf:
                 final = score / math.pow(length, settings.alpha)
                 finished.append(Hypothesis(tokens, final, alignment))

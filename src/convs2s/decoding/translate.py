@@ -9,18 +9,17 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
-from convs2s.decoding.parallel import Chunk, search_in_threads, sentences_for_each
+from convs2s.decoding.parallel import Chunk, one_thread, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
-from convs2s.models.kernels.threads import one_thread
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Shortlisted
@@ -29,7 +28,6 @@ from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import detruecase
 
 if TYPE_CHECKING:
-    from convs2s.config.architecture import ConvS2SArchitecture
     from convs2s.decoding.inspection import AttentionMap
     from convs2s.models.ensemble import Ensemble
     from convs2s.models.network import Network
@@ -310,10 +308,7 @@ def load_searched(
         return load_ensemble(models, device, settings)
     loaded = [load_weights(path) for path in models]
     _check_alike(models, [description for _, description in loaded])
-    networks = [
-        Weights(arrays, cast("ConvS2SArchitecture", one.architecture), one.sizes)
-        for arrays, one in loaded
-    ]
+    networks = [Weights(arrays, one.architecture, one.sizes) for arrays, one in loaded]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]
     except ValueError:

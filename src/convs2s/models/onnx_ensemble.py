@@ -3,9 +3,8 @@
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S target types.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,15 +24,6 @@ SPECIAL = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
 PART_NUMBERS, PART_ROWS = 1 << 19, 32
 """Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
 rows, as a matrix product reads all weights however few its rows are."""
-
-
-class Recorded(NamedTuple):
-    """A step of one sentence, as ``Candidates`` has it."""
-
-    scores: list[float]
-    parents: list[int]
-    tokens: list[int]
-    places: list[int]
 
 
 class OnnxEnsemble:
@@ -86,8 +76,8 @@ class OnnxEnsemble:
 
     def search_alone(
         self, source: Indices, hypotheses: int, minimum: int, maximum: int, unknown_penalty: float
-    ) -> list[Recorded]:
-        """Search for one source (1, m) in one call; return what each step found.
+    ) -> Iterator[tuple[list[float], list[int], list[int], list[int]]]:
+        """Search for one source (1, m) in one call; return each step's ``Candidates``, as lists.
 
         Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``.
         """
@@ -119,7 +109,7 @@ class OnnxEnsemble:
             last = ends[-1, 0, order].tolist(), order.tolist(), [END] * hypotheses
             for step, forced in zip(steps, last, strict=False):
                 step[-1] = forced
-        return [Recorded(*step) for step in zip(*steps, strict=True)]
+        return zip(*steps, strict=True)
 
     def _encode(self, source: Indices) -> dict[str, AnyArray]:
         """Return what the encoder makes of padded source indices (B, m)."""

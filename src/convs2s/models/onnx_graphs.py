@@ -13,13 +13,13 @@ block width, S target types in whole groups of ``GROUP``.
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from convs2s.config.architecture import ConvS2SArchitecture, Layer
+from convs2s.config.architecture import ConvS2SArchitecture, Layer, NetworkSettings
 from convs2s.data.vocabulary import END, PADDING
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # or it reports to its maker, from 1.29 on
@@ -45,11 +45,11 @@ class Weights:
     def __init__(
         self,
         arrays: Mapping[str, AnyArray],
-        architecture: ConvS2SArchitecture,
+        architecture: NetworkSettings,
         types: tuple[int, int],
     ) -> None:
-        """Take weights by their names, and the sizes of both vocabularies."""
-        self._arrays, self.architecture = dict(arrays), architecture
+        """Take ConvS2S weights by their names, and the sizes of both vocabularies."""
+        self._arrays, self.architecture = dict(arrays), cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
 
     def take(self, name: str, *shape: int) -> AnyArray:

@@ -11,6 +11,7 @@ from convs2s.decoding.inspection import attention_of
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json
+from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount, plot_attention_maps
 
 
@@ -55,6 +56,15 @@ def example_of(
         layers=LayerCount(len(attention["weights"]), signature),
         weights=attention["weights"],
     )
+
+
+def attention_page(example: ExampleAttention) -> str:
+    """Return the report's view of a sentence's attention as a page of its own."""
+    is_ready = 'document.documentElement.dataset.ready = "yes";\n'
+    view = asset("attention_view.js") + asset("attention.js")
+    styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
+    content = {"example": example}
+    return render_page("attention_page.html.j2", content, programs=[view, is_ready], styles=styles)
 
 
 def sentence_of(stated: str | None, text: str, line: int | None) -> str:

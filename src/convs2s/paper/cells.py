@@ -159,11 +159,6 @@ class Cell:
         return tuple(file.path for file in self.files)
 
     @property
-    def fingerprints(self) -> tuple[str, ...]:
-        """What the runs are known by in a ledger."""
-        return tuple(file.fingerprint for file in self.files)
-
-    @property
     def trainings(self) -> list[tuple[str, str, str]]:
         """Task, model and run of each training that it rests on: an ensemble's are its members."""
         names = (member for run in self.runs for member in members(run))
@@ -210,11 +205,6 @@ FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
 def cells_from_plain(stated: object) -> list[Cell]:
     """Return cells from the plain values that Snakemake hands to a job (`dataclasses.asdict`)."""
     return TypeAdapter(list[Cell]).validate_python(stated)
-
-
-def cells_by_table(stated: object) -> dict[str, list[Cell]]:
-    """Return table -> its cells, from plain values."""
-    return TypeAdapter(dict[str, list[Cell]]).validate_python(stated)
 
 
 def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:

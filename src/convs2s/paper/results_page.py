@@ -48,7 +48,7 @@ def write_results_page(
         name: results(cells(settings, name, layout.run_files), entries) for name in settings.paper
     }
     shown = [result.cell for table in tables.values() for result in table]
-    wanted = {fingerprint for cell in shown for fingerprint in cell.fingerprints}
+    wanted = {file.fingerprint for cell in shown for file in cell.files}
     runs = runs_by_cell(shown, entries)
     made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}
     claims, tests = printed_claims(settings, judge(settings, runs))

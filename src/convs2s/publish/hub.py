@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -23,8 +23,6 @@ from convs2s.publish.results import refuse_existing
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
-
-    from convs2s.config.architecture import ConvS2SArchitecture
 
 MODEL_NAME = "model.safetensors"
 CODES = "bpe_codes.txt"
@@ -79,8 +77,7 @@ def export_onnx(model: Path, folder: Path) -> None:
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
             raise UserError(f"{model}: its kind of network has no graphs; only ConvS2S has")
-        architecture = cast("ConvS2SArchitecture", description.architecture)
-        weights = [graphs.Weights(arrays, architecture, description.sizes)]
+        weights = [graphs.Weights(arrays, description.architecture, description.sizes)]
         encoder, parts = graphs.encoder(weights, "fp32")
         encoder.save(staged / "encoder.onnx")
         graphs.decoder(weights, "fp32", parts)[0].save(staged / "decoder.onnx")
