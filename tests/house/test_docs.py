@@ -46,7 +46,7 @@ def test_snakemake_understands_every_command(root: Path) -> None:
         assert read.targets or not read.config, command
 
 
-PLACEHOLDER = re.compile(r"\b(?:TASK|MODEL|RUN|SET|TEST|DECODING|BASELINE|SYSTEM|TARGET)\b")
+PLACEHOLDER = re.compile(r"\b(?:TASK|MODEL|RUN|SET|TEST|DECODING|BASELINE|SYSTEM|TARGET|TEXT)\b")
 OWN_TASK = re.compile(r"# config/tasks/(\w+)\.yaml")
 """The first line of a task that a page has its reader write."""
 
