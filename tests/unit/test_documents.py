@@ -21,7 +21,6 @@ ELSEWHERE = {
     "convs2s results docs/results/": "tests/house/test_results_page.py",
     "convs2s remove-states": "tests/unit/training/test_finished_states.py",
     "convs2s status": "tests/unit/pipeline/test_status.py",
-    "convs2s train results/TASK": "tests/unit/cli/test_train.py",
     "cd results/demo_en_fr": "tests/unit/publish/test_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/unit/serving/test_server.py",
     "curl http://127.0.0.1:8000/metrics": "tests/unit/serving/test_clients.py",

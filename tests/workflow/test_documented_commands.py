@@ -15,6 +15,7 @@ MIRRORED = "results/scales/mirror/wmt14_en_fr/bleu.txt"
 NAMES = {
     "TASK/rouge": "arxiv_titles/rouge",
     "TASK": "demo_en_fr",
+    "TEXT": "demo_en_fr",
     "MODEL": "demo",
     "RUN": "seed1",
     "SET": "test",
