@@ -42,7 +42,7 @@ def sorted_for_sharing(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return the tests in the order in which processes are to take them."""
 
     def place(item: pytest.Item) -> int:
-        return next((n for n, long in enumerate(LONG) if item.nodeid.startswith(long)), len(LONG))
+        return next((n for n, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG))
 
     return sorted(items, key=place)
 

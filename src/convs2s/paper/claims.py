@@ -379,8 +379,8 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
         p = len(pairs) * sum(np.multiply((1, _ERRORS), effect.chance(0.0)))
         if effect.value < 0 and p < clearest:
             clearest = p
-            tests = f"p = {p:.4f} of {len(pairs)} pairs, before Holm"
-            note = f"{low!r} is better than {high!r} ({tests})"
+            chance = f"p = {p:.4f} of {len(pairs)} pairs, before Holm"
+            note = f"{low!r} is better than {high!r} ({chance})"
     note = _joined(finding.note, note if clearest < LEVEL else None)
     return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
 

@@ -170,8 +170,8 @@ class SourceUse:
 class Validation:
     """What the exported parameters give on the validation data.
 
-    The state keeps it, as another machine that exports again would round differently, and what was
-    trained from the model goes by the file's bytes.
+    The state keeps it for later exports: another machine would round differently, and a training
+    that starts from the model is known by the bytes of its file.
     """
 
     loss: float  # in nats per target token

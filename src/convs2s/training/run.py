@@ -43,7 +43,7 @@ def train(job: TrainingJob) -> None:
     UserError is of bad input or says that training diverged, an UnfinishedError that it stopped
     early, because of the time limit or a signal.
     """
-    # While updates are made, a signal is noted instead.
+    # Updates note a signal instead. Outside of them there is nothing to save: it ends at once.
     signals = handling(signals_to_handle(), interrupt)
     with speaking_as(job.label, quiet=job.quiet), beating(os.environ), signals:
         _train(job)

@@ -85,7 +85,7 @@ def test_what_a_kill_leaves_of_a_state_is_none(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(shutil, "rmtree", kill)
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit, match="130"):
         run("remove-states", results, "--yes")
     assert not (results / f"task/models/small/seed1/state/{MINE}/last.safetensors").exists()
 

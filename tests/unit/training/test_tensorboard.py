@@ -53,9 +53,10 @@ def test_a_full_disk_ends_no_training(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("tensorboard")
-    begin = EventFile.begin
+    begin, refused = EventFile.begin, []
 
-    def refuse(_: object) -> None:
+    def refuse(event: object) -> None:
+        refused.append(event)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     def begin_on_a_disk_that_fills_up(events: EventFile, updates: int) -> set[str]:
@@ -67,6 +68,7 @@ def test_a_full_disk_ends_no_training(
     one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
     train(one)
     assert one.output.is_file()
+    assert refused
 
 
 def test_an_epoch_whose_events_a_kill_forestalled_gets_them(tmp_path: Path) -> None:
