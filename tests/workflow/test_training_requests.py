@@ -57,6 +57,15 @@ def test_slurm_is_asked_for_what_the_page_says(
     assert " ".join(["sbatch", *sent.split()]) == page[number]
 
 
+def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(checkout: Checkout) -> None:
+    options = ["gpus=4", "nodes=2", "--default-resources", "gpu_model=a100"]
+    said = asked(checkout, "slurm", *options)
+    assert re.findall(r"--gpus\S*", said.partition(" --wrap")[0]) == [
+        "--gpus-per-node=a100:4",
+        "--gpus=a100:8",
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "number"),
     [pytest.param("gpus=8", 0, marks=pytest.mark.slow), ("gpus=4 nodes=2", 1)],
