@@ -5,6 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.load import load
+from convs2s.layout import Layout
+from convs2s.paper.cells import cells
+from convs2s.paper.claims import write_claims
+from convs2s.paper.report.write import write_report
+from convs2s.paper.results import write_ledger
 from tests.support.chromium import Page
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
 
@@ -15,6 +21,8 @@ OPEN = "document.querySelectorAll('details').forEach(part => part.open = true)"
 DRAWN = "[...document.querySelectorAll('.chart')].every(one => one.querySelector('svg'))"
 HIGHEST = 15_000
 """Pixels of the page at a width of 1,400, all that folds closed."""
+
+PUBLISHED = "docs/results/multi30k_trained.ledger.jsonl"
 
 PLACES = ("summary", "table1", "figure2", "figure3", "claims", "curves", "translations", "costs")
 
@@ -120,4 +128,28 @@ def test_it_looks_alike_everywhere(
     for place in PLACES:
         page.run(f"document.getElementById('{place}').scrollIntoView({{behavior: 'instant'}})")
         page.picture(pictures / f"{scheme}_{width}_{place}.png")
+    assert page.complaints == []
+
+
+def test_the_page_of_the_published_run_is_short_and_shows_its_tables_whole(
+    root: Path, tmp_path: Path, page: Page
+) -> None:
+    settings = load(root, {"scale": "multi30k_trained"})
+    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
+    of_tables = {name: cells(settings, name, layout.run_files) for name in settings.paper}
+    ledger, claims, report = (
+        tmp_path / name for name in ("ledger.jsonl", "claims.json", "report.html")
+    )
+    every, theirs = [cell for table in of_tables.values() for cell in table], str(root / PUBLISHED)
+    write_ledger(settings, cells=every, scores=[], published=theirs, output=ledger)
+    write_claims(settings, ledger=ledger, outputs=[claims])
+    inputs = [str(ledger), str(claims)]
+    write_report(
+        settings, cells=of_tables, failures={}, attention_of="figure3", inputs=inputs, output=report
+    )
+    page.open(report, width=1400, scheme="light")
+    assert page.run("document.documentElement.scrollHeight") <= HIGHEST
+    shown = "[...document.querySelectorAll('.parts .scrolls')].filter(one => one.clientWidth)"
+    assert page.run(f"{shown}.length") > 10
+    assert page.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).length") == 0
     assert page.complaints == []

@@ -1,6 +1,7 @@
 """How a training went, epoch by epoch, and how BLEU depends on the length penalty."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -106,12 +107,14 @@ def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
                 point = {"training": f"{row.system}, {run}", "epoch": epoch}
                 point["share"] = value / entry.curve[-1]
                 groups.setdefault(row.group, []).append(point)
-    x = alt.X("epoch:Q", axis=alt.Axis(tickMinStep=1, format="d", tickCount=5, grid=False))
     axis, scale = alt.Axis(format="%", tickCount=4, grid=False), alt.Scale(domain=[0.99, 1.2])
-    y = alt.Y("share:Q", title="perplexity / last one", axis=axis, scale=scale)
+    y = alt.Y("share:Q", title="of the last one", axis=axis, scale=scale)
     rule = _chart([{"share": 1.01}]).mark_rule(strokeDash=[1, 2]).encode(y=y)
     panels = list[Panel]()
     for group, points in groups.items():
+        last = max(point["epoch"] for point in points)
+        ticks = alt.Axis(values=[*range(1, last + 1, math.ceil(last / 6))], format="d", grid=False)
+        x = alt.X("epoch:Q", axis=ticks, scale=alt.Scale(domain=[1, max(last, 2)]))
         lines = _chart(points).mark_line(clip=True, strokeWidth=1.5, color=COLORS[0])
         lines = lines.encode(x=x, y=y, detail="training:N", tooltip=["training:N", "epoch:Q"])
         layers = alt.LayerChart(layer=[rule, lines])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from convs2s.config.settings import Settings
@@ -130,7 +131,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
     stand_in, panels, shown = settings.scale.stand_in, [], []
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
-        for panel in trend_panels(settings, name, table, is_small=True):
+        for panel in chain(*trend_panels(settings, name, table, is_small=True)):
             panels.append(panel.properties(width=_TREND_WIDTH, title=f"{exhibit}, {panel.title}"))
     if panels:
         plot = folder / "trends.svg"
@@ -144,7 +145,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
     if panels := plateau_panels(settings, tables.get(TRAININGS, ())):
         plot = folder / "plateaus.svg"
         sized = [panel.properties(width=_TREND_WIDTH) for panel in panels]
-        save_figure(sized, [plot], stand_in=stand_in, columns=_TRENDS)
         title = "Validation perplexity by epoch, as a share of that after the last one"
+        save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_TRENDS)
         shown.append(f"![{title}]({folder.name}/{plot.name})\n")
     return shown

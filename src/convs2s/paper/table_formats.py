@@ -29,12 +29,19 @@ _NARROWEST = 14
 """Letters: no word so long is broken, even if the table then is wider than it should be."""
 
 
+Said = str | Mapping[str, str]
+"""What a row has in a column: its text, or where that is of its values, the text of each by name.
+
+It is printed once where it is the same of all values.
+"""
+
+
 @dataclass(frozen=True)
 class Sheet:
     """A table with what stands around it."""
 
     headings: Sequence[str]  # lines above the table, the title first
-    rows: Sequence[Mapping[str, str]]  # column -> text, the same columns in each row
+    rows: Sequence[Mapping[str, Said]]  # the same columns in each row
     marked: str  # the column whose values bear the numbers of their rows' footnotes
     footnotes: Mapping[str, str] = field(default_factory=dict)
     """Columns printed as footnotes -> a format string."""
@@ -45,20 +52,30 @@ class Sheet:
     """Columns of the footnotes stated once where most rows have one text -> a format string."""
 
     @property
-    def common(self) -> dict[str, str]:
-        """What rows have in common: column -> text."""
+    def common(self) -> dict[str, dict[str, str]]:
+        """What rows have in common: column -> value -> text, empty where they differ."""
         common = {}
         for column in self.shared:
-            texts = Counter(row[column] for row in self.rows if row[column])
-            (text, count), *_ = texts.most_common(1) or [("", 0)]
-            if 2 * count > texts.total() and column not in self.left_out:
-                common[column] = text
+            counts: dict[str, Counter[str]] = {}
+            for row in self.rows:
+                for value, text in _of_values(row[column]).items():
+                    counts.setdefault(value, Counter())[text] += 1
+            if column not in self.left_out:
+                most = {value: texts.most_common(1)[0] for value, texts in counts.items()}
+                common[column] = {
+                    value: text if 2 * count > counts[value].total() else ""
+                    for value, (text, count) in most.items()
+                }
         return common
 
     @property
     def above(self) -> list[str]:
         """The lines above the printed table, the last of which says what its rows share."""
-        stated = [self.shared[column].format(text) for column, text in self.common.items()]
+        stated = [
+            self.shared[column].format(together(said))
+            for column, said in self.common.items()
+            if any(said.values())
+        ]
         shared = [f"Unless a footnote says otherwise: {'; '.join(stated)}."] if stated else []
         return [*self.headings, *shared]
 
@@ -74,23 +91,39 @@ class Sheet:
         Columns without any text are left out.
         """
         common = self.common
-        unprinted = {*self.footnotes, *self.left_out, *self.joined.values(), *common}
+        unprinted = {*self.footnotes, *self.left_out, *self.joined.values()}
         header = [column for column in self.filled if column not in unprinted]
         printed, notes = [], list[str]()
         for row in self.rows:
-            texts = {column: row[column] for column in header}
+            texts = {column: together(row[column]) for column in header}
             for column, behind in self.joined.items():
                 texts |= {column: f"{row[column]} ({row[behind]})"} if row[behind] else {}
-            stated = [
-                form.format(row[column])
-                for column, form in self.footnotes.items()
-                if column not in self.left_out and row[column] not in ("", common.get(column))
-            ]
+            stated = []
+            for column, form in self.footnotes.items():
+                usual = common.get(column, {})
+                said = {
+                    value: "" if text == usual.get(value) else text
+                    for value, text in _of_values(row[column]).items()
+                }
+                if any(said.values()) and column not in self.left_out:
+                    stated.append(form.format(together(said)))
             notes += [note for note in stated if note not in notes]
             numbers = ", ".join(map(str, sorted(notes.index(note) + 1 for note in stated)))
             texts[self.marked] += f" [{numbers}]" if numbers else ""
             printed.append(list(texts.values()))
         return header, printed, [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
+
+
+def together(said: Said) -> str:
+    """Return as one text what is said of values, of some maybe nothing."""
+    texts = _of_values(said)
+    if len({*texts.values()}) <= 1:
+        return next(iter(texts.values()), "")
+    return "; ".join(f"{value}: {text}" for value, text in texts.items() if text)
+
+
+def _of_values(said: Said) -> Mapping[str, str]:
+    return ({"": said} if said else {}) if isinstance(said, str) else said
 
 
 def markdown(sheet: Sheet) -> str:
@@ -122,7 +155,8 @@ def latex(sheet: Sheet) -> str:
 
 def csv(sheet: Sheet) -> str:
     """Return the whole table as comma-separated values with a header line."""
-    return pd.DataFrame(sheet.rows).to_csv(index=False, lineterminator="\n")
+    rows = [{column: together(said) for column, said in row.items()} for row in sheet.rows]
+    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
 
 
 def svg(sheet: Sheet) -> str:

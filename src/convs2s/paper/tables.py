@@ -6,7 +6,7 @@ No value is typed in by hand: a cell whose runs are not in the ledger says "not 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,7 @@ from convs2s.config.settings import Settings
 from convs2s.files.text import write_text
 from convs2s.paper.cells import MEASURES, Cell
 from convs2s.paper.results import Result, entries_of, results
-from convs2s.paper.table_formats import FORMATS, Sheet
+from convs2s.paper.table_formats import FORMATS, Sheet, together
 
 _PUBLISHED_MARK = "†"
 
@@ -45,6 +45,7 @@ _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 _PAPER, _OURS, _DIFFERENCE = "{} (paper)", "{} (ours)", "{} (difference)"
 _DETAILS = ("{} (mean)", "{} (deviation)", "{} (each)")
 _DIGITS_OF_CHECKSUM = 10
+_MOST_NAMED = 20  # rows that a scale leaves out: of more their number is said
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class TableValue:
     of: Literal["paper", "ours"] | None = None  # whose value it is; None of names and differences
     number: float | None = None
     result: Result | None = None  # the runs that a value of ours rests on, if any can be run
+    of_values: Mapping[str, str] = field(default_factory=dict)
+    """Of what stands beside a row's values: the name of each -> the text of its own."""
 
 
 TableRow = Mapping[str, TableValue]  # heading -> what a row says there
@@ -83,8 +86,7 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
         names[printed.system_label] = TableValue(row.system)
         for column in printed.columns:
             names |= _values(settings, row, column, of_row.get(column.key))
-        beside = _provenance(settings, row, printed.columns, of_row)
-        rows.append(names | {heading: TableValue(text) for heading, text in beside.items()})
+        rows.append(names | _provenance(settings, row, printed.columns, of_row))
     return rows
 
 
@@ -97,7 +99,12 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
             groups = reasons.setdefault(because, {})
             groups.setdefault(row.group or "", []).append(row.system)
     left_out = {
-        because: "; ".join(f"{group} {', '.join(rows)}".strip() for group, rows in groups.items())
+        because: "; ".join(
+            f"{group} {', '.join(rows)}".strip()
+            if len(rows) <= _MOST_NAMED
+            else f"{len(rows)} rows of {group}".removesuffix(" of ")
+            for group, rows in groups.items()
+        )
         for because, groups in reasons.items()
     }
     above = [
@@ -112,7 +119,10 @@ def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
     rows = table_rows(settings, name, shown)
     return Sheet(
         headings=[line for line in above if line],
-        rows=[{heading: value.text for heading, value in row.items()} for row in rows],
+        rows=[
+            {heading: value.of_values or value.text for heading, value in row.items()}
+            for row in rows
+        ],
         marked=printed.system_label,
         footnotes=FOOTNOTES,
         joined={_OURS.format(column): _DIFFERENCE.format(column) for column in columns},
@@ -195,17 +205,14 @@ def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
 
 def _provenance(
     settings: Settings, row: Row, columns: Sequence[Column], ours: Mapping[str, Result]
-) -> dict[str, str]:
+) -> dict[str, TableValue]:
     """Return what stands beside a row's values: heading -> text."""
     names = {column.key: column.name for column in columns}
     of_columns = {names[key]: _provenance_of(result) for key, result in ours.items()}
     beside = {}
     for heading in ("Lines", "Scale", *FOOTNOTES):
         texts = {name: said[heading] for name, said in of_columns.items() if said.get(heading)}
-        # Only where columns differ, each has its own text.
-        is_shared = len(set(texts.values())) <= 1
-        named = [f"{name}: {text}" for name, text in texts.items()]
-        beside[heading] = next(iter(texts.values()), "") if is_shared else "; ".join(named)
+        beside[heading] = TableValue(together(texts), of_values=texts)
     scale = settings.options.scale
     others = [
         f"{whose}: {column.name} {_number(values[column.key], column.digits)}"
@@ -213,11 +220,12 @@ def _provenance(
         for column in columns
         if column.key in values
     ]
+    notes = "; ".join(note for note in (*others, row.note, beside["Notes"].text) if note)
     return beside | {
-        "Scale": scale + (" (STAND-IN DATA)" if settings.scale.stand_in else ""),
-        "Command": _command(ours.values(), scale),
-        "Cost": _cost(list(ours.values()), settings),
-        "Notes": "; ".join(note for note in (*others, row.note, beside["Notes"]) if note),
+        "Scale": TableValue(scale + (" (STAND-IN DATA)" if settings.scale.stand_in else "")),
+        "Command": TableValue(_command(ours.values(), scale)),
+        "Cost": TableValue(_cost(list(ours.values()), settings)),
+        "Notes": TableValue(notes),
     }
 
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import altair as alt
 
@@ -13,6 +14,7 @@ from convs2s.paper.charts import COLORS, Panel, padded
 from convs2s.paper.results import Result
 
 _LEAST_ROWS = 2  # with a value: fewer have no trend
+_WIDE = 10  # times the least value: an axis is logarithmic where one is larger
 _SMALL, _OF_ROW = 64, 17  # pixels: the height of a small panel, and that of a row in a large one
 _HEAD, _TAIL = 13, 10  # characters of a long name that are kept
 
@@ -32,20 +34,25 @@ _Side = Sequence[_Point]
 
 def trend_panels(
     settings: Settings, name: str, shown: Sequence[Result], *, is_small: bool = False
-) -> list[Panel]:
+) -> list[list[Panel]]:
     """Return the panels of an exhibit with the trend of its rows: the paper's values, and ours.
 
     There are two for each column, named rows from the top; or ours alone where the paper has no
     value, and none where ours has no trend. Small ones are of the first column alone that has a
     trend on both sides, rows from left to right.
     """
-    panels = list[Panel]()
+    columns = list[list[Panel]]()
     for column in settings.paper[name].columns:
         papers, ours = _sides(settings, name, column, shown)
         least = min(len(papers), len(ours)) if is_small else len(ours)
-        if least >= _LEAST_ROWS and not (is_small and panels):
-            panels += _panels(settings, name, column, papers, ours, is_small=is_small)
-    return panels
+        if least >= _LEAST_ROWS and not (is_small and columns):
+            has_legend = not (is_small or columns)
+            columns.append(
+                _panels(
+                    settings, name, column, papers, ours, is_small=is_small, has_legend=has_legend
+                )
+            )
+    return columns
 
 
 def _sides(
@@ -67,11 +74,19 @@ def _sides(
 
 
 def _panels(
-    settings: Settings, name: str, column: Column, papers: _Side, ours: _Side, *, is_small: bool
+    settings: Settings,
+    name: str,
+    column: Column,
+    papers: _Side,
+    ours: _Side,
+    *,
+    is_small: bool,
+    has_legend: bool,
 ) -> list[Panel]:
     """Return a panel for each side with values, of the same rows and colors.
 
-    On stand-in data each has an axis of its own, as only the shapes compare.
+    On stand-in data each has an axis of its own, as only the shapes compare. Several groups have
+    their legend in the first panel.
     """
     both, panels = [*papers, *ours], list[Panel]()
     groups = list(dict.fromkeys(point.group for point in both))
@@ -80,12 +95,14 @@ def _panels(
     for side, whose in ((papers, "paper"), (ours, "ours")):
         on_axis = side if settings.scale.stand_in else both
         ends = [end for point in on_axis for end in (point.low, point.high)]
-        scale = alt.Scale(domain=padded(ends), nice=False)
-        has_legend = len(groups) > 1 and not is_small and not panels
+        is_log = 0 < _WIDE * min(ends, default=0) < max(ends, default=0)
+        kind: Any = "log" if is_log else "linear"
+        scale = alt.Scale(type=kind, domain=padded(ends, is_log=is_log), nice=False)
+        shown_legend = legend if has_legend and len(groups) > 1 and not panels else None
         rows = [asdict(point) | {"whose": whose} for point in side]
         number = f".{column.digits}f"
         base = alt.Chart(alt.InlineData(values=rows)).encode(
-            color=alt.Color("group:N", scale=colors, legend=legend if has_legend else None),
+            color=alt.Color("group:N", scale=colors, legend=shown_legend),
             tooltip=[
                 alt.Tooltip("row:N"),
                 alt.Tooltip("group:N"),
@@ -125,7 +142,9 @@ def _of_rows(
         title=None, labels=bool(names), labelExpr=expression, labelPadding=4, grid=True, ticks=False
     )
     down = alt.Y("place:O", axis=axis, scale=alt.Scale(domain=list(places)))
-    across = alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4))
+    across = alt.X(
+        "value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4, labelSeparation=6)
+    )
     low = alt.X("low:Q", title=None, scale=scale)
     points = base.mark_point(filled=True, opacity=1, size=40)
     layers = [base.mark_rule().encode(down, low, x2="high:Q"), points.encode(down, across)]

@@ -16,7 +16,7 @@ from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
-from convs2s.paper.table_formats import Sheet
+from convs2s.paper.table_formats import Said, Sheet, csv
 from convs2s.paper.tables import sheet, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
@@ -362,6 +362,22 @@ def test_rows_say_once_what_they_share_and_exceptions_in_footnotes() -> None:
     assert written.above == ["T", "Unless a footnote says otherwise: of 4 lines."]
     assert (header, notes) == (["System"], ["[1] of 5"])
     assert printed == [["a"], ["b"], ["c"], ["d [1]"]]
+
+
+def test_a_footnote_is_of_the_values_that_differ_alone() -> None:
+    """What is said of the others stands above the table, also where a row lacks one of them."""
+    usual = {"BLEU": "of 4", "speed": "in fp32"}
+    said = [usual, {"BLEU": "of 4"}, usual | {"speed": "in bf16"}, usual, usual]
+    said += [dict.fromkeys(usual, "of 5"), {}]
+    names = zip("abcdefg", said, strict=True)
+    rows: list[dict[str, Said]] = [{"System": name, "Metric": texts} for name, texts in names]
+    stated = {"Metric": "{}"}
+    written = Sheet(["T"], rows, "System", stated, shared=stated)
+    _, printed, notes = written.printed()
+    assert written.above[1] == "Unless a footnote says otherwise: BLEU: of 4; speed: in fp32."
+    assert notes == ["[1] speed: in bf16", "[2] of 5"]
+    assert [row[0] for row in printed] == ["a", "b", "c [1]", "d", "e", "f [2]", "g"]
+    assert csv(written).splitlines()[1] == "a,BLEU: of 4; speed: in fp32"
 
 
 def test_a_users_list_is_named_where_the_data_is_the_papers(paper: Settings) -> None:

@@ -42,7 +42,7 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
     spread = 0.5**0.5
     ours = [40.5 - spread, 41.5 + spread]
     own, both = [padded(values), padded(ours)], [padded([*values, *ours])] * 2
-    for panels, channel in (
+    for [panels], channel in (
         (trend_panels(settings, "table7", shown, is_small=True), "y"),
         (trend_panels(settings, "table7", shown), "x"),
     ):
@@ -50,7 +50,8 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
 
 
 def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[Result]) -> None:
-    specs: list[Any] = [as_spec(p, "rows") for p in trend_panels(paper, "table7", shown)]
+    [panels] = trend_panels(paper, "table7", shown)
+    specs: list[Any] = [as_spec(panel, "rows") for panel in panels]
     marks = [spec["layer"][-1]["encoding"] for spec in specs]
     assert marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
     assert marks[0]["color"]["scale"] == marks[1]["color"]["scale"]
@@ -64,7 +65,7 @@ def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[R
 def test_several_groups_have_a_legend(
     paper: Settings, shown: list[Result], rows: int, has_legend: bool
 ) -> None:
-    first: Any = as_spec(trend_panels(paper, "table7", shown[:rows])[0], "of one group, or two")
+    first: Any = as_spec(trend_panels(paper, "table7", shown[:rows])[0][0], "of one group, or two")
     assert (first["layer"][-1]["encoding"]["color"]["legend"] is not None) == has_legend
 
 
@@ -75,3 +76,20 @@ def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[R
         == trend_panels(paper, "table7", one_row)
         == []
     )
+
+
+def test_the_first_panel_alone_has_the_legend_and_a_wide_axis_is_logarithmic(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    measured = cells(paper, "table7")
+    paths = [cell.paths[0] for cell in measured if cell.address.column == "bleu"]
+    found = [write(path, bleu(after=0.0, before=2.0**place)) for place, path in enumerate(paths)]
+    shown = results(measured, entries_of(paper, measured, found))
+    columns = trend_panels(paper, "table7", shown)
+    specs: list[Any] = [as_spec(panel, "") for panels in columns for panel in panels]
+    titles = ["BLEU, paper", "BLEU, ours", "Length ratio, ours"]
+    assert [spec["title"] for spec in specs] == titles
+    marks = [spec["layer"][-1]["encoding"] for spec in specs]
+    assert [mark["color"]["legend"] is None for mark in marks] == [False, True, True]
+    assert [mark["x"]["scale"]["type"] for mark in marks] == ["log", "log", "linear"]

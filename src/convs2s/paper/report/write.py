@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
+from typing import get_args
 
 import vl_convert
 from pydantic import TypeAdapter
@@ -19,8 +20,8 @@ from convs2s.pages.render import asset, render_page
 from convs2s.paper.attention_maps import attention_maps, read_example, spread_note
 from convs2s.paper.bleu_by_layers import depths, layer_panels
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import VEGA_LITE, as_spec
-from convs2s.paper.claims import JudgedClaim, printed_claims, rows_of_findings
+from convs2s.paper.charts import VEGA_LITE, Panel, as_spec
+from convs2s.paper.claims import JudgedClaim, Verdict, printed_claims, rows_of_findings
 from convs2s.paper.curves import TRAININGS, learning_curves, plateau_panels
 from convs2s.paper.ledger import LedgerEntry, read_ledger
 from convs2s.paper.report.examples import examples
@@ -32,6 +33,9 @@ from convs2s.paper.trends import trend_panels
 
 _OF_LINE = ("Claim", "Says", "Source", "Verdict of the claim")
 """Columns of a claim's tests that its line says."""
+
+_MOST_LINES = 15
+"""Of a table or list that is shown at once: a longer one is folded, a table with its plots."""
 
 PagePart = dict[str, object]  # what a part of report.html.j2 shows, by the names that it has there
 
@@ -107,6 +111,8 @@ def write_report(
         "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
         "claims": _claims(settings, beside["claims.json"]),
+        "verdicts": get_args(Verdict),
+        "most_lines": _MOST_LINES,
         "models": _models(recorded),
         "recorded": {run.anchor for run in recorded.values()},
         "logs": logs,
@@ -180,12 +186,17 @@ def _exhibit(
     """
     printed = settings.paper[name]
     above, table, every = shown_tables(settings, name, shown, trained)
+    folded, charts = list[list[Panel]](), trend_panels(settings, name, shown)
     if printed.is_by_layers:
         networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
-        panels = layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)
-    else:
-        panels = trend_panels(settings, name, shown)
-        panels += plateau_panels(settings, shown) if name == TRAININGS else ()
+        charts = [layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)]
+    elif len(table.rows) > _MOST_LINES:
+        folded, charts = charts, []
+    if name == TRAININGS:
+        charts += [
+            [panel.properties(title=f"Validation perplexity, {panel.title}")]
+            for panel in plateau_panels(settings, shown)
+        ]
     address = None
     if picture and not printed.is_by_layers and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
@@ -196,11 +207,15 @@ def _exhibit(
         "above": [line for line in above[1:] if not line.startswith("STAND-IN")],
         "table": table,
         "every": every,
-        "trend": [
-            as_spec(panel, printed.title)
-            for panel in trend_panels(settings, name, shown, is_small=True)
-        ],
-        "charts": [as_spec(panel, printed.title) for panel in panels],
+        "is_long": len(table.rows) > _MOST_LINES,
+        **{
+            what: [[as_spec(panel, printed.title) for panel in panels] for panels in columns]
+            for what, columns in (
+                ("trend", trend_panels(settings, name, shown, is_small=True)),
+                ("charts", charts),
+                ("folded", folded),
+            )
+        },
         "picture": address,
         "attention": attention,
         "cost": cost_of(run for row in every.rows for cell in row for run in cell.runs),
