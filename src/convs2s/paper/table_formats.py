@@ -55,17 +55,16 @@ class Sheet:
     def common(self) -> dict[str, dict[str, str]]:
         """What rows have in common: column -> value -> text, empty where they differ."""
         common = {}
-        for column in self.shared:
+        for column in (column for column in self.shared if column not in self.left_out):
             counts: dict[str, Counter[str]] = {}
             for row in self.rows:
                 for value, text in _of_values(row[column]).items():
                     counts.setdefault(value, Counter())[text] += 1
-            if column not in self.left_out:
-                most = {value: texts.most_common(1)[0] for value, texts in counts.items()}
-                common[column] = {
-                    value: text if 2 * count > counts[value].total() else ""
-                    for value, (text, count) in most.items()
-                }
+            most = {value: texts.most_common(1)[0] for value, texts in counts.items()}
+            common[column] = {
+                value: text if 2 * count > counts[value].total() else ""
+                for value, (text, count) in most.items()
+            }
         return common
 
     @property
@@ -102,7 +101,7 @@ class Sheet:
             for column, form in self.footnotes.items():
                 usual = common.get(column, {})
                 said = {
-                    value: "" if text == usual.get(value) else text
+                    value: text if text != usual.get(value) else ""
                     for value, text in _of_values(row[column]).items()
                 }
                 if any(said.values()) and column not in self.left_out:
