@@ -185,7 +185,7 @@ def _status(arguments: argparse.Namespace) -> None:
         return
     out = console()
     if not arguments.watch:
-        out.print(view(status(arguments.results)))
+        out.print(view(status(arguments.results), width=out.width))
         return
     from rich.live import Live
 
@@ -196,7 +196,8 @@ def _status(arguments: argparse.Namespace) -> None:
         Live(console=out, auto_refresh=False, screen=True) as live,
     ):
         while True:
-            live.update(view(status(arguments.results), rows=out.height), refresh=True)
+            shown = view(status(arguments.results), rows=out.height, width=out.width)
+            live.update(shown, refresh=True)
             time.sleep(WATCH_SECONDS)
 
 

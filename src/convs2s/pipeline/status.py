@@ -37,6 +37,8 @@ _NO_RUNS = frozenset(
 _DEEPEST = 6  # folders between results and a run: scales/SCALE/TASK/models/MODEL/RUN
 _TAIL_BYTES = 4096
 
+_OF_RUNNING = {"seconds", "seconds_of_epoch"}  # how long a training takes from now on
+
 _OF_TRAINING = re.compile(r"/seed\d+/train$")
 """The name of a training's log; that of the corpus has such a file name, too."""
 
@@ -62,6 +64,7 @@ class TrainingStatus:
     best_epoch: int | None = None
     tokens_per_second: int | None = None
     seconds: float | None = None
+    seconds_of_epoch: float | None = None
     silent_seconds: float | None = None  # since a running one last said how far it is
     state_seconds: float | None = None  # age of its last state
     log: tuple[str, ...] = ()  # the last lines of what crashed
@@ -120,7 +123,7 @@ def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
     record = {} if holder else _read_fields(run / "training.json")
     names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
-    figures = {field: progress[field] for field in names - {"why", "owner", "seconds"}}
+    figures = {field: progress[field] for field in names - _OF_RUNNING - {"why", "owner"}}
     if record and progress.get("phase", "finished") == "finished":
         figures |= {
             "name": name,
@@ -131,6 +134,8 @@ def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
             "perplexity": record.get("validation_perplexity"),
             "best_epoch": record.get("best_epoch"),
         }
+        if ratio := (record.get("source_use") or {}).get("ratio"):
+            figures["why"] = f"{figures['why']}; permuted sources {ratio:.3g} times"
         return TrainingStatus(**{**figures, **dict.fromkeys(("epochs", "batch", "batches"))})
     held = _is_held(folder / LOCK)
     written: float | None = None  # of the state that progress names; without a name the newest
@@ -173,7 +178,7 @@ def _held_training(folder: Path, holder: str, trains: bool) -> Values:
     progress = _read_fields(folder / PROGRESS)
     phase = progress.get("phase")
     doing = None if phase == "training" else phase
-    return {"condition": "running", "why": doing, "seconds": progress.get("seconds")}
+    return {"condition": "running", "why": doing, **{key: progress.get(key) for key in _OF_RUNNING}}
 
 
 def _ended_training(progress: Values, holder: str) -> Values:

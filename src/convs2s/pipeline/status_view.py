@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import ceil
+from typing import Literal
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -12,6 +13,9 @@ from convs2s.pipeline.status import ORDER, Condition, JobStatus, Status, Trainin
 from convs2s.training.log import duration
 
 WIDTH = 160  # columns where the output is no terminal
+
+NARROW = 120
+"""Columns from which on a table has all that it can say of a training."""
 
 STYLES: dict[Condition, str] = {
     "running": "green",
@@ -34,7 +38,7 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, width=WIDTH)
 
 
-def view(status: Status, rows: int | None = None) -> RenderableType:
+def view(status: Status, rows: int | None = None, width: int = WIDTH) -> RenderableType:
     """Return what is shown, on so many rows at most; None: any number."""
     most = len(status.trainings) if rows is None else max(1, rows - KEPT_ROWS)
     shown, fits = status.trainings[:most], rows is not None
@@ -55,7 +59,7 @@ def view(status: Status, rows: int | None = None) -> RenderableType:
         below = below[: rows - len(shown) - 2]
     for line in below if fits else ():
         line.no_wrap, line.overflow = True, "ellipsis"
-    return Group(*above, *([_table(shown, fits)] if shown else []), *below)
+    return Group(*above, *([_table(shown, fits, width)] if shown else []), *below)
 
 
 def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
@@ -64,14 +68,22 @@ def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
     return ", ".join(named) or "none"
 
 
-def _table(trainings: Iterable[TrainingStatus], fits: bool) -> Table:
-    """Return a row for each training, of a single line where it has to fit."""
+def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table:
+    """Return a row for each training, of a single line where it has to fit.
+
+    A narrow table has fewer figures; of a name that is too long for its line the end is shown.
+    """
     table = Table(box=None, pad_edge=False)
-    for name in ("training", "is"):
-        table.add_column(name, no_wrap=True)
-    for name in ("epoch", "updates", "loss", "perplexity", "tokens/s", "left", "state"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("why, by whom", overflow="ellipsis" if fits else "fold", no_wrap=fits)
+    overflow: Literal["ellipsis", "fold"] = "ellipsis" if fits else "fold"
+    most = width // 5
+    table.add_column("training", overflow=overflow, width=most if fits else None, min_width=12)
+    table.add_column("is", no_wrap=True)
+    figures = ["epoch", "updates", "loss", "perplexity", "tokens/s", "left", "state"]
+    if width < NARROW:
+        figures = ["epoch", "perplexity", "tokens/s", "left"]
+    for name in figures:
+        table.add_column(name, justify="right", no_wrap=fits or name != "left")
+    table.add_column("why", overflow=overflow, min_width=8)
     for run in trainings:
         # The epoch, of how many (the last may be cut short), and how much of it is done.
         share = f" {100 * (run.batch or 0) // run.batches}%" if run.batches else ""
@@ -81,16 +93,20 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool) -> Table:
             why.append(run.owner or "")
             if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
                 why.append(f"silent for {duration(run.silent_seconds)}")
-        table.add_row(
-            run.name,
-            Text(run.condition, STYLES[run.condition]),
-            epoch if run.epoch else "",
-            "" if run.updates is None else f"{run.updates:,}",
-            "" if run.loss is None else f"{run.loss:.3f}",
-            "" if run.perplexity is None else f"{run.perplexity:.2f}",
-            "" if run.tokens_per_second is None else f"{run.tokens_per_second:,}",
-            "" if run.seconds is None else duration(run.seconds),
-            "" if run.state_seconds is None else f"{duration(run.state_seconds)} old",
-            Text(", ".join(filter(None, why))),
-        )
+        seconds = run.seconds or run.seconds_of_epoch
+        left = "" if seconds is None else duration(seconds)
+        values = {
+            "epoch": epoch if run.epoch else "",
+            "updates": "" if run.updates is None else f"{run.updates:,}",
+            "loss": "" if run.loss is None else f"{run.loss:.3f}",
+            "perplexity": "" if run.perplexity is None else f"{run.perplexity:.2f}",
+            "tokens/s": "" if run.tokens_per_second is None else f"{run.tokens_per_second:,}",
+            "left": left if run.seconds or not left else f"{left} of epoch",
+            "state": "" if run.state_seconds is None else f"{duration(run.state_seconds)} old",
+        }
+        name = f"…{run.name[1 - most :]}" if fits and len(run.name) > most else run.name
+        # Columns that may wrap give room first, and so the figures of a full screen stay whole.
+        texts = (Text(text, no_wrap=fits) for text in (name, ", ".join(filter(None, why))))
+        condition, (shown_name, said) = Text(run.condition, STYLES[run.condition]), texts
+        table.add_row(shown_name, condition, *(values[figure] for figure in figures), said)
     return table

@@ -2,9 +2,11 @@
 
 import errno
 import fcntl
+import io
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import time
@@ -15,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from convs2s.cli.main import main
 from convs2s.errors import UserError
-from convs2s.pipeline.status import SHOWN_LINES, Status, status
+from convs2s.pipeline.status import SHOWN_LINES, Status, TrainingStatus, status
 from convs2s.pipeline.status_view import view
 from convs2s.training import state_folder
 from convs2s.training.run import train
@@ -141,7 +144,9 @@ def test_a_stopped_one_says_why(found: dict[str, Any]) -> None:
 
 def test_a_finished_one_has_its_result(found: dict[str, Any]) -> None:
     one = found["finished"]
-    assert (one.epoch, one.why) == (2, "the recipe's maximum of 2 epochs is reached")
+    assert one.epoch == 2
+    why = r"the recipe's maximum of 2 epochs is reached; permuted sources [\d.e+]+ times"
+    assert re.fullmatch(why, one.why)
     assert one.best_epoch in (1, 2)
     assert one.perplexity > 1
 
@@ -159,6 +164,37 @@ def test_the_view_names_everything(
     said = capsys.readouterr().out
     assert len(said.splitlines()) <= 20
     assert "and 288 more" in said
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("rows", [None, 20])
+def test_a_terminal_shows_how_far_a_training_of_a_long_name_is(
+    width: int, rows: int | None
+) -> None:
+    """A recipe without a last epoch knows the time of its epoch alone."""
+    one = TrainingStatus(
+        "scales/multi30k_trained/multi30k_en_de/long_wmt14_en_de_fp32/seed1",
+        "running",
+        owner="process 28096 on a_node_of_the_cluster",
+        epoch=12,
+        batch=10,
+        batches=100,
+        updates=6_000,
+        loss=2.345,
+        perplexity=9.87,
+        tokens_per_second=1_756,
+        seconds_of_epoch=250.0,
+        state_seconds=120.0,
+    )
+    screen = Console(width=width, file=io.StringIO())
+    screen.print(view(Status((one,), ()), rows=rows, width=width))
+    assert isinstance(screen.file, io.StringIO)
+    lines = screen.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert lines[1].split()[:3] == ["training", "is", "epoch"]
+    assert {"running", "12", "10%", "9.87", "1,756", "4", "min", "process"} <= {*lines[2].split()}
+    assert ("seed1" in lines[2] and len(lines) == 3) == (rows is not None)
+    assert ("6,000" in lines[2]) == (width == 120)
 
 
 def test_a_lock_without_a_training(tmp_path: Path) -> None:
