@@ -68,7 +68,8 @@ def sources_of(wildcards):
 
 def dataset_metadata(wildcards):
     """What stands beside the token stores of the wildcards' task."""
-    metadata = tasks[wildcards.task].dataset_metadata(settings.downloads, scale.stand_in)
+    downloads = {} if scale.generated_mirror else settings.downloads
+    metadata = tasks[wildcards.task].dataset_metadata(downloads, scale.stand_in)
     return metadata.model_dump(mode="json")
 
 

@@ -161,7 +161,11 @@ def drawn_cells(name):
     return PLANNED[name]
 
 
-PAPER_FIGURES = [layout.paper(f"{name}.svg") for name in FIGURES if can_be_drawn(name)]
+PAPER_FIGURES = [
+    layout.paper(f"{name}.svg")
+    for name in FIGURES
+    if can_be_drawn(name) or (name == LAYERS_FIGURE and CELLS.get(name))  # drawn from scores alone
+]
 
 
 def reported_plot(path, caption, name):

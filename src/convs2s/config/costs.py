@@ -98,6 +98,10 @@ class Costs(Section):
     """Trainings whose time is known; the time of any other one is not."""
 
     def training(self, text: str, model: str) -> KnownTraining | None:
-        """Return what a training of a model on a task's text takes; None where it is not known."""
-        known = (entry for entry in self.trainings if (entry.text, entry.model) == (text, model))
-        return next(known, None)
+        """Return what a training of a model on a task's text takes; None where it is not known.
+
+        A paper's hours are those of its recipe, which models ending in _fp32 have too.
+        """
+        known = {(entry.text, entry.model): entry for entry in self.trainings}
+        papers = known.get((text, model.removesuffix("_fp32")))
+        return known.get((text, model), papers if papers and papers.printed else None)

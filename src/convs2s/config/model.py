@@ -14,6 +14,7 @@ from convs2s.config.section import (
     PositiveFloat,
     PositiveInt,
     Probability,
+    Processes,
     Section,
 )
 from convs2s.errors import UserError
@@ -113,7 +114,7 @@ class Recipe(Section):
     """Minutes between states, from which a killed training resumes; each epoch ends with one."""
     tensorboard: bool = False
     """Write event files for TensorBoard beside the states; needs the extra convs2s[tensorboard]."""
-    threads: PositiveInt = 4
+    threads: Processes = 4
     """CPU threads of one training, where config.yaml leaves cores at null."""
 
 

@@ -13,6 +13,7 @@ from convs2s.config.section import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    Processes,
     Section,
     SomeItems,
     Text,
@@ -68,7 +69,7 @@ class Options(Section):
     cores, or more. The results do not depend on it."""
     keep_intermediates: bool = False
     """Whether files that only the preparation reads are kept: raw training text, shards."""
-    cores: PositiveInt | None = None
+    cores: Processes | None = None
     """CPU threads of one training or decoding; null: the recipe's, in config/models.yaml."""
     device: Device = "auto"
     """Where to train and decode; auto takes a GPU where there is one."""
@@ -76,7 +77,7 @@ class Options(Section):
     """Library of the matrix products of a training in fp32 on a CPU: blas (MKL on x86), onednn, or
     auto: the faster one on this machine, which is measured once and kept below the user's cache
     folder (convs2s kernels prints it). They round differently; training.json names it."""
-    gpus: PositiveInt | None = None
+    gpus: Processes | None = None
     """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
     batch; null takes all that snakemake --resources gpu=N grants, and one where nothing is said."""
     nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1

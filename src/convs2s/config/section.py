@@ -11,6 +11,8 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from convs2s.files.limits import MOST_PROCESSES
+
 Values = dict[str, Any]  # a mapping of YAML that no class has validated yet
 Schema = JsonSchemaValue  # a JSON Schema, or a part of one, without references
 
@@ -61,6 +63,7 @@ def _attribute_docstrings(section: type[Section]) -> dict[str, str]:
 
 
 PositiveInt = Annotated[int, Field(ge=1)]
+Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]  # or threads, or devices
 NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]

@@ -347,12 +347,13 @@ class Task(Section):
     def dataset_metadata(
         self, downloads: Mapping[str, Download], stand_in: str | None
     ) -> DatasetMetadata:
-        """Return what a token store's reader must know of its text."""
-        # What is known is known of the true files, not of what stands in for them.
-        known = {} if stand_in else downloads
+        """Return what a token store's reader must know of its text.
+
+        ``downloads`` are those that its files are, none where generated files stand in for them.
+        """
         sources = []
         for file in self._references_of(("train", "valid")):
-            download = known_download(parse_file_reference(file).location, known)
+            download = known_download(parse_file_reference(file).location, downloads)
             facts = download.model_dump(include={"sha256", "md5", "licence"}) if download else {}
             if file.startswith("demo://"):
                 facts = {"licence": "MIT: this project generates it"}

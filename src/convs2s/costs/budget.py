@@ -16,14 +16,15 @@ from convs2s.config.settings import Settings
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
 from convs2s.costs.roofline import Work, work_of
 from convs2s.files.atomic import size_of
+from convs2s.files.compressed import decompressed_file
 from convs2s.layout import Layout
 from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
-_MARKED = {".sgm", ".jsonl", ".tar"}  # whose lines are no sentences
-_MOST_COUNTED_BYTES = 1_000_000_000  # of text whose lines are counted: a second's reading
+_MARKED = {".sgm", ".xml", ".jsonl", ".tar", ".tgz", ".zip"}  # whose lines are no sentences
+_MOST_COUNTED_BYTES = 300_000_000  # of files whose lines are counted: seconds, if compressed
 
 
 @dataclass(frozen=True)
@@ -154,17 +155,17 @@ def training_pairs(settings: Settings, name: str) -> int | None:
 
 
 def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
-    """Return the lines of files that are plain text of this machine; None where one is not."""
+    """Return the lines of files of text on this machine; None where one is of another kind."""
     places = [file.path(Path(settings.scale.downloads_dir)) for file in files]
-    are_plain = all(
-        file.member is None and place.is_file() and place.suffix not in {*_COMPRESSED, *_MARKED}
+    are_text = all(
+        file.member is None and place.is_file() and not {*place.suffixes} & {*_MARKED}
         for file, place in zip(files, places, strict=True)
     )
-    if not are_plain or sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
+    if not are_text or sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
         return None
     lines = 0
     for place in places:
-        with place.open("rb") as stream:
+        with decompressed_file(place) as stream:
             lines += sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 20), b""))
     return lines
 
@@ -217,7 +218,8 @@ def _trainings(
     settings: Settings, name: str, cells: Iterable[Cell], pairs: int | None
 ) -> list[TrainingCost]:
     """Return the trainings for a task's headline and for its cells."""
-    task = settings.tasks[name]
+    task, options = settings.tasks[name], settings.options
+    gpus = 0 if options.device == "cpu" else options.gpus or 0
     runs = {(task.headline.model, run) for run in task.headline_runs()}
     of_cells = (training for cell in cells for training in cell.trainings)
     runs |= {(model, run) for of_task, model, run in of_cells if of_task == name}
@@ -229,7 +231,7 @@ def _trainings(
         with shapes_alone():
             network = build_network(architecture, source, target)
         parameters = sum(parameter.numel() for parameter in network.parameters())
-        memory = worker_memory(recipe, parameters, target)
+        memory = max(1, gpus) * worker_memory(recipe, parameters, target, gpu=gpus > 0)
         known = settings.costs.training(task.text_name, model)
         weights = parameters * FLOAT_BYTES
         state = OPTIMIZER_NUMBERS[recipe.optimizer] * weights

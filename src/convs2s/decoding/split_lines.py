@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from convs2s.decoding.inspection import AttentionMap
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
 from convs2s.text.splitting import split_sentences
@@ -68,6 +67,8 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     ]
     maps = [part.attention for part in parts if part.attention is not None]
     if maps:
+        from convs2s.decoding.inspection import AttentionMap  # which imports torch
+
         sizes = np.array([one.weights.shape for one in maps])  # layers, target, source
         whole = np.zeros((sizes[0, 0], *sizes[:, 1:].sum(axis=0)), maps[0].weights.dtype)
         for one, (_, target, source) in zip(maps, sizes.cumsum(axis=0), strict=True):

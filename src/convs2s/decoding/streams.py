@@ -16,8 +16,10 @@ from convs2s.scoring.n_best import escaped, n_best_line
 
 _BLOCK_BYTES = 1 << 16
 
-_SECOND_SENTENCE = re.compile(r"""[a-zß-ÿ]{4}[.!?]["'”’»)]? ["'“‘«(]?[A-ZÀ-Þ]\w* \w""")
-"""Evidently another sentence: after a word of four letters or more, with two words of its own."""
+_SECOND_SENTENCE = re.compile(
+    r"""(?:\b[^\W\d_A-ZÀ-Þ]\w\w+|[^\W\d_A-ZÀ-Þ]{4})[.!?]["'”’»)]? ["'“‘«(]?[^\W\d_a-zß-ÿ]\w* \w"""
+)
+"""Evidently another sentence: after a word of three letters, of four in a name, with two words."""
 
 
 class ChunkTranslator:

@@ -109,7 +109,7 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
     lower = _panel("paper", papers, papers if on_stand_in else shared, networks, [label, *note])
     return [
         upper.properties(title=title),
-        lower.properties(title="the paper's printed values (tables 7 and 8)"),
+        lower.properties(title="the paper (tables 7 and 8)"),
     ]
 
 

@@ -16,6 +16,7 @@ from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.paper.results import Result
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
+_RATES_SHOWN = 1e4  # the highest learning rate by the lowest that is drawn
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
 _POINT_SIZE, _RING_SIZE = 30, 160  # square pixels
 
@@ -43,8 +44,8 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Panel]:
     """Return what -> its panel by epoch: perplexity, the best ringed; any BLEU; the learning rate.
 
-    Dotted rules stand before the epochs whose learning rate is lower than the one before. Each run
-    of the model has one epoch at least.
+    Dotted rules stand before the epochs whose learning rate is at most half of the one before. Each
+    run of the model has one epoch at least.
     """
     last_epoch = max(row.epoch for epochs in runs.values() for row in epochs)
     x = alt.X(
@@ -70,7 +71,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         {"run": run, "epoch": now.epoch - 0.5}
         for run, epochs in runs.items()
         for last, now in pairwise(epochs)
-        if now.learning_rate < last.learning_rate
+        if 2 * now.learning_rate <= last.learning_rate
     ]
     rules = _chart(drops).mark_rule(strokeDash=[1, 2])
     y = _log_axis("perplexity", [point["perplexity"] for point in (*validation, *training)])
@@ -79,7 +80,11 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
     dot: Any = alt.OverlayMarkDef(size=_POINT_SIZE) if last_epoch <= _MOST_POINTS else False
     steps = _chart(validation).mark_line(interpolate="step", point=dot)
-    rate = _log_axis("rate", [point["rate"] for point in validation], title="learning rate")
+    least = max(point["rate"] for point in validation) / _RATES_SHOWN
+    for point in validation:  # a cosine ends at next to nothing
+        point["drawn rate"] = max(point["rate"], least)
+    drawn_rates = [point["drawn rate"] for point in validation]
+    rate = _log_axis("drawn rate", drawn_rates, title="learning rate")
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
     drawn = {"perplexity": [*_lines(both, last_epoch <= _MOST_POINTS), rings]}
     if bleu:

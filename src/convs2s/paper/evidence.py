@@ -86,11 +86,13 @@ class Evidence:
     def sentences(self, quantity: Quantity) -> list[str]:
         """Return the sentence statistics of the runs that have any.
 
-        Those of the measure itself; for a length any tokenized BLEU's, as all have the same words.
+        Those of the measure itself, for detokenized BLEU of tokenized BLEU; for a length any
+        tokenized BLEU's, as all have the same words.
         """
         if quantity == "length_ratio":
             return [text for entry in self.entries for text in list(entry.sentences.values())[:1]]
-        stated = (entry.sentences.get(self.measure) for entry in self.entries)
+        measure = self.measure.replace("detokenized", "tokenized")
+        stated = (entry.sentences.get(measure) for entry in self.entries)
         return [text for text in stated if text is not None]
 
     @property

@@ -85,7 +85,7 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
         names = {heading: TableValue(text) for heading, text in group.items()}
         names[printed.system_label] = TableValue(row.system)
         for column in printed.columns:
-            names |= _values(settings, row, column, of_row.get(column.key))
+            names |= _values(settings, row, column, of_row)
         rows.append(names | _provenance(settings, row, printed.columns, of_row))
     return rows
 
@@ -157,9 +157,10 @@ def write_table(
 
 
 def _values(
-    settings: Settings, row: Row, column: Column, result: Result | None
+    settings: Settings, row: Row, column: Column, of_row: Mapping[str, Result]
 ) -> dict[str, TableValue]:
     """Return what a column of the paper becomes: heading -> value."""
+    result = of_row.get(column.key)
     name, digits, printed = column.name, column.digits, row.paper.get(column.key)
     papers = printed_number(row, column.key)
     mean, deviation = (result.mean, result.deviation) if result else (None, None)
@@ -178,7 +179,7 @@ def _values(
     return {
         _PAPER.format(name): TableValue(_number(printed, digits), "paper", papers),
         _OURS.format(name): TableValue(
-            ours or _why_absent(settings, row, result), "ours", mean, result
+            ours or _why_absent(settings, row, result, of_row), "ours", mean, result
         ),
         _DIFFERENCE.format(name): TableValue(
             "" if difference is None else f"{difference:+.{digits}f}", number=difference
@@ -192,11 +193,15 @@ def _number(value: float | str | None, digits: int) -> str:
     return f"{value:.{digits}f}" if isinstance(value, int | float) else value or ""
 
 
-def _why_absent(settings: Settings, row: Row, result: Result | None) -> str:
+def _why_absent(
+    settings: Settings, row: Row, result: Result | None, of_row: Mapping[str, Result]
+) -> str:
     if row.kind == "cited":
         return ""
     if result is not None and result.failures:
         return next(iter(result.failures.values()))
+    if result is not None and result.cell.measure in ("training_hours", "training_speed"):
+        return "not recorded" if any(other.entries for other in of_row.values()) else "not run"
     if row.task is None or result is not None:
         return "not run"
     model = row.model if settings.scale.has_task(row.task) else None
@@ -295,6 +300,8 @@ def _cost(of_row: Sequence[Result], settings: Settings) -> str:
     costs = []
     for names, count in counts.items():
         known = settings.costs.training(*names)
-        time = f"{count * known.hours:,.1f} {known.device}-hours" if known else "hours not measured"
-        costs.append(f"{count} training{'s' if count > 1 else ''}, {time}")
+        hours = (
+            f"{count * known.hours:,.1f} {known.device}-hours" if known else "hours: see preflight"
+        )
+        costs.append(f"{count} training{'s' if count > 1 else ''}, {hours}")
     return "; ".join(costs)

@@ -30,6 +30,7 @@ class _Point:
 
 
 _Side = Sequence[_Point]
+_Sides = tuple[_Side, _Side]  # the paper's, and ours
 
 
 def trend_panels(
@@ -43,21 +44,16 @@ def trend_panels(
     """
     columns = list[list[Panel]]()
     for column in settings.paper[name].columns:
-        papers, ours = _sides(settings, name, column, shown)
+        sides = papers, ours = _sides(settings, name, column, shown)
         least = min(len(papers), len(ours)) if is_small else len(ours)
         if least >= _LEAST_ROWS and not (is_small and columns):
-            has_legend = not (is_small or columns)
-            columns.append(
-                _panels(
-                    settings, name, column, papers, ours, is_small=is_small, has_legend=has_legend
-                )
-            )
+            columns += [
+                _panels(settings, name, column, sides, is_small=is_small, first=not columns)
+            ]
     return columns
 
 
-def _sides(
-    settings: Settings, name: str, column: Column, shown: Sequence[Result]
-) -> tuple[_Side, _Side]:
+def _sides(settings: Settings, name: str, column: Column, shown: Sequence[Result]) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours."""
     papers, ours = list[_Point](), list[_Point]()
     for result in shown:
@@ -74,20 +70,14 @@ def _sides(
 
 
 def _panels(
-    settings: Settings,
-    name: str,
-    column: Column,
-    papers: _Side,
-    ours: _Side,
-    *,
-    is_small: bool,
-    has_legend: bool,
+    settings: Settings, name: str, column: Column, sides: _Sides, *, is_small: bool, first: bool
 ) -> list[Panel]:
     """Return a panel for each side with values, of the same rows and colors.
 
     On stand-in data each has an axis of its own, as only the shapes compare. Several groups have
-    their legend in the first panel.
+    their legend in the ``first`` large panel.
     """
+    papers, ours = sides
     both, panels = [*papers, *ours], list[Panel]()
     groups = list(dict.fromkeys(point.group for point in both))
     legend = alt.Legend(title=settings.paper[name].group_label, columns=1)
@@ -98,11 +88,11 @@ def _panels(
         is_log = 0 < _WIDE * min(ends, default=0) < max(ends, default=0)
         kind: Any = "log" if is_log else "linear"
         scale = alt.Scale(type=kind, domain=padded(ends, is_log=is_log), nice=False)
-        shown_legend = legend if has_legend and len(groups) > 1 and not panels else None
+        has_legend = first and len(groups) > 1 and not (is_small or panels)
         rows = [asdict(point) | {"whose": whose} for point in side]
         number = f".{column.digits}f"
         base = alt.Chart(alt.InlineData(values=rows)).encode(
-            color=alt.Color("group:N", scale=colors, legend=shown_legend),
+            color=alt.Color("group:N", scale=colors, legend=legend if has_legend else None),
             tooltip=[
                 alt.Tooltip("row:N"),
                 alt.Tooltip("group:N"),
@@ -112,11 +102,11 @@ def _panels(
             ],
         )
         if side and is_small:
-            panels.append(_small(base, scale).properties(title=whose))
+            panels.append(_small(base, scale).properties(title=f"{whose}: {column.name}"))
         elif side:
             names = {} if panels else {point.place: point.row for point in both}
             panel = _of_rows(base, scale, sorted({point.place for point in both}), names)
-            panels.append(panel.properties(title=f"{column.name}, {whose}"))
+            panels.append(panel.properties(title=f"{column.name.partition(' (')[0]}, {whose}"))
     return panels
 
 

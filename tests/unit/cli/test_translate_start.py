@@ -21,17 +21,18 @@ MOST_OWN_MODULES = 120
 PACKAGES = {
     *("annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"),
     *("convs2s", "numpy", "regex", "sacremoses", "safetensors", "subword_nmt"),
+    "sentencex",  # of --split-sentences
     *("google", "ml_dtypes", "onnx", "onnxruntime"),
     *("backports", "isal", "xopen", "yaml", "zlib_ng", "zstandard"),
     *("cloudpickle", "cython_runtime", "tqdm"),  # what these load
 }
 
 
-@pytest.fixture(scope="module", params=["fp32", "auto"])
+@pytest.fixture(scope="module", params=["fp32", "auto", "fp32 --split-sentences"])
 def loaded(model: Path, request: pytest.FixtureRequest) -> list[str]:
     """The modules after a line is translated, in a precision that needs no torch on a CPU."""
     command = [sys.executable, "-c", PROGRAM, str(model), "--device", "cpu"]
-    command += ["--precision", request.param]
+    command += ["--precision", *request.param.split()]
     done = subprocess.run(command, input="a b c\n", capture_output=True, text=True, check=True)
     return done.stderr.splitlines()[-1].split()
 

@@ -19,7 +19,7 @@ def test_the_template_states_the_defaults() -> None:
 def test_each_key_is_a_row() -> None:
     rows = reference().splitlines()
     wanted = [
-        "| `cores` | integer ≥ 1 or null | `null` | CPU threads of one training or decoding;",
+        "| `cores` | integer ≥ 1 and ≤ 1024 or null | `null` | CPU threads of one training ",
         "| `plots` | mapping |  | What the attention plots show.",
         "| `corpus.train[].source` | string | required | File of the source side: a path, an "
         "URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`.",

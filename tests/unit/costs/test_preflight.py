@@ -1,5 +1,6 @@
 """What a run will take, and what cannot fit."""
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,22 @@ def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(settings: Setti
     assert 25_000 < asked[8] < 64_000  # the outside estimate of what eight take, and a small node
     (training,) = headline(settings, "wmt14_en_fr").trainings
     assert requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", 0) * 1e6 >= training.memory
+    eight = replace(settings, options=settings.options.model_copy(update={"gpus": 8}))
+    (training,) = headline(eight, "wmt14_en_fr").trainings
+    assert training.memory == pytest.approx(asked[8] * 1e6, rel=0.001)
+
+
+def test_the_papers_own_recipe_takes_the_papers_hours(settings: Settings) -> None:
+    papers = settings.costs.training("wmt14_en_fr", "wmt14_en_fr")
+    assert settings.costs.training("wmt14_en_fr", "wmt14_en_fr_fp32") == papers
+    assert papers is not None
+    assert papers.printed
+    measured = settings.costs.trainings[0].model_copy(
+        update={"text": "mine", "model": "small", "printed": False}
+    )
+    costs = settings.costs.model_copy(update={"trainings": (measured,)})
+    assert costs.training("mine", "small") == measured
+    assert costs.training("mine", "small_fp32") is None  # of another precision
 
 
 def test_a_file_that_is_there_is_not_to_be_downloaded(settings: Settings, here: Path) -> None:
@@ -114,6 +131,16 @@ def test_pairs_of_plain_text_are_counted(mine: Path) -> None:
     settings = load(mine, {})
     ((source, target),) = settings.tasks["mine"].file_pairs("train")
     (mine / source).write_text("Go.\n" * 1313)
+    (mine / target).write_text("Va !\n" * 1313)
+    assert headline(settings, "mine").pairs == 1313
+
+
+def test_pairs_of_compressed_text_are_counted(mine: Path) -> None:
+    task = mine / "config/tasks/mine.yaml"
+    task.write_text(task.read_text().replace("train.en", "train.en.gz"))
+    settings = load(mine, {})
+    ((source, target),) = settings.tasks["mine"].file_pairs("train")
+    (mine / source).write_bytes(gzip.compress(b"Go.\n" * 1313))
     (mine / target).write_text("Va !\n" * 1313)
     assert headline(settings, "mine").pairs == 1313
 

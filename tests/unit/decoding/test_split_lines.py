@@ -97,6 +97,10 @@ def test_without_it_the_command_says_so_once(
     one, several = "A Mr. Smith sleeps.\n", "One sleeps here. She reads on.\n"
     (hint,) = said(one + several * 3)
     assert hint.startswith("line 2 has several sentences, translated as one: --split-sentences ")
+    for other in ("The man sees a red car. She reads it.", "Omul citește. Ținta stă în față."):
+        assert len(said(other)) == 1
+    for single in ("As Prof. Smith sleeps well, we do.", "At 3 km vs. 5 km. Yes.", "They go ..."):
+        assert said(single) == []
     assert said(one) == said(several, "--quiet") == said(several, "--pretokenized") == []
     assert said(several, "--split-sentences") == []
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from convs2s.config.settings import Settings
 from convs2s.paper import claims, evidence
+from convs2s.paper.cells import CellAddress
 from convs2s.paper.claims import (
     Finding,
     JudgedClaim,
@@ -534,3 +535,13 @@ def test_p_is_corrected_for_the_tests_of_a_claim() -> None:
     (decided,) = corrected([trend])
     assert (decided.verdict, decided.p_reversal) == ("not held", 0.04)
     assert corrected([trend, *tested])[0].p_reversal == pytest.approx(0.09)
+
+
+def test_sentences_of_tokenized_bleu_stand_for_those_of_detokenized(demo: Settings) -> None:
+    """The ledger has no others, and both scores are of the same lines."""
+    (entry,) = seeds_with_sentences(demo, BASE, 0.8, [1])
+    measure = BEFORE.replace("tokenized", "detokenized")
+    cell = evidence.Evidence(
+        CellAddress("table1", 1, "bleu"), "", "BLEU", measure, None, False, (entry,), None
+    )
+    assert cell.sentences("score") == [entry.sentences[BEFORE]]

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.attention_maps import map_columns, plot_attention_maps
-from convs2s.paper.charts import as_spec, padded
+from convs2s.paper.charts import Panel, as_spec, padded
 from convs2s.paper.curves import learning_curves, plot_learning_curve
 from convs2s.training.history import EpochRecord, read_history, without_absent
 from tests.support.documents import svg_texts
@@ -86,12 +87,29 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     ]
 
 
+def layers_of(panel: Panel, mark: str) -> list[dict[str, Any]]:
+    """The rows that layers of a mark are drawn from."""
+    spec: Any = as_spec(panel, "")
+    layers = [layer for layer in spec["layer"] if layer["mark"]["type"] == mark]
+    return [row for layer in layers for row in spec["datasets"][layer["data"]["name"]]]
+
+
 def test_a_rule_stands_between_the_epochs_whose_rates_differ(tmp_path: Path) -> None:
     panels = learning_curves({"seed1": read_history(history(tmp_path)).epochs})
-    spec: Any = as_spec(panels["perplexity"], "")
-    rules = [layer for layer in spec["layer"] if layer["mark"]["type"] == "rule"]
-    drawn = [row for layer in rules for row in spec["datasets"][layer["data"]["name"]]]
-    assert [row["epoch"] for row in drawn] == [3.5]
+    assert [row["epoch"] for row in layers_of(panels["perplexity"], "rule")] == [3.5]
+
+
+def test_a_cosine_has_no_rules_and_leaves_room_for_its_rates(tmp_path: Path) -> None:
+    """Its last rate, next to nothing, stands at the foot of the axis."""
+    epochs = read_history(history(tmp_path, epochs=15)).epochs
+    rates = [0.5e-3 * (1 + math.cos(math.pi * place / 15)) for place in range(1, 15)]
+    cosine = [
+        replace(one, learning_rate=rate) for one, rate in zip(epochs, [*rates, 1e-11], strict=True)
+    ]
+    panel = learning_curves({"seed1": cosine})["learning rate"]
+    assert [row["epoch"] for row in layers_of(panel, "rule")] == [12.5, 13.5, 14.5]
+    drawn = [row["drawn rate"] for row in layers_of(panel, "line")]
+    assert drawn == pytest.approx([*rates, max(rates) / 1e4])
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 40.0, 1e9, 1e200])

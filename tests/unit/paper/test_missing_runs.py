@@ -18,7 +18,7 @@ def test_what_is_not_run_says_how_to_and_what_it_takes(paper: Settings) -> None:
         "3 trainings, 540.0 GPU-hours",
         "3 trainings, 1,332.0 GPU-hours",
     ]
-    assert set(table(paper, "table4", [])["Cost"]) == {"3 trainings, hours not measured"}
+    assert set(table(paper, "table4", [])["Cost"]) == {"3 trainings, hours: see preflight"}
     ensemble = table(paper, "table2", [])["Command"].iloc[2]
     assert "/ensemble8/newstest2014_filtered.beam5_en_de.bleu.json --config" in ensemble
     assert table(paper, "table2", [])["Cost"].iloc[2] == "8 trainings, 3,552.0 GPU-hours"
@@ -38,7 +38,7 @@ def test_a_model_that_another_column_knows_needs_no_training(paper: Settings) ->
     assert perplexity.address.column == "ppl"
     found = [write(path, {"validation_perplexity": 6.5}) for path in perplexity.paths[:2]]
     row = table(paper, "table4", found).iloc[0]
-    assert row["Cost"] == "1 training, hours not measured"
+    assert row["Cost"] == "1 training, hours: see preflight"
     assert row["Command"].count("snakemake") == 1
 
 

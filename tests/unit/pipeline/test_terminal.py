@@ -32,6 +32,9 @@ def test_a_job_is_one_line_that_counts() -> None:
         "output": ["a.zst", "b.zst"],
     }
     assert said(shown, "", **job).endswith("] tokenize_file: a.zst")
+    none: dict[str, Any] = job | {"rule_name": "preflight", "output": [], "input": []}
+    assert said(shown, "", **none).endswith("] preflight: started")
+    assert said(shown, "", **none | {"input": ["a"]}).endswith("] preflight: done with all of it")
     assert said(shown, "", event=Kind.progress, done=3, total=40) == ""
     assert said(shown, "", **job).endswith("] tokenize_file: a.zst (3 of 40 done)")
     assert said(shown, "", event=Kind.progress, done=40, total=40) == "whole: "
