@@ -84,14 +84,14 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
                 if (number + 1) % 3:
                     ledger += [_entry(of_row, place, seed) for seed in (1, 2)]
     for model, seed in product(("model1", "model2"), (1, 2)):
-        inputs += _training(folder / f"task/models/{model}/seed{seed}", seed)
+        inputs += write_training(folder / f"task/models/{model}/seed{seed}", seed)
         _write(folder / f"logs/task/{model}/seed{seed}/train.log", "trained\n")
     first = folder / "task/models/model1"
     ledger.append(_speed(ledger[0]))
     lines_of_ledger = "".join(f"{json.dumps(line)}\n" for line in ledger)
     inputs += [
         *_translations(first / "seed1", folder),
-        *_figures(folder, first),
+        *write_figures(folder, first),
         _write(folder / "paper/ledger.jsonl", lines_of_ledger),
         _write(folder / "paper/claims.json", json.dumps(_claims())),
     ]
@@ -177,7 +177,8 @@ def _speed(entry: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _training(run: Path, seed: int) -> list[str]:
+def write_training(run: Path, seed: int) -> list[str]:
+    """Write a history of ten epochs and a record; return their paths."""
     rows = [
         {"epoch": epoch, "learning_rate": 0.25, "tokens": 36_000, "tokens_per_second": 100}
         | {"train_loss": 4 / epoch, "updates": 10 * epoch, "valid_loss": 5 / epoch}
@@ -225,7 +226,8 @@ def _reference(folder: Path) -> Path:
     return folder / "task/corpus/raw/test.de"
 
 
-def _figures(folder: Path, model: Path) -> list[str]:
+def write_figures(folder: Path, model: Path) -> list[str]:
+    """Write the attention of an example and a picture of phrases; return their paths."""
     source = ["We", "built", "this", "festival", "as", "way", "of", "continuing", "<b>", "</s>"]
     target = ["Wir", "haben", "dieses", "Festival", "als", "Weg", "</s>"]
     weights = np.random.default_rng(1).dirichlet([0.3] * len(source), (8, len(target)))

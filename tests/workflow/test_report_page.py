@@ -6,13 +6,21 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.load import load
+from convs2s.config.runs import members
 from convs2s.layout import Layout
 from convs2s.paper.cells import cells
 from convs2s.paper.claims import write_claims
+from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.write import write_report
 from convs2s.paper.results import write_ledger
 from tests.support.chromium import Page
-from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
+from tests.support.paper_results import (
+    HOSTILE,
+    PaperResults,
+    write_figures,
+    write_paper_results,
+    write_training,
+)
 
 ROWS = "#table4 .parts tbody tr"
 OURS = f"[...document.querySelectorAll('{ROWS} td:nth-child(5)')].map(cell => cell.dataset.order)"
@@ -105,6 +113,7 @@ def test_pointing_at_a_value_shows_it(
 
 
 def test_attention_is_shown_token_by_token(page: Page) -> None:
+    page.run(OPEN)
     page.point("#figure3 .attention .target .token", 0)
     shown = "document.querySelector('#figure3 .attention output').textContent"
     page.wait(f"{shown}.includes(' looks at: ')")
@@ -131,25 +140,38 @@ def test_it_looks_alike_everywhere(
     assert page.complaints == []
 
 
-def test_the_page_of_the_published_run_is_short_and_shows_its_tables_whole(
-    root: Path, tmp_path: Path, page: Page
+def test_the_page_of_a_whole_run_is_short_and_shows_its_tables_whole(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Page
 ) -> None:
+    """The published scores, with a history of each training as if it had been made here."""
     settings = load(root, {"scale": "multi30k_trained"})
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     of_tables = {name: cells(settings, name, layout.run_files) for name in settings.paper}
-    ledger, claims, report = (
-        tmp_path / name for name in ("ledger.jsonl", "claims.json", "report.html")
-    )
+    monkeypatch.chdir(tmp_path)
+    places = (Path("paper") / name for name in ("ledger.jsonl", "claims.json", "report.html"))
+    ledger, claims, report = (tmp_path / place for place in places)
     every, theirs = [cell for table in of_tables.values() for cell in table], str(root / PUBLISHED)
     write_ledger(settings, cells=every, scores=[], published=theirs, output=ledger)
     write_claims(settings, ledger=ledger, outputs=[claims])
-    inputs = [str(ledger), str(claims)]
+    runs = {
+        Path(entry.file).parent.with_name(member)
+        for entry in read_ledger(ledger)
+        for member in members(entry.run.run)
+    }
+    inputs = [str(ledger), str(claims), *write_figures(tmp_path, min(runs).parent)]
+    inputs += [path for run in runs for path in write_training(run, 1)]
     write_report(
         settings, cells=of_tables, failures={}, attention_of="figure3", inputs=inputs, output=report
     )
     page.open(report, width=1400, scheme="light")
     assert page.run("document.documentElement.scrollHeight") <= HIGHEST
+    assert page.run("document.querySelectorAll('#curves .model').length") > 50
     shown = "[...document.querySelectorAll('.parts .scrolls')].filter(one => one.clientWidth)"
     assert page.run(f"{shown}.length") > 10
     assert page.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).length") == 0
+    page.open(report, width=400, scheme="light")
+    texts = (
+        "[...document.querySelectorAll('.charts svg text')].map(one => one.getBoundingClientRect())"
+    )
+    assert page.run(f"Math.max(...{texts}.map(one => one.right))") <= 400
     assert page.complaints == []

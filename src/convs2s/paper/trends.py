@@ -102,7 +102,8 @@ def _panels(
             ],
         )
         if side and is_small:
-            panels.append(_small(base, scale).properties(title=f"{whose}: {column.name}"))
+            measure = column.name.removeprefix("Validation ")
+            panels.append(_small(base, scale).properties(title=f"{whose}: {measure}"))
         elif side:
             names = {} if panels else {point.place: point.row for point in both}
             panel = _of_rows(base, scale, sorted({point.place for point in both}), names)
