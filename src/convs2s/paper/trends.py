@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import altair as alt
 
@@ -86,8 +85,8 @@ def _panels(
         on_axis = side if settings.scale.stand_in else both
         ends = [end for point in on_axis for end in (point.low, point.high)]
         is_log = 0 < _WIDE * min(ends, default=0) < max(ends, default=0)
-        kind: Any = "log" if is_log else "linear"
-        scale = alt.Scale(type=kind, domain=padded(ends, is_log=is_log), nice=False)
+        ends = padded(ends, is_log=is_log)
+        scale = alt.Scale(type="log" if is_log else "linear", domain=ends, nice=False)
         has_legend = first and len(groups) > 1 and not (is_small or panels)
         rows = [asdict(point) | {"whose": whose} for point in side]
         number = f".{column.digits}f"
