@@ -181,7 +181,7 @@ def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
     if machine.memory is not None and memory > machine.memory:
         reasons.append(
             f"the largest job takes {_amount(memory)} of memory, this machine has "
-            f"{_amount(machine.memory)}: align fewer pairs (alignment.pairs), or use another one"
+            f"{_amount(machine.memory)}: use another one, fewer gpus, or align fewer pairs"
         )
     return reasons
 

@@ -16,7 +16,6 @@ from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
 from convs2s.paper.results import Result
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
-_RATES_SHOWN = 1e4  # the highest learning rate by the lowest that is drawn
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
 _POINT_SIZE, _RING_SIZE = 30, 160  # square pixels
 
@@ -80,11 +79,11 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
     dot: Any = alt.OverlayMarkDef(size=_POINT_SIZE) if last_epoch <= _MOST_POINTS else False
     steps = _chart(validation).mark_line(interpolate="step", point=dot)
-    least = max(point["rate"] for point in validation) / _RATES_SHOWN
+    least = max(point["rate"] for point in validation) / 1e4
     for point in validation:  # a cosine ends at next to nothing
         point["drawn rate"] = max(point["rate"], least)
-    drawn_rates = [point["drawn rate"] for point in validation]
-    rate = _log_axis("drawn rate", drawn_rates, title="learning rate")
+    rates = [point["drawn rate"] for point in validation]
+    rate = _log_axis("drawn rate", rates, title="learning rate")
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
     drawn = {"perplexity": [*_lines(both, last_epoch <= _MOST_POINTS), rings]}
     if bleu:
