@@ -350,7 +350,7 @@ COMPARED: dict[str, list[Compared]] = {
 BLEU, BEFORE = "bleu_tokenized", "bleu_tokenized_before_replacement"
 LENGTH = "length_ratio"
 MEASURES: dict[str, dict[str, str]] = {
-    "table1": {"bleu": BLEU},
+    "table1": {"bleu": BLEU, "length": LENGTH},
     "table2": {"bleu": BLEU},
     "table3": {"bleu": BLEU},
     "table4": {"ppl": "perplexity", "bleu": BEFORE, "length": LENGTH},
@@ -360,7 +360,7 @@ MEASURES: dict[str, dict[str, str]] = {
     "table8": {"bleu": BEFORE, "length": LENGTH},
     "figure2": {"bleu": BEFORE, "length": LENGTH},
     "figure3": {"layers": "attention_layers"},
-    "lstm_table1": {"bleu": BLEU},
+    "lstm_table1": {"bleu": BLEU, "length": LENGTH},
     "lstm_table2": {"bleu": "bleu_rescored"},
     "lstm_figure2": {"apart": "phrases_apart"},
     "lstm_figure3": {"bleu": BLEU},
