@@ -132,7 +132,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
         for panel in chain(*trend_panels(settings, name, table, is_small=True)):
-            panels.append(panel.properties(width=_TREND_WIDTH, title=f"{exhibit}, {panel.title}"))
+            panels.append(panel.properties(width=_TREND_WIDTH, title=[exhibit, panel.title]))
     if panels:
         plot = folder / "trends.svg"
         save_figure(panels, [plot], stand_in=stand_in, columns=_TRENDS, shares_colors=False)

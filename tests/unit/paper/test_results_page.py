@@ -77,9 +77,7 @@ def test_the_page_shows_what_was_run_alone(pages: Mapping[str, Path]) -> None:
 def test_small_trends_have_a_pair_of_each_exhibit_and_colors_of_their_own(
     pages: Mapping[str, Path],
 ) -> None:
-    shown = {
-        f"{name}, {side}: BLEU" for name in ("Table 1", "Table 7") for side in ("paper", "ours")
-    }
+    shown = {"Table 1", "Table 7", "paper: BLEU", "ours: BLEU"}
     assert shown <= svg_texts(pages["trends.svg"])
     drawn = pages["trends.svg"].read_text("utf-8")
     for first_group in ("WMT'16 English-Romanian", "3"):
