@@ -19,7 +19,7 @@ _BLOCK_BYTES = 1 << 16
 _SECOND_SENTENCE = re.compile(
     r"""(?:\b[^\W\d_A-ZÀ-Þ]\w\w+|[^\W\d_A-ZÀ-Þ]{4})[.!?]["'”’»)]? ["'“‘«(]?[^\W\d_a-zß-ÿ]\w* \w"""
 )
-"""Evidently another sentence: after a word of three letters, of four in a name, with two words."""
+"""Evidently another sentence, of two words or more: after a word of three letters, or a name."""
 
 
 class ChunkTranslator:

@@ -79,7 +79,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
     dot: Any = alt.OverlayMarkDef(size=_POINT_SIZE) if last_epoch <= _MOST_POINTS else False
     steps = _chart(validation).mark_line(interpolate="step", point=dot)
-    least = max(point["rate"] for point in validation) / 1e4
+    least = max(point["rate"] for point in validation) / 1e4  # where the axis ends
     for point in validation:  # a cosine ends at next to nothing
         point["drawn rate"] = max(point["rate"], least)
     rates = [point["drawn rate"] for point in validation]

@@ -86,7 +86,7 @@ class Evidence:
     def sentences(self, quantity: Quantity) -> list[str]:
         """Return the sentence statistics of the runs that have any.
 
-        Those of the measure itself, for detokenized BLEU of tokenized BLEU; for a length any
+        Those of the measure itself; for detokenized BLEU those of tokenized BLEU; for a length any
         tokenized BLEU's, as all have the same words.
         """
         if quantity == "length_ratio":

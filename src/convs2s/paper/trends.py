@@ -13,7 +13,7 @@ from convs2s.paper.charts import COLORS, Panel, padded
 from convs2s.paper.results import Result
 
 _LEAST_ROWS = 2  # with a value: fewer have no trend
-_WIDE = 10  # times the least value: an axis is logarithmic where one is larger
+_WIDE = 10  # an axis is logarithmic whose largest value is more than so many times its least
 _SMALL, _OF_ROW = 64, 17  # pixels: the height of a small panel, and that of a row in a large one
 _HEAD, _TAIL = 13, 10  # characters of a long name that are kept
 
@@ -46,9 +46,8 @@ def trend_panels(
         sides = papers, ours = _sides(settings, name, column, shown)
         least = min(len(papers), len(ours)) if is_small else len(ours)
         if least >= _LEAST_ROWS and not (is_small and columns):
-            columns += [
-                _panels(settings, name, column, sides, is_small=is_small, first=not columns)
-            ]
+            panels = _panels(settings, name, column, sides, is_small=is_small, first=not columns)
+            columns.append(panels)
     return columns
 
 
@@ -101,8 +100,8 @@ def _panels(
             ],
         )
         if side and is_small:
-            measure = column.name.removeprefix("Validation ")
-            panels.append(_small(base, scale).properties(title=f"{whose}: {measure}"))
+            title = f"{whose}: {column.name.removeprefix('Validation ')}"
+            panels.append(_small(base, scale).properties(title=title))
         elif side:
             names = {} if panels else {point.place: point.row for point in both}
             panel = _of_rows(base, scale, sorted({point.place for point in both}), names)

@@ -14,8 +14,7 @@ from convs2s.training.log import duration
 
 WIDTH = 160  # columns where the output is no terminal
 
-NARROW = 120
-"""Columns from which on a table has all that it can say of a training."""
+NARROW = 120  # columns: fewer have no room for all figures of a training
 
 STYLES: dict[Condition, str] = {
     "running": "green",
@@ -105,8 +104,11 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table
             "state": "" if run.state_seconds is None else f"{duration(run.state_seconds)} old",
         }
         name = f"…{run.name[1 - most :]}" if fits and len(run.name) > most else run.name
-        # Columns that may wrap give room first, and so the figures of a full screen stay whole.
-        texts = (Text(text, no_wrap=fits) for text in (name, ", ".join(filter(None, why))))
-        condition, (shown_name, said) = Text(run.condition, STYLES[run.condition]), texts
-        table.add_row(shown_name, condition, *(values[figure] for figure in figures), said)
+        # A column that may not wrap keeps its width, and figures lose theirs: texts do not wrap.
+        table.add_row(
+            Text(name, no_wrap=fits),
+            Text(run.condition, STYLES[run.condition]),
+            *(values[figure] for figure in figures),
+            Text(", ".join(filter(None, why)), no_wrap=fits),
+        )
     return table

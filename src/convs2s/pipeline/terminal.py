@@ -61,8 +61,8 @@ class ShortFormat(logging.Formatter):
         """Return the text of a message."""
         if event_of(record) == "job_info":
             stated = vars(record)
-            made = ", ".join(stated["output"][:1])
-            made = made or ("done with all of it" if stated["input"] else "started")
+            without = "done with all of it" if stated["input"] else "started"
+            made = ", ".join(stated["output"][:1]) or without
             now = time.strftime("%H:%M:%S")
             return f"[{now}] {stated['rule_name']}: {made}{self._shown.counts}"
         if record.getMessage().startswith(INTERRUPTED):

@@ -143,9 +143,8 @@ class OutputComparison:
         whole = self.whole
         yield f"difference = {whole.difference:+.2f}, p = {whole.p_value:.4f}, {SAMPLES} resamples"
         yield f"{whole.signature}  ({self.lines} lines)"
-        equal = self.lines - self.better - self.worse - self.same  # BLEU, of other words
-        counts = f"{self.better} lines better, {self.worse} worse, {equal} as good"
-        yield f"{counts}, {self.same} the same"
+        even = self.lines - self.better - self.worse - self.same  # in BLEU, by other words
+        yield f"{self.better} lines better, {self.worse} worse, {even} even, {self.same} the same"
 
     def as_text(self) -> Iterator[str]:
         """Yield plain text: words of the baseline alone in [- -], of the system in {+ +}."""

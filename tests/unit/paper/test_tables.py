@@ -213,7 +213,9 @@ def test_romanian_is_scored_on_text_and_german_on_tokens(paper: Settings) -> Non
     frame = table(paper, "table1", found)
     ours = frame[frame["BLEU (ours)"] != ""]
     assert list(ours["BLEU (ours)"]) == ["30.50", "30.50", *["30.00"] * 5]
-    metric = "BLEU: detokenized BLEU nrefs:1|tok:13a; Length ratio: words divided by the references'"
+    metric = (
+        "BLEU: detokenized BLEU nrefs:1|tok:13a; Length ratio: words divided by the references'"
+    )
     assert ours.iloc[1]["Metric"] == metric
     assert ours.iloc[1]["Notes"] == "arXiv v1: BLEU 29.88"
 

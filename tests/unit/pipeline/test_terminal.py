@@ -29,10 +29,11 @@ def test_a_job_is_one_line_that_counts() -> None:
     job: dict[str, Any] = {
         "event": Kind.job_info,
         "rule_name": "tokenize_file",
+        "input": [],
         "output": ["a.zst", "b.zst"],
     }
     assert said(shown, "", **job).endswith("] tokenize_file: a.zst")
-    none: dict[str, Any] = job | {"rule_name": "preflight", "output": [], "input": []}
+    none: dict[str, Any] = job | {"rule_name": "preflight", "output": []}
     assert said(shown, "", **none).endswith("] preflight: started")
     assert said(shown, "", **none | {"input": ["a"]}).endswith("] preflight: done with all of it")
     assert said(shown, "", event=Kind.progress, done=3, total=40) == ""

@@ -186,7 +186,7 @@ def test_the_whole_is_the_paired_bootstraps() -> None:
     assert one.better + one.worse <= 3
     text = "\n".join(found(source=["s1", "s2", "s3", "s4"]).as_text())
     assert f"p = {one.whole.p_value:.4f}" in text
-    (counts,) = re.findall(r"(\d+) lines better, (\d+) worse, (\d+) as good, (\d+) the same", text)
+    (counts,) = re.findall(r"(\d+) lines better, (\d+) worse, (\d+) even, (\d+) the same", text)
     assert sum(map(int, counts)) == one.lines
     assert "baseline   the man sees [-a-] red [-car-] ." in text
     assert "system     the man sees {+two+} red {+cars+} ." in text

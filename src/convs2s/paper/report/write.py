@@ -186,17 +186,22 @@ def _exhibit(
     """
     printed = settings.paper[name]
     above, table, every = shown_tables(settings, name, shown, trained)
-    folded, charts = list[list[Panel]](), trend_panels(settings, name, shown)
+    is_long = len(table.rows) > _MOST_LINES
+    charts, folded = trend_panels(settings, name, shown), list[list[Panel]]()
     if printed.is_by_layers:
         networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
         charts = [layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)]
-    elif len(table.rows) > _MOST_LINES:
-        folded, charts = charts, []
+    elif is_long:
+        charts, folded = folded, charts
     if name == TRAININGS:
         charts += [
             [panel.properties(title=f"Validation perplexity, {panel.title}")]
             for panel in plateau_panels(settings, shown)
         ]
+
+    def specs(columns: Iterable[Iterable[Panel]]) -> list[list[dict[str, object]]]:
+        return [[as_spec(panel, printed.title) for panel in panels] for panels in columns]
+
     address = None
     if picture and not printed.is_by_layers and not attention:
         encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
@@ -207,15 +212,10 @@ def _exhibit(
         "above": [line for line in above[1:] if not line.startswith("STAND-IN")],
         "table": table,
         "every": every,
-        "is_long": len(table.rows) > _MOST_LINES,
-        **{
-            what: [[as_spec(panel, printed.title) for panel in panels] for panels in columns]
-            for what, columns in (
-                ("trend", trend_panels(settings, name, shown, is_small=True)),
-                ("charts", charts),
-                ("folded", folded),
-            )
-        },
+        "is_long": is_long,
+        "trend": specs(trend_panels(settings, name, shown, is_small=True)),
+        "charts": specs(charts),
+        "folded": specs(folded),
         "picture": address,
         "attention": attention,
         "cost": cost_of(run for row in every.rows for cell in row for run in cell.runs),
