@@ -119,6 +119,21 @@ def test_a_figure_that_no_model_here_makes_is_refused(checkout: Checkout, root: 
         assert error.startswith(f"error: {name}.svg: no model of this run makes what it shows: it ")
 
 
+def test_from_the_published_ledger_tables_train_nothing_and_depths_are_drawn(
+    checkout: Checkout, root: Path
+) -> None:
+    """The ledger lacks some runs, which `paper` makes."""
+    published = root / "docs/results/multi30k.ledger.jsonl"
+    options = ["--config", "scale=multi30k", f"published={published}", "--"]
+    tables = checkout.snakemake("-n", *options, "tables").succeeded().planned
+    assert tables["write_table"] > 10
+    costly = {"download_file", "align_words", "train_model", "decode_test_set"}
+    assert not costly & {*tables}
+    whole = checkout.snakemake("-n", *options, "paper").succeeded().planned
+    assert whole["plot_bleu_by_layers"] == 1
+    assert min(whole[rule] for rule in costly) > 0
+
+
 def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> None:
     short = own_pair.TINY["architecture"] | {"positions": {"maximum": 4}}
     configure(paper, models={"demo": own_pair.TINY | {"architecture": short}})
