@@ -27,9 +27,11 @@ def check_asked_for(words):
 # Snakemake knows the targets only once all files are read. Its parser takes a fifth of a second to
 # build, so every word of the command line is taken for a target first, and only where one would be
 # refused is it asked which ones are.
-if not IS_MODULE and workflow.is_main_process:
+if workflow.is_main_process:
     with failures_in_one_line():
         check_options(options, workflow.resource_settings.default_resources or {})
+if not IS_MODULE and workflow.is_main_process:
+    with failures_in_one_line():
         try:
             check_asked_for(sys.argv[1:])
         except UserError:

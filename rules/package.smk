@@ -9,6 +9,8 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from snakemake.jobs import Job
+from snakemake.persistence import PersistenceBase
 from snakemake.utils import available_cpu_count
 
 # A plan of a thousand jobs is millions of objects that all stay: looking among them for garbage as
@@ -52,7 +54,7 @@ require_package()
 
 from convs2s.config.load import check_option_files
 from convs2s.config.yaml_file import option_files
-from convs2s.pipeline.executors import count_tries, keep_unanswered_jobs
+from convs2s.pipeline.executors import count_tries, keep_unanswered_jobs, record_no_failures
 from convs2s.pipeline.process import (
     failures_in_one_line,
     package_alone,
@@ -62,6 +64,7 @@ from convs2s.pipeline.process import (
 from convs2s.pipeline.terminal import DEAF_TO_INTERRUPTS, outlive_reader, shorten_messages
 
 outlive_reader(logger)
+record_no_failures(Job, PersistenceBase)
 
 if not IS_MODULE:  # what another workflow locks and configures is its own affair
     with failures_in_one_line():

@@ -83,6 +83,28 @@ def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> No
     assert re.findall(r"(?<![\w/])results/\S*", done.said) == []
 
 
+def test_two_modules_keep_what_they_measure_apart(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path, repository.path, "{}", more=PREFIX, names="t_*")
+    first = (outer / "Snakefile").read_text("utf-8")
+    second = first[first.index("module ") :].replace(PREFIX, 'prefix: "other"')
+    for mine, other in (("module convs2s", "module other"), ("convs2s as t_*", "other as o_*")):
+        second = second.replace(mine, other)
+    outer.write("Snakefile", first + second)
+    raw = "results/demo_en_fr/corpus/raw/test.source.zst"
+    done = outer.snakemake("--dry-run", f"translation/{raw}", f"other/{raw}").succeeded()
+    measured = re.findall(r"benchmark: (\S+)", done.said)
+    assert {path.partition("/results/benchmarks/")[0] for path in measured} == {
+        "translation",
+        "other",
+    }
+
+
+def test_what_a_cluster_cannot_have_is_refused(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path, repository.path, "{nodes: 2}", names="t_*")
+    done = outer.snakemake("--dry-run", "--default-resources", "most_nodes=1", "--", BLEU)
+    assert "nodes: 2: a job of this profile is one pod" in done.said
+
+
 def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
     options = "{tasks: [mine], published: ledger.jsonl}"
     outer = outer_workflow(tmp_path, repository.gitfile_of_catalog, options, more=PREFIX)
@@ -109,6 +131,38 @@ def test_a_module_has_a_results_folder_of_its_own(repository: Repository, tmp_pa
     assert done.planned["train_model"] == 2, done.said
     assert "results/translation/downloads/demo/en_fr/train.en" in done.said
     assert re.findall(r"\bresults/(?!translation/)\S*", done.said) == []
+
+
+RULES_OF_ITS_OWN = """
+rule copy:
+    input:
+        "number.txt",
+    output:
+        "copy.txt",
+    shell:
+        "cp {input} {output}"
+
+
+rule number:
+    output:
+        "number.txt",
+    params:
+        number=config["number"],
+    shell:
+        "echo {params.number} > {output}; test {params.number} = 1 || test -e allowed"
+"""
+
+
+def test_what_a_failed_job_leaves_is_still_out_of_date(
+    repository: Repository, tmp_path: Path
+) -> None:
+    outer = outer_workflow(tmp_path, repository.path, "{scale: demo}", names="t_*")
+    outer.write("Snakefile", (outer / "Snakefile").read_text("utf-8") + RULES_OF_ITS_OWN)
+    outer.snakemake("copy.txt", "--config", "number=1").succeeded()
+    assert outer.snakemake("copy.txt", "--config", "number=2").code == 1
+    outer.write("allowed", "")
+    done = outer.snakemake("copy.txt", "--config", "number=2").succeeded()
+    assert (outer / "copy.txt").read_text("utf-8") == "2\n", done.said
 
 
 def test_targets_and_files_of_the_outer_workflow_are_its_own(

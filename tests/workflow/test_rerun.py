@@ -44,6 +44,15 @@ def test_what_changes_no_result_of_a_training_reruns_nothing(finished: Checkout)
     assert recipe.keys() >= OF_THE_COMMAND
 
 
+def test_another_limit_of_tokens_makes_no_text_again(finished: Checkout) -> None:
+    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options["overrides"]["tasks"] = {"mine_en_nl": {"clean": {"tokens": 90}}}
+    finished.configure(options)
+    done = finished.snakemake("--dry-run", BLEU)
+    assert done.planned["train_model"] == 1, done.said
+    assert not {"tokenize_and_filter_shard", "gather_shards", "align_words"} & {*done.planned}
+
+
 def test_new_training_version_trains_again(finished: Checkout) -> None:
     version = finished / "src/convs2s/training/identity.py"
     text = version.read_text("utf-8")

@@ -28,13 +28,17 @@ Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 _TORCH = "import torch", "from torch"
 
 
-def export_extensions(files: Iterable[str], root: Path) -> None:
-    """Have this process, and those that it starts, know these files, named from ``root``."""
+def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) -> None:
+    """Have this process, and those that it starts, know these files, named from ``root``.
+
+    ``add``: beside those that it knows, as two modules of one workflow are read in one process.
+    """
+    known = os.environ.get(VARIABLE, "").split(os.pathsep) if add else []
     paths = [(root / file).absolute() for file in files]
     for path in paths:
         if os.pathsep in str(path):
             raise UserError(f"extensions: {path}: rename what has '{os.pathsep}' in its name")
-    os.environ[VARIABLE] = os.pathsep.join(map(str, paths))
+    os.environ[VARIABLE] = os.pathsep.join(filter(None, dict.fromkeys([*known, *map(str, paths)])))
 
 
 def extension_files() -> list[Path]:

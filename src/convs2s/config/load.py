@@ -59,7 +59,7 @@ def load(
             f"{root}: has no folder config, as a clone or a deployed workflow has: run it there"
         )
     options, origins = _read_options(root, given, given_by)
-    export_extensions(options.extensions, root)
+    export_extensions(options.extensions, root, add=given_by is not None)
     added("ARCHITECTURES", KINDS)  # names that are taken are refused before anybody asks for them
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF"})

@@ -73,10 +73,8 @@ class Translation:
         fields = dict(vars(self))
         del fields["n_best"], fields["attention"]
         if self.n_best:
-            names = ("text", "words", "tokens", "score", "replacements", "alignment")
-            fields["n_best"] = [
-                {name: getattr(best, name) for name in names} for best in self.n_best
-            ]
+            keys = ("text", "words", "tokens", "score", "replacements", "alignment")
+            fields["n_best"] = [{key: getattr(best, key) for key in keys} for best in self.n_best]
         return fields
 
 

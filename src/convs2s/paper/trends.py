@@ -131,10 +131,8 @@ def _of_rows(
         title=None, labels=bool(names), labelExpr=expression, labelPadding=4, grid=True, ticks=False
     )
     down = alt.Y("place:O", axis=axis, scale=alt.Scale(domain=list(places)))
-    across = alt.X(
-        "value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4, labelSeparation=6)
-    )
+    right = alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4, labelSeparation=6))
     low = alt.X("low:Q", title=None, scale=scale)
     points = base.mark_point(filled=True, opacity=1, size=40)
-    layers = [base.mark_rule().encode(down, low, x2="high:Q"), points.encode(down, across)]
+    layers = [base.mark_rule().encode(down, low, x2="high:Q"), points.encode(down, right)]
     return alt.LayerChart(layer=layers).properties(height=_OF_ROW * len(places))

@@ -22,8 +22,6 @@ _REFUSALS, _REFUSED_SECONDS = 30, 60.0
 
 _PREEMPTED_ANSWERS = 3  # in a row, after which Slurm has not queued the job again
 
-_COUNTED: set[str] = set()  # rules of this process's one scheduler
-
 
 class Tries:
     """How often each training of a run has failed in a row without having made progress.
@@ -81,21 +79,11 @@ def count_tries(scheduler: Any, rule: str) -> None:
 
     Every executor tells the scheduler of a submitted job by its method ``submit_callback``, and of
     a failed one by ``error_callback`` (snakemake_interface_executor_plugins, ``AbstractExecutor``).
-    A module is read once for each of its ``use rule``, and asks as often.
-
-    Snakemake writes down of a failed job what it wrote of one that ended well, then removes its
-    outputs: a next run would find nothing out of date, and keep what was made of the outputs before
-    (snakemake 9.27, ``Job.postprocess``). So a failed job leaves the record as it was.
     """
-    if rule in _COUNTED:
-        return
-    _COUNTED.add(rule)
-    tries, failed, persistence = Tries(rule), set[Any](), scheduler.workflow.persistence
+    tries = Tries(rule)
     report, report_submitted = scheduler.error_callback, scheduler.submit_callback
-    record = persistence.finished
 
     def report_failed(job: Any) -> None:
-        failed.update(job.jobs if job.is_group() else [job])
         if tries.count(job):
             report(job)
             return
@@ -104,16 +92,33 @@ def count_tries(scheduler: Any, rule: str) -> None:
         later.start()
 
     def note_submitted(job: Any) -> None:
-        failed.difference_update(job.jobs if job.is_group() else [job])
         tries.note_submission(job)
         report_submitted(job)
 
-    async def record_ended(job: Any) -> None:
-        if job not in failed:
-            await record(job)
-
     scheduler.error_callback, scheduler.submit_callback = report_failed, note_submitted
-    persistence.finished = record_ended
+
+
+def record_no_failures(jobs: type[Any], records: type[Any]) -> None:
+    """Have Snakemake leave its record of a failed job as it was; takes its classes of both.
+
+    It writes down of a failed job what it writes of one that ended well, then removes its outputs:
+    a next run would find nothing out of date, and keep what was made of the outputs before
+    (snakemake 9.27, ``Job.postprocess``). A module is read once for each of its ``use rule``, and
+    asks as often.
+    """
+    process, record, failed = jobs.postprocess, records.finished, set[Any]()
+    if process.__module__ == __name__:
+        return
+
+    async def process_ended(job: Any, *options: Any, error: bool = False, **named: Any) -> None:
+        (failed.add if error else failed.discard)(job)
+        await process(job, *options, error=error, **named)
+
+    async def record_ended(persistence: Any, job: Any) -> None:
+        if job not in failed:
+            await record(persistence, job)
+
+    jobs.postprocess, records.finished = process_ended, record_ended
 
 
 def keep_unanswered_jobs() -> None:

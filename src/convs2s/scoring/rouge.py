@@ -150,18 +150,16 @@ def rouge_items(
 
 def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
-    columns = [(variant, part) for variant in ROUGE_NAMES for part in ROUGE_PARTS]
-    values = np.array(
-        [[getattr(item[variant], part) for variant, part in columns] for item in items]
-    )
+    columns = [(name, part) for name in ROUGE_NAMES for part in ROUGE_PARTS]
+    values = np.array([[getattr(item[name], part) for name, part in columns] for item in items])
     generator, lines = np.random.default_rng(_SEED), len(values)
     drawn = (generator.integers(lines, size=lines) for _ in range(samples))
     means = [np.bincount(rows, minlength=lines) @ values / lines for rows in drawn]
     ends = np.quantile(means, _QUANTILES, axis=0)
     table = 100 * np.stack([values.mean(axis=0), *ends])
     scores: dict[RougeKind, dict[RougePart, RougeScore]] = {name: {} for name in ROUGE_NAMES}
-    for (variant, part), (mean, low, high) in zip(columns, table.T.tolist(), strict=True):
-        scores[variant][part] = RougeScore(mean, signature, low, high)
+    for (name, part), (mean, low, high) in zip(columns, table.T.tolist(), strict=True):
+        scores[name][part] = RougeScore(mean, signature, low, high)
     return scores
 
 

@@ -81,9 +81,7 @@ def listen(settings: ServerSettings) -> socket.socket:
     """Return a socket that listens at the address; a UserError says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        listening = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=1024
-        )
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         raise UserError(
             f"--host {settings.host} --port {settings.port}: cannot listen there: "
@@ -91,5 +89,5 @@ def listen(settings: ServerSettings) -> socket.socket:
         ) from None
     # Else the second part of an answer waits 40 ms for the first one's delayed acknowledgment.
     # Connections inherit it; asyncio sets it where the listening socket states its protocol alone.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

@@ -78,9 +78,7 @@ def split_batch(
         runs = cut(whole, both, None, bounds[smallest])
     sizes = [len(run) * int(longest[run].max()) for run in runs]
     while len(runs) < len(rows):
-        largest = max(
-            (index for index, run in enumerate(runs) if len(run) > 1), key=lambda i: sizes[i]
-        )
+        largest = max((i for i, run in enumerate(runs) if len(run) > 1), key=lambda i: sizes[i])
         if len(runs) % workers == 0 and sizes[largest] <= (micro_batch_tokens or sizes[largest]):
             break
         halves = np.array_split(runs[largest], 2)

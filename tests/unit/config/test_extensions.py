@@ -91,6 +91,17 @@ def test_a_path_that_the_list_of_files_would_cut_is_refused(tmp_path: Path) -> N
         export_extensions(["own.py"], folder)
 
 
+def test_modules_of_one_workflow_have_all_of_their_extensions(
+    root: Path, write: Callable[..., Path]
+) -> None:
+    write(METRIC)
+    other = write("METRICS = {'words': None}", "other.py")
+    load(root, {"extensions": [str(other)]}, given_by="config of the module")
+    assert added("METRICS", ()).keys() == {"lines", "words"}
+    load(root, {"extensions": [str(other)]})
+    assert added("METRICS", ()).keys() == {"words"}
+
+
 def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Path]) -> None:
     write(METRIC)
     path = write(METRIC, "again.py")
