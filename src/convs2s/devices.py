@@ -256,9 +256,7 @@ def _own_folder(folder: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _lock_free_gpus(
-    visible: Sequence[str], wanted: int, folder: int, locks: ExitStack
-) -> list[str]:
+def _lock_free_gpus(visible: Sequence[str], count: int, folder: int, locks: ExitStack) -> list[str]:
     """Lock GPUs that nobody holds, one process at a time; return their names."""
     names: list[str] = []
     with _lock_file(folder, "choosing.lock") as choosing:
@@ -266,7 +264,7 @@ def _lock_free_gpus(
         for name in visible:
             if try_lock(locks.enter_context(_lock_file(folder, f"{name.replace('/', '-')}.lock"))):
                 names.append(name)
-            if len(names) == wanted:
+            if len(names) == count:
                 break
     return names
 

@@ -233,8 +233,8 @@ def check_runs(paths: Iterable[str | Path]) -> None:
 
 def _of_another_run(path: Path, whose: str) -> UserError:
     return UserError(
-        f"{path}: is the model of {whose}: a file of another run was put here: put back its own, "
-        "or remove it, and the same command makes it again"
+        f"{path}: is the model of {whose}: a file of another run was put here, or its task has "
+        "another name now: put back the file or the name; a new name begins in a folder of its own"
     )
 
 

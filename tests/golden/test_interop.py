@@ -61,6 +61,23 @@ def test_layouts_import_to_their_logits(
     check_logits(model, folder, np.load(folder / file)[key])
 
 
+def test_codes_that_do_not_make_the_vocabulary_are_refused(folder: Path, tmp_path: Path) -> None:
+    source, target = folder / "dict.src.txt", folder / "dict.tgt.txt"
+    codes, output = tmp_path / "codes", tmp_path / "model.safetensors"
+    codes.write_text("#version: 0.2\na b</w>\n")
+    options: dict[str, Any] = {"task": "tiny", "languages": None, "preparation": "moses_test"}
+    files = FairseqFiles(folder / "checkpoint_tiny.pt", source, target, codes)
+    with pytest.raises(UserError, match=r"codes: makes no such vocabulary as .*dict\.src\.txt"):
+        import_fairseq(files, output, **options)
+    parts = tmp_path / "dict.parts.txt"
+    parts.write_text(source.read_text("utf-8").replace("s09 ", "s09@@ "))
+    files = FairseqFiles(folder / "checkpoint_tiny.pt", parts, target, None)
+    with pytest.raises(
+        UserError, match=r"dict\.parts\.txt: has parts of words .@@.: give --bpe-codes"
+    ):
+        import_fairseq(files, output, **options)
+
+
 def variant(folder: Path, name: str) -> tuple[Checkpoint, dict[str, Any]]:
     """Return a network of other options as a checkpoint, and what fairseq computed with it."""
     base = read_checkpoint(folder / "checkpoint_tiny.pt").arguments

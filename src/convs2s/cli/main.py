@@ -73,10 +73,10 @@ EXAMPLES = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an input fault is one line on the standard error and exit code 1."""
-    given = sys.argv[1:] if arguments is None else arguments
+    argv = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
-    used = _command_meant(parser, given)
-    parsed, rest = parser.parse_known_args(given, argparse.Namespace(command=given, parser=parser))
+    used = _command_meant(parser, argv)
+    parsed, rest = parser.parse_known_args(argv, argparse.Namespace(command=argv, parser=parser))
     if rest:
         options = re.findall(r"--[\w.-]+", used.format_usage())
         typed = rest[0].partition("=")[0]
@@ -120,11 +120,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
 
 
-def _command_meant(
-    parser: argparse.ArgumentParser, given: Sequence[str]
-) -> argparse.ArgumentParser:
+def _command_meant(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of the command that is typed; end with exit code 2 over an unknown one."""
-    for word in given:
+    for word in argv:
         below = commands_below(parser)
         if word.startswith("-") or not below:
             break

@@ -23,8 +23,8 @@ Language = Annotated[
     str,
     matching(
         "^[a-z]{2,3}(_[a-z]+)?$",
-        "expected a language code of two or three small letters, in quotes where YAML reads it as "
-        'a truth value ("no")',
+        "expected a language code of two or three small letters, perhaps with more after an _ (as "
+        'en_title), in quotes where YAML reads it as a truth value ("no")',
     ),
 ]
 
@@ -76,13 +76,20 @@ class FilePair(Section):
     target: CorpusFile
     """File of the target side."""
 
+    @model_validator(mode="after")
+    def _check_sides(self) -> Self:
+        if self.source == self.target:
+            words = "expected two files, not one for both sides; name its fields or members after #"
+            raise PydanticCustomError("sides", words)
+        return self
+
 
 class ScoredFilePair(FilePair):
     """Two files of a test set, and what else is right."""
 
     references: Items[FileName] = ()
-    """Further references: files whose line N is another translation or summary of line N of the
-    source; an empty line where one has fewer. The target is the first reference."""
+    """Further references of ROUGE: files whose line N is another summary of line N of the source;
+    an empty line where one has fewer. The target is the first reference."""
 
 
 class Corpus(Section):

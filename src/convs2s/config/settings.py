@@ -232,6 +232,8 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
                 f"{where}.tests.{name}: its pairs of files have {', '.join(map(str, counts))} "
                 "further references; expected as many for each"
             )
+        if counts[0] and task.metric == "bleu":
+            raise UserError(f"{where}.tests.{name}: BLEU takes the target alone: no references")
     made = {
         f"titles://{name}/{file}"
         for name, other in settings.tasks.items()

@@ -91,12 +91,12 @@ def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> 
     """
     texts = [settings.tasks[name].text_name for name in names]
     return [
-        _budget(settings, name, cells, prepares_text=text not in texts[:position])
+        _budget(settings, name, cells, with_text=text not in texts[:position])
         for position, (name, text) in enumerate(zip(names, texts, strict=True))
     ]
 
 
-def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_text: bool) -> Budget:
+def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, with_text: bool) -> Budget:
     task = settings.tasks[name]
     files = list(dict.fromkeys(map(parse_file_reference, task.needed_references())))
     downloads = Path(settings.scale.downloads_dir)
@@ -107,7 +107,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
     if not task.released:
         pairs = training_pairs(settings, name)
         trainings = _trainings(settings, name, cells, pairs)
-        stages += _preparation(settings, name, pairs, prepares_text=prepares_text) if pairs else []
+        stages += _preparation(settings, name, pairs, with_text=with_text) if pairs else []
         # Each training keeps its model and what that is made of. The one that runs has its last
         # state too, and the next one is whole before that goes.
         states = 2 * max((cost.state_bytes for cost in trainings), default=0)
@@ -115,7 +115,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, prepares_te
         memory = max((cost.memory for cost in trainings), default=0)
         stages.append(Stage("train", kept + states, states, 0, memory))
     results = Path(settings.scale.results_dir)
-    folders = {results / name, *([results / task.text_name] if prepares_text else [])}
+    folders = {results / name, *([results / task.text_name] if with_text else [])}
     return Budget(
         task=name,
         pairs=pairs,
@@ -183,13 +183,11 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     return None if known is None or scale.generated_mirror else known.bytes
 
 
-def _preparation(
-    settings: Settings, name: str, pairs: int, *, prepares_text: bool
-) -> Iterator[Stage]:
+def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) -> Iterator[Stage]:
     """Yield the stages from the archives, or cleaned text, to token stores and aligned words."""
     costs, task = settings.costs, settings.tasks[name]
     cost = {key: figure.value for key, figure in costs if isinstance(figure, CostFigure)}
-    if prepares_text:
+    if with_text:
         text = 2 * pairs * cost["compressed_line_bytes"]
         removed = 0 if settings.options.keep_intermediates else text
         readings = 2 if task.hold_out else 1  # once for training, once for validation

@@ -26,7 +26,7 @@ from convs2s.files.text import read_lines
 from convs2s.interop.checkpoint import Checkpoint, evaluate, read_checkpoint
 from convs2s.model_file import ModelDescription, check_weights, save_model
 from convs2s.models.build import build_network, shapes_alone
-from convs2s.text.bpe import read_codes
+from convs2s.text.bpe import read_codes, types_of_other_codes
 
 SETTINGS = (
     "encoder_layers",
@@ -101,6 +101,14 @@ def import_fairseq(
         if not all(isinstance(language, str) for language in stated.values()):
             raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
         languages = {side: str(language) for side, language in stated.items()}
+    codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
+    if codes and (strange := types_of_other_codes(codes, source_types)):
+        raise UserError(
+            f"{files.bpe_codes}: makes no such vocabulary as {files.source_dictionary} ({strange} "
+            "types): give the codes that the model was trained with"
+        )
+    if codes is None and any(token.endswith("@@") for token in source_types):
+        raise UserError(f"{files.source_dictionary}: has parts of words (@@): give --bpe-codes")
     description = ModelDescription(
         task=task,
         languages=dict(languages),
@@ -108,7 +116,7 @@ def import_fairseq(
         architecture=architecture,
         source_types=source_types,
         target_types=target_types,
-        bpe_codes=None if files.bpe_codes is None else read_codes(files.bpe_codes),
+        bpe_codes=codes,
         training={
             "imported_from": "fairseq",
             "checkpoint_sha256": sha256(files.checkpoint),

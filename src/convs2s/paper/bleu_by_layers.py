@@ -86,27 +86,25 @@ def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) 
         )
 
 
-def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
+def layer_panels(rows: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
     On stand-in data each has a BLEU axis of its own, as only the shapes compare.
     """
-    ours = [row for row in networks if row.bleu is not None]
-    papers = [
-        replace(row, bleu=row.paper, deviation=None) for row in networks if row.paper is not None
-    ]
+    ours = [row for row in rows if row.bleu is not None]
+    papers = [replace(row, bleu=row.paper, deviation=None) for row in rows if row.paper is not None]
     title = "ours, mean ± standard deviation over seeds"
-    if all(row.deviation is None for row in networks):
+    if all(row.deviation is None for row in rows):
         title = "ours" if ours else "ours: not run"
     absent = []
-    for side in dict.fromkeys(row.side for row in networks):
-        missing = [row.layers for row in networks if row.side == side and not row.seeds]
+    for side in dict.fromkeys(row.side for row in rows):
+        missing = [row.layers for row in rows if row.side == side and not row.seeds]
         if missing:
             absent.append(f"{side} {spans(missing)}")
     note = textwrap.wrap("not run: " + "; ".join(absent), _LINE) if absent else []
     label, shared = "layers of the encoder or decoder", [*ours, *papers]
-    upper = _panel("ours", ours, ours if on_stand_in else shared, networks, [label])
-    lower = _panel("paper", papers, papers if on_stand_in else shared, networks, [label, *note])
+    upper = _panel("ours", ours, ours if on_stand_in else shared, rows, [label])
+    lower = _panel("paper", papers, papers if on_stand_in else shared, rows, [label, *note])
     return [
         upper.properties(title=title),
         lower.properties(title="the paper (tables 7 and 8)"),

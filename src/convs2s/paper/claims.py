@@ -135,10 +135,10 @@ def corrected(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """
     stated = [(each, p) for each in findings for p in (each.p, each.p_reversal)]
     p_values = iter(holm([p for _, p in stated if p is not None]))
-    decided = []
+    judged = []
     for finding in findings:
         if finding.p is None:
-            decided.append(finding)
+            judged.append(finding)
             continue
         p = next(p_values)
         p_reversal = next(p_values) if finding.p_reversal is not None else None
@@ -150,10 +150,8 @@ def corrected(findings: Sequence[Finding]) -> tuple[Finding, ...]:
             verdict, note = "undecided", _joined(note, "more draws could turn the verdict")
         elif p >= LEVEL:
             verdict = "undecided"
-        decided.append(
-            replace(finding, verdict=verdict, p_holm=p, p_reversal=p_reversal, note=note)
-        )
-    return tuple(decided)
+        judged.append(replace(finding, verdict=verdict, p_holm=p, p_reversal=p_reversal, note=note))
+    return tuple(judged)
 
 
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
@@ -313,9 +311,7 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
     finding = replace(finding, runs=cell.runs_in_words, measure="Length ratio, less 1")
     if cell.length_ratio is None:
         return replace(finding, verdict="no verdict", note="the sentences are not known")
-    return judged_effect(
-        settings, finding, [(1.0, cell)], (-within, within), quantity="length_ratio"
-    )
+    return judged_effect(settings, finding, [(1, cell)], (-within, within), quantity="length_ratio")
 
 
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:

@@ -167,10 +167,8 @@ def svg(sheet: Sheet) -> str:
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
     across = max(sum(widths) + 2 * len(widths) - 2, _LETTERS)
     # The header is a row like any other: tabulate pads columns below headers of its own.
-    lines_of_rows = [line for row in (header, *rows) for line in (row, SEPARATING_LINE)]
-    body = tabulate(
-        lines_of_rows[:-1], tablefmt="simple", disable_numparse=True, maxcolwidths=widths
-    )
+    row_lines = [line for row in (header, *rows) for line in (row, SEPARATING_LINE)]
+    body = tabulate(row_lines[:-1], tablefmt="simple", disable_numparse=True, maxcolwidths=widths)
     above, below = (
         tabulate(
             [[line] for line in lines], tablefmt="plain", maxcolwidths=across, disable_numparse=True

@@ -159,7 +159,7 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
                 raise UserError(f"{path}: {score} was computed from it, but it is missing")
             if checksum(path) != digest:
                 raise UserError(
-                    f"{path}: has changed since {score} was computed from it: run snakemake again"
+                    f"{path}: has changed since {score}: make that again by snakemake, or remove it"
                 )
             if not is_model:
                 yield path

@@ -15,6 +15,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_json
 from convs2s.scoring.bleu import (
     Score,
+    check_lines,
     chrf,
     detokenized_bleu,
     encode_statistics,
@@ -197,6 +198,7 @@ def further_score(
     One with a parameter ``source`` reads the sentences that were translated, too.
     """
     metric = check_added("metric", "METRICS", name)
+    check_lines(text, references, name)
     read = {}
     if "source" in signature(metric).parameters:
         if source is None:

@@ -60,7 +60,7 @@ def read_translations(path: Path) -> list[DecodedLine]:
 
 def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
     """Read a reference of each of the ``expected`` lines; any other number is a UserError."""
-    lines = list(read_lines(reference))
+    lines = [line.removesuffix("\r") for line in read_lines(reference)]
     if len(lines) != expected:
         raise UserError(
             f"{translations} has {expected} lines but {reference} has {len(lines)}: a test set is "

@@ -65,11 +65,9 @@ def application(
     """
     check_search(search, settings)
 
-    def translate(texts: list[str], options: RequestOptions) -> list[Translation]:
-        chosen = options.search.model_dump(exclude=OF_A_MODEL)
-        return translator.translate(
-            texts, n_best=options.n_best, attention=options.attention, **chosen
-        )
+    def translate(texts: list[str], asked: RequestOptions) -> list[Translation]:
+        search = asked.search.model_dump(exclude=OF_A_MODEL)
+        return translator.translate(texts, n_best=asked.n_best, attention=asked.attention, **search)
 
     translate([], RequestOptions(search, 1, False))  # what no request could have is refused now
     batches = Batches(translate, search.batch_sentences, settings.most_waiting)

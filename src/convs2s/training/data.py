@@ -39,10 +39,8 @@ class TrainingData:
         """
         files = TaskFolder(str(folder))
         check_noted(map(files.store_description, SPLITS))
-        described = {
-            split: read_description(Path(files.store_description(split))) for split in SPLITS
-        }
-        description = described["train"]
+        about = {split: read_description(Path(files.store_description(split))) for split in SPLITS}
+        description = about["train"]
         languages, vocabulary = description.languages, description.vocabulary
         sides = {"source": languages.source, "target": languages.target}
         tables = {side: Path(files.vocabulary(language)) for side, language in sides.items()}
@@ -60,7 +58,7 @@ class TrainingData:
             bpe_codes=codes,
             splittable=sorted(frequent_tokens(counts["source"], threshold)) if threshold else None,
             checksums={
-                **{f"dataset/{split}.arrow": store.sha256 for split, store in described.items()},
+                **{f"dataset/{split}.arrow": store.sha256 for split, store in about.items()},
                 **{f"vocabulary/{path.name}": sha256(path) for path in tables.values()},
             },
         )
@@ -88,8 +86,8 @@ class TrainingData:
         for store in self.stores:
             if not len(store):
                 raise UserError(
-                    f"{store.path}: has no pairs: corpus/counts.txt and dataset/counts.txt say "
-                    "where they were dropped; loosen clean, or give more text"
+                    f"{store.path}: has no pairs: corpus/counts.txt and, by snakemake prepare, "
+                    "dataset/counts.txt say where they went; loosen clean, or give more text"
                 )
             for side, maximum in positions.items():
                 lengths = store.lengths(side)

@@ -219,14 +219,12 @@ class EpochProgress:
             later = f", {duration(seconds)} of the training"
         if self._is_line_due():
             self._last_line = time.monotonic()
-            line = (
-                f"{speed:,.0f} tokens/s, loss {figures.loss:.3f}, gradient {figures.gradient:.3f}"
-            )
+            row = f"{speed:,.0f} tokens/s, loss {figures.loss:.3f}, gradient {figures.gradient:.3f}"
             if self._terminal:
-                self._bar.set_postfix_str(f"{line}{later}", refresh=False)
+                self._bar.set_postfix_str(f"{row}{later}", refresh=False)
             elif not self._silent:
                 left = f"left: {duration(seconds_of_epoch)} of the epoch{later}"
-                log(f"{span}, update {done}/{span.batches}, {line}, {left}")
+                log(f"{span}, update {done}/{span.batches}, {row}, {left}")
         self._bar.update(updates)
         if self._watch.progress.is_due():
             self._watch.note(

@@ -69,6 +69,9 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
             f"its words are those of the preparation {model.preparation}, the task's of "
             f"{data.description.preparation}"
         )
+    wanted, own = data.description.languages, model.languages
+    if wanted.source == own["target"] != wanted.target == own["source"]:
+        yield f"it translates from {own['source']} to {own['target']}, the task in reverse"
     if model.bpe_codes != data.bpe_codes:
         yield f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {advice}"
     glossaries = list(data.description.vocabulary.glossaries)

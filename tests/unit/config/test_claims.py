@@ -76,7 +76,8 @@ def test_rows_of_this_project_need_no_training_of_their_own(root: Path, scale: s
     }
     if settings.scale.n_best is not None:
         word_task = settings.scale.task_for("wmt14_en_fr_word")
-        trained.add((word_task, settings.scale.n_best.model, settings.scale.n_best.run))
+        # Of ConvS2S beside the LSTM a claim takes three seeds.
+        trained |= {(word_task, settings.scale.n_best.model, f"seed{seed}") for seed in (1, 2, 3)}
     further = {
         (cell.task, cell.model, run)
         for cell in cells(settings, "further_rows")

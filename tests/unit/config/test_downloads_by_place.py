@@ -18,7 +18,7 @@ MD5 = "a8cd784e006feb32ac6f3d9ec7eb389a"
 
 def with_urls(root: Path, *urls: str) -> Settings:
     """Return the configuration with a test set of these alone in the demo's task, and no other."""
-    pairs = [{"source": url, "target": url} for url in urls]
+    pairs = [{"source": url, "target": "b"} for url in urls]
     tests = {"demo_en_fr": {"corpus": {"tests": {"test": pairs}}}}
     found = load(root, {"overrides": {"tasks": tests}})
     return replace(found, tasks={"demo_en_fr": found.tasks["demo_en_fr"]})

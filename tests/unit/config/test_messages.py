@@ -113,7 +113,8 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
     ("old", "new", "place", "hint"),
     [
         ("target: fr}", "target: no}", "languages.target", 'a language code of two or three small '
-         'letters, in quotes where YAML reads it as a truth value ("no"), not false'),
+         'letters, perhaps with more after an _ (as en_title), in quotes where YAML reads it as a '
+         'truth value ("no"), not false'),
         ("target: fr}", "target: french}", "languages.target", 'a language code of two or three '),
         ("target: fr}", "target: en}", "languages", "name the same files"),
         ("target: train.fr", "traget: train.fr", "corpus.train[0]", "did you mean 'target'?"),
@@ -127,6 +128,10 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "corpus", "unknown key 'hold_out'; expected one of obtain, tests, train, valid"),
         ("target: test.fr}]", "target: test.fr, references: [r.fr]}, {source: a, target: b}]",
          "corpus.tests.mine", "1, 0 further references"),
+        ("target: test.fr}]", "target: test.fr, references: [r.fr]}]", "corpus.tests.mine",
+         "BLEU takes the target alone: no references"),
+        ("target: test.fr}]", "target: test.en}]", "corpus.tests.mine[0]",
+         "expected two files, not one for both sides"),
         ("source: train.en", "source: ftp://a/train.en", "corpus", "ftp:// is not read"),
         ("source: train.en", "source: 'https://a/train.en?raw'", "corpus", "has no place among"),
         ("source: train.en", "source: titles://arxiv_titles/train.sentnce", "corpus",

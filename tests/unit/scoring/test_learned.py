@@ -100,6 +100,8 @@ def test_what_is_missing_is_said_in_one_line(
         further_score("COMET", HYPOTHESES, REFERENCES, source=None)
     with pytest.raises(UserError, match="the package unbabel-comet is not installed"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)
+    with pytest.raises(UserError, match="BLEURT: 2 lines, but the reference has 1"):
+        further_score("BLEURT", HYPOTHESES, REFERENCES[:1], source=None)
     monkeypatch.setattr(extension, "version", str)
     with pytest.raises(UserError, match=r"models/wmt22-comet-da\.ckpt: no such model; state in"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)

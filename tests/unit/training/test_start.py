@@ -180,6 +180,16 @@ def test_the_models_own_truecasers_fit(tmp_path: Path, languages: tuple[str, str
     assert "its truecaser differs" in refused(replace(further, truecasers=tables))
 
 
+def test_the_other_direction_is_refused(task: Path, model: Path, tmp_path: Path) -> None:
+    network, description = load_model(model)
+    source, target = description.languages.values()
+    changed = tmp_path / "changed.safetensors"
+    swapped = replace(description, languages={"source": target, "target": source})
+    save_model(changed, network.state_dict(), swapped)
+    said = refused(job(task, changed, tmp_path / "model.safetensors"))
+    assert f"it translates from {target} to {source}, the task in reverse" in said
+
+
 def test_a_changed_vocabulary_is_refused(task: Path, model: Path, tmp_path: Path) -> None:
     sources = [[f"w{number % 12}", f"w{number % 7}"] for number in range(200)]
     other = tiny.prepare_pairs(tmp_path / "other", sources, held_out=20, mark="y")
