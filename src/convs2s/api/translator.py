@@ -188,7 +188,7 @@ def check_texts(texts: object, name: str) -> list[str]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise UserError(
             f"{name}: expected a list of texts, one sentence each, found {_type_of(texts)}: put a "
-            "single text into a list"
+            "single text into a list, call list() on a column"
         )
     return [check_text(text, f"{name}:{number}") for number, text in enumerate(texts, start=1)]
 

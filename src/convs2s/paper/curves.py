@@ -18,6 +18,7 @@ from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
 _POINT_SIZE, _RING_SIZE = 30, 160  # square pixels
+TRAINING = "e^(training loss)"  # no perplexity: with dropout, and smoothed labels
 
 TRAININGS = "trainings"
 """The table of this project that has a row for each model, in groups of what is compared."""
@@ -63,7 +64,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
             if row.valid_bleu is not None:
                 bleu.append(point | {"data": "validation", "BLEU": row.valid_bleu})
             validation.append(point | {"data": "validation", "perplexity": row.valid_perplexity})
-            training.append(point | {"data": "training", "perplexity": perplexity(row.train_loss)})
+            training.append(point | {"data": TRAINING, "perplexity": perplexity(row.train_loss)})
     best_epochs = {run: _best(epochs).epoch for run, epochs in runs.items()}
     best = [point for point in validation if point["epoch"] == best_epochs[point["run"]]]
     drops = [
@@ -131,7 +132,7 @@ def _lines(both: alt.Chart, has_points: bool) -> list[alt.Chart]:
 
     The points tell them apart by their shape, as a single epoch has no line.
     """
-    data, legend = ["validation", "training"], alt.Legend(symbolType="stroke", symbolSize=400)
+    data, legend = ["validation", TRAINING], alt.Legend(symbolType="stroke", symbolSize=400)
     if has_points:  # One legend shows both channels: here the shapes without dashes around them.
         legend = alt.Legend(symbolStrokeWidth=0)
     dash = alt.Scale(domain=data, range=[[1, 0], [5, 2]])

@@ -74,7 +74,7 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     plot_learning_curve(history=history(tmp_path, epochs=1), heading="tiny", outputs=[output])
     texts = svg_texts(output)
     # The epoch; validation and training perplexity; the rate; what each shape stands for.
-    assert {"1", "33.12", "20.09", "0.025", "validation", "training"} <= texts
+    assert {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"} <= texts
     panels = learning_curves({"seed1": read_history(tmp_path / "history.jsonl").epochs})
     spec = as_spec(panels["perplexity"], "")
     shapes = [
@@ -83,7 +83,7 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
         if "shape" in layer["encoding"]
     ]
     assert [(scale["domain"], scale["range"][:2]) for scale in shapes] == [
-        (["validation", "training"], ["circle", "square"])
+        (["validation", "e^(training loss)"], ["circle", "square"])
     ]
 
 

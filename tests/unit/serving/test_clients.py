@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import jsonschema
 import pytest
+from pydantic import ValidationError
 
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
@@ -200,3 +201,6 @@ def test_pages_of_other_origins_need_an_option(server: ModelServer, sharp: Path)
         assert running.ask("/translate", None, other, "OPTIONS").status == 400
         assert running.ask("/health", None, {"Host": "page.example"}).status == 421
     assert ServerSettings().allow_origin == ""
+    for no_origin in ("https://page.example/", "page.example"):
+        with pytest.raises(ValidationError, match="allow_origin"):
+            ServerSettings(allow_origin=no_origin)
