@@ -1,7 +1,7 @@
 """Refuses what the command line asks for and there is not, in one line with the nearest name.
 
 The last file that is read, as the names of all rules must be known. What another workflow has jobs
-for is not known here, so in a module nothing is checked.
+for is not known here, so in a module only options are checked.
 """
 
 import sys
@@ -30,7 +30,7 @@ def check_asked_for(words):
 if workflow.is_main_process:
     with failures_in_one_line():
         check_options(options, workflow.resource_settings.default_resources or {})
-if not IS_MODULE and workflow.is_main_process:
+if workflow.is_main_process and not IS_MODULE:
     with failures_in_one_line():
         try:
             check_asked_for(sys.argv[1:])

@@ -81,7 +81,7 @@ use rule tokenize_and_filter as tokenize_and_filter_shard with:
     output:
         # Spelt out again: temp() has no effect on the outputs of another rule.
         sides=intermediate(expand("<corpus>/clean/{{part}}.{side}.zst", side=SIDES)),
-        # Kept: other limits of tokens than these count again, and need no shard made again.
+        # Kept, as `clean.tokens` and `paper_pairs` are read where these are added up.
         report="<corpus>/clean/{part}.json",
     wildcard_constraints:
         part=f"train.({alternatives(PARTS)})",

@@ -23,7 +23,9 @@ for step in workflow.rules:
     carries_code = is_own and name in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
     if carries_code and "code" not in step.params.keys():
         step.set_params(code=with_preparation(FINGERPRINTS[name]))
-    if is_own and step.log and step.output and not step.benchmark:  # what it takes is measured under the name of its log
+    # What a job takes is measured under the name of its log. One that has its file is a module's that
+    # was read before.
+    if is_own and step.log and step.output and not step.benchmark:
         named = strip_wildcard_constraints(step.log[0]).removeprefix(f"{prefixed(LOGS)}/")
         step.benchmark_modifier = module_of_rules.path_modifier
         step.benchmark = f"{BENCHMARKS}/{named.removesuffix('.log')}.tsv"

@@ -31,11 +31,11 @@ EVALUATIONS: Mapping[str, type[Evaluation]] = {
 Facts = Mapping[str, object]
 
 
-def model_card(model: Path) -> str:
-    """Return the card of a model file; a UserError names it, or scores, that cannot be read."""
+def model_card(model: Path, name: str = "") -> str:
+    """Return a model file's card, by another name if stated; a UserError says what is wrong."""
     description = describe_model(model)
     with failures_of_file(str(model), "its record of a training is none of ours"):
-        lines = [*_heading(model, description), *_training(description.training)]
+        lines = [*_heading(model, name, description), *_training(description.training)]
         lines += _data(description.training)
     lines += [*_scores(model), *_versions(model, description)]
     return "\n".join(map(_inert, lines)) + "\n"
@@ -48,7 +48,7 @@ def _inert(line: str) -> str:
     return shown if shown.startswith(_CODE) else shown.replace("<", "&lt;").replace("](", "]\\(")
 
 
-def _heading(model: Path, description: ModelDescription) -> Iterator[str]:
+def _heading(model: Path, name: str, description: ModelDescription) -> Iterator[str]:
     languages, training = description.languages, description.training
     yield f"# {description.task}: {languages['source']} to {languages['target']}"
     yield ""
@@ -58,7 +58,7 @@ def _heading(model: Path, description: ModelDescription) -> Iterator[str]:
     bpe, recipe = description.bpe_codes is not None, description.preparation
     sizes = f"{len(description.source_types):,} source and {len(description.target_types):,} target"
     facts = {
-        "file": f"{model.name}, {model.stat().st_size:,} bytes",
+        "file": f"{name or model.name}, {model.stat().st_size:,} bytes",
         "SHA-256": sha256(model),
         "task": description.task,
         "languages": f"{languages['source']} to {languages['target']}",

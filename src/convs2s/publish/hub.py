@@ -61,7 +61,7 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
         shutil.copyfile(model, staged / MODEL_NAME)
         _describe(description, staged)
         head = yaml.safe_dump(_front_matter(model, description, terms), sort_keys=False)
-        readme = f"---\n{head}---\n\n{model_card(model).replace(model.name, MODEL_NAME)}{USE}"
+        readme = f"---\n{head}---\n\n{model_card(model, name=MODEL_NAME)}{USE}"
         (staged / "README.md").write_text(readme, "utf-8")
 
 

@@ -162,7 +162,7 @@ def curve(
 
 def best_point(points: Iterable[TunedPoint]) -> TunedPoint:
     """Return the point of the highest tokenized BLEU; of equal ones the nearest to the paper's."""
-    return max(points, key=lambda at: (at.tokenized.score, -abs(at.length_penalty - PLAIN)))
+    return max(points, key=lambda each: (each.tokenized.score, -abs(each.length_penalty - PLAIN)))
 
 
 def tune_length_penalty(
