@@ -33,7 +33,7 @@ help:
 	@echo "make install     .venv with all that the workflow needs, and nothing else"
 	@echo "make demo        train and score the demo, English to French, in minutes"
 	@echo "make paper-demo  every table and figure of the paper, on the demo's sentences, small"
-	@echo "make results-page  docs/results.md and docs/trained.md from the ledgers in docs/results"
+	@echo "make results-page  docs/results.md and docs/short_run.md from the ledgers in docs/results"
 	@echo "make docs        docs/ as a site, into dist/site; make docs-serve: on this machine, as you write"
 	@echo "make test        the tests that take minutes"
 	@echo "make test-lowest those of the package, with the lowest versions that pyproject.toml allows"
@@ -64,10 +64,10 @@ paper-demo: $(INSTALLED)
 	@echo "figures:"; ls $(PAPER_DEMO)/paper/*figure*.svg
 
 results-page: $(INSTALLED)
-	@$(IN_VENV) convs2s results $(PUBLISHED).ledger.jsonl --scale multi30k \
-	    --discussion $(PUBLISHED).discussion.md --output docs/results.md
 	@$(IN_VENV) convs2s results $(PUBLISHED)_trained.ledger.jsonl --scale multi30k_trained \
-	    --discussion $(PUBLISHED)_trained.discussion.md --output docs/trained.md
+	    --discussion $(PUBLISHED)_trained.discussion.md --output docs/results.md
+	@$(IN_VENV) convs2s results $(PUBLISHED).ledger.jsonl --scale multi30k \
+	    --discussion $(PUBLISHED).discussion.md --output docs/short_run.md
 
 # REPOSITORY_URL: where the links to files outside of docs/ lead.
 docs docs-serve: $(INSTALLED)

@@ -105,15 +105,15 @@ GENERATED = {
     "departures.md",
     "paper_scores.md",
     "tasks.md",
-    "results/multi30k.discussion.md",
+    "results.md",
     "results/tables.md",
     "results/claims.md",
-    "trained.md",
-    "trained/tables.md",
-    "trained/claims.md",
+    "short_run.md",
+    "short_run/tables.md",
+    "short_run/claims.md",
 }
-"""Pages that tools write; results.md has the words of the discussion."""
-MOST_WORDS, MOST_WORDS_IN_ALL = 1200, 32_000
+"""Pages that tools write; the discussions in them are files of their own."""
+MOST_WORDS, MOST_WORDS_IN_ALL = 1200, 31_200
 """Words as ``wc -w`` counts them, the bars of a table included."""
 
 

@@ -1,4 +1,4 @@
-"""docs/results.md and docs/trained.md say what their ledgers say."""
+"""docs/results.md and docs/short_run.md say what their ledgers say."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from convs2s.scoring.significance import measured
 from tests.support.cells import cells
 
 LEDGER = "docs/results/multi30k.ledger.jsonl"
-PAGES = {"results": "multi30k", "trained": "multi30k_trained"}
+PAGES = {"results": "multi30k_trained", "short_run": "multi30k"}
 """Page -> scale."""
 
 
@@ -30,7 +30,7 @@ def test_a_page_is_made_from_its_ledger(
     assert shown.count("STAND-IN DATA") == 1
     folder = tmp_path / page
     written = {path.name for path in folder.iterdir()}
-    plots = {"figure2.svg", "trends.svg"} | ({"plateaus.svg"} if page == "trained" else set())
+    plots = {"figure2.svg", "trends.svg"} | ({"plateaus.svg"} if page == "results" else set())
     assert written == {"claims.md", "tables.md"} | plots
     for name in written:
         shown = (root / "docs" / page / name).read_text("utf-8")

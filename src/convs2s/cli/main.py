@@ -63,7 +63,7 @@ EXAMPLES = """examples:
   convs2s push my_model USER/NAME
   convs2s pull USER/NAME my_copy
   convs2s export-results results/demo_en_fr demo.zip
-  convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k --output docs/results.md
+  convs2s results docs/results/multi30k.ledger.jsonl --scale multi30k --output docs/short_run.md
   convs2s remove-states results
   convs2s kernels --model small
   convs2s config --task demo_en_fr

@@ -57,7 +57,7 @@ def write_results_page(
     plots = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
     short = [_with_value(written[name], "Metric", {"Notes"}) for name in ("table1", "table2")]
-    verdicts = _with_value(claims, "Verdict", {"Claim", "Source"})
+    verdicts = _with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"})
     *shown_first, shown_last = _without_repetition([*short, verdicts])
     parts = [
         f"# Results at scale {settings.options.scale}\n",
