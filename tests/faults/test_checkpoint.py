@@ -125,7 +125,7 @@ def test_a_flipped_weight_is_said_with_the_member_that_holds_it(tmp_path: Path) 
 def test_a_checkpoint_whose_members_are_compressed_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "model.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", bytes(1 << 20))
-    with pytest.raises(UserError, match="its members are compressed"):
+    with pytest.raises(UserError, match="members are compressed"):
         read_checkpoint(tmp_path / "model.pt")
 
 
@@ -141,7 +141,7 @@ def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
     [
         ([1, 2], "it holds no weights under 'model'"),
         ({"model": {"a": "b"}}, "it holds no weights under 'model'"),
-        ({"model": {}, "args": None, "cfg": None}, "it has no settings under 'args' or 'cfg'"),
+        ({"model": {}, "args": None, "cfg": None}, "no settings under 'args' or 'cfg'"),
     ],
 )
 def test_other_files_of_torchs_are_refused(tmp_path: Path, content: object, message: str) -> None:

@@ -205,9 +205,7 @@ class HelpWithExamples(argparse.HelpFormatter):
 
 def _add_examples(parser: argparse.ArgumentParser, typed: str) -> None:
     """End the help of a command, and of those below it, with the examples that are of it."""
-    examples = [
-        example for example in examples_in(EXAMPLES) if re.search(rf"\b{typed}(?!\S)", example)
-    ]
+    examples = [text for text in examples_in(EXAMPLES) if re.search(rf"\b{typed}(?!\S)", text)]
     parser.formatter_class = HelpWithExamples
     parser.epilog = "\n".join(["examples:", *examples, "", EXIT_CODES])
     for name, below in commands_below(parser).items():

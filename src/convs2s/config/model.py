@@ -168,9 +168,7 @@ def check_model(where: str, model: ModelSettings | _TrainingSettings) -> None:
     if recipe.start is not None:
         check_model_reference(recipe.start.model, f"{where}.training.start.from")
     if recipe.batch.sentences is None and recipe.batch.tokens is None:
-        raise UserError(
-            f"{where}.training.batch: expected a number of sentences, of tokens or both"
-        )
+        raise UserError(f"{where}.training.batch: expected a number of sentences, tokens or both")
     last = recipe.maximum_epochs
     if schedule.kind == "cosine" and (last is None or last <= schedule.warmup):
         raise UserError(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from convs2s.config.runs import RunName
 from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
@@ -23,7 +23,14 @@ class Phrases(Section):
         Items[Annotated[Items[Text], Field(min_length=2)]],
         Field(min_length=2),
     ]
-    """Two phrases or more of one meaning in a list, as people write them; of others in the next."""
+    """Two phrases or more of one meaning in a list, as people write them; of others in the next.
+    The n-th phrases of all lists should differ in the meaning alone: claims swap them."""
+
+    @model_validator(mode="after")
+    def _check_lengths(self) -> Self:
+        if len(set(map(len, self.meanings))) > 1:
+            raise ValueError("meanings: write as many phrases of each meaning")
+        return self
 
 
 MeasureName = Literal[
@@ -35,6 +42,7 @@ MeasureName = Literal[
     "bleu_of_list",
     "bleu_oracle",
     "phrases_apart",
+    "phrases_chance",
     "phrases_p",
     "attention_layers",
     "perplexity",
@@ -55,7 +63,7 @@ MeasureName = Literal[
 
 _NAMED_BY: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("perplexity", "types_per_batch", "training_speed", "training_hours"), ()),
-    **dict.fromkeys(("phrases_apart", "phrases_p"), ("phrases",)),
+    **dict.fromkeys(("phrases_apart", "phrases_chance", "phrases_p"), ("phrases",)),
     **dict.fromkeys(
         ("test_perplexity", "bleu_rescored", "bleu_of_list", "bleu_oracle"), ("testset",)
     ),

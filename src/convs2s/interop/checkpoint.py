@@ -74,9 +74,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if arguments is None and isinstance(configuration, dict):
         arguments = configuration.get("model")
     if not isinstance(arguments, argparse.Namespace):
-        raise UserError(
-            f"{path}: not a fairseq checkpoint: it has no settings under 'args' or 'cfg'"
-        )
+        raise UserError(f"{path}: not a fairseq checkpoint: no settings under 'args' or 'cfg'")
     return Checkpoint(vars(arguments), weights)
 
 
@@ -93,9 +91,7 @@ def _check_zip(path: Path) -> None:
         entries = archive.infolist()
         is_stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         if not is_stored or sum(entry.file_size for entry in entries) > path.stat().st_size:
-            raise UserError(
-                f"{path}: refused, not a fairseq checkpoint: its members are compressed"
-            )
+            raise UserError(f"{path}: refused, not a fairseq checkpoint: members are compressed")
         damaged = "damaged: fetch or copy the file again"
         with failures_of_file(str(path), damaged):
             member = archive.testzip()

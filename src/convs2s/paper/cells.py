@@ -73,7 +73,8 @@ MEASURES = {
         _PHRASES,
         ("apart",),
     ),
-    "phrases_p": Measure("p of that share, by permutations of the meanings", _PHRASES, ("p",)),
+    "phrases_chance": Measure("that share by chance, by swaps of meanings", _PHRASES, ("chance",)),
+    "phrases_p": Measure("p of that share, by swaps of the meanings", _PHRASES, ("p",)),
     "attention_layers": Measure(
         "attention of every decoder layer while it translates", _EXAMPLE, ("layers",)
     ),

@@ -41,7 +41,7 @@ _BREVITY = 0.03  # by which share lengths differ that BLEU without brevity penal
 
 HIERARCHICAL = f"runs and sentences drawn anew (hierarchical bootstrap, {DRAWS:,} draws)"
 RUNS = "t-test over runs"
-PERMUTATIONS = "permutations of the phrases' meanings, the largest p of the runs"
+PERMUTATIONS = "swaps of the phrases' meanings, the largest p of the runs"
 SAME_MODELS = ", the same models on both sides"
 
 Verdict = Literal["held", "not held", "undecided", "no verdict", "not run"]
@@ -323,22 +323,19 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if cell.missing:
         return replace(finding, note=f"{cell.label}: {cell.missing}")
-    row = settings.paper[cell.address.table].rows[cell.address.row]
-    assert row.phrases is not None
-    meanings = settings.phrases[settings.scale.phrases_for(row.phrases)].meanings
-    by_chance = (len(meanings) - 1) / (sum(map(len, meanings)) - 1)
-    value = mean(cell.scores()) - by_chance
-    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words, value=value)
-    scored = (entry.scores.get("phrases_p") for entry in cell.entries)
-    p_values = [stated.score for stated in scored if stated]
+    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words)
+    known = [entry.scores for entry in cell.entries if "phrases_chance" in entry.scores]
+    more = [scores["phrases_apart"].score - scores["phrases_chance"].score for scores in known]
     why_not = why_incomparable(settings, [cell]) or why_no_verdict([cell])
-    if len(p_values) < len(cell.entries):
-        why_not = _joined(why_not, "a record without permutations; let project_phrases run again")
+    if len(known) < len(cell.entries):
+        why_not = _joined(why_not, "a record without swaps; let project_phrases run again")
+    else:
+        finding = replace(finding, value=mean(more))
     if why_not:
         return replace(finding, verdict="no verdict", note=why_not)
-    agree = len({score > by_chance for score in cell.scores()}) == 1
-    verdict: Verdict = "held" if value > 0 else "not held"
-    p = max(p_values) if agree else 1.0
+    verdict: Verdict = "held" if mean(more) > 0 else "not held"
+    agree = len({value > 0 for value in more}) == 1
+    p = max(scores["phrases_p"].score for scores in known) if agree else 1.0
     return replace(finding, verdict=verdict, p=p, tests=1, test=PERMUTATIONS)
 
 

@@ -41,6 +41,7 @@ class PhraseMap:
     apart: float  # the share that lies between the meanings, in all dimensions
     states: Sequence[PhraseState]
     p: float | None = None  # of a share so large or so small by chance; None in older files
+    chance: float | None = None  # the share by chance
 
 
 def read_phrase_map(path: Path) -> PhraseMap:

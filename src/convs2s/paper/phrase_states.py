@@ -47,6 +47,7 @@ def project_phrases(
                 file=sys.stderr,
             )
     points, explained = pca(read.states)
+    chance, p = chance_of_share(read.states, meanings)
     rows = zip(texts, meanings, read.tokens, read.unknown, points, strict=True)
     written = PhraseMap(
         **header,
@@ -59,7 +60,8 @@ def project_phrases(
             PhraseState(text, meaning, tokens, len(unknown), float(x), float(y))
             for text, meaning, tokens, unknown, (x, y) in rows
         ],
-        p=p_of_share(read.states, meanings),
+        p=p,
+        chance=chance,
     )
     write_json(output, {**asdict(written), "manifest": manifest})
 
@@ -80,10 +82,11 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     return points, (float(shares[0]), float(shares[1]))
 
 
-def p_of_share(states: Array, meanings: Sequence[int]) -> float:
-    """Return how probable so large or so small a `share_between` is where no meaning counts.
+def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, float]:
+    """Return the mean `share_between` where no meaning counts, and p of so large or so small a one.
 
-    Of all ways to give the states as many of each meaning, or of 10,000 random ones.
+    Of all swaps of meanings among their n-th states, which differ in nothing else, or 10,000 random
+    ones: of free permutations, what else the states differ in would be a part of chance.
     """
     groups = [np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)]
     labels = np.sort(meanings)
@@ -92,8 +95,10 @@ def p_of_share(states: Array, meanings: Sequence[int]) -> float:
         return share_between(states[np.concatenate(permuted)], labels)
 
     order = np.random.default_rng(PERMUTATION_SEED)
-    test = stats.permutation_test(groups, share, vectorized=False, n_resamples=9_999, rng=order)
-    return float(test.pvalue)
+    test = stats.permutation_test(
+        groups, share, permutation_type="samples", n_resamples=9_999, rng=order
+    )
+    return float(test.null_distribution.mean()), float(test.pvalue)
 
 
 def share_between(states: Array, meanings: Sequence[int] | NDArray[np.integer[Any]]) -> float:

@@ -39,11 +39,11 @@ def trend_panels(
 
     There are two for each column, named rows from the top; or ours alone where the paper has no
     value, and none where ours has no trend. Small ones are of the first column alone that has a
-    trend on both sides, rows from left to right.
+    trend on both sides, from left to right the rows with a value on both.
     """
     columns = list[list[Panel]]()
     for column in settings.paper[name].columns:
-        sides = papers, ours = _sides(settings, name, column, shown)
+        sides = papers, ours = _sides(settings, name, column, shown, only_both=is_small)
         least = min(len(papers), len(ours)) if is_small else len(ours)
         if least >= _LEAST_ROWS and not (is_small and columns):
             panels = _panels(settings, name, column, sides, is_small=is_small, first=not columns)
@@ -51,17 +51,21 @@ def trend_panels(
     return columns
 
 
-def _sides(settings: Settings, name: str, column: Column, shown: Sequence[Result]) -> _Sides:
+def _sides(
+    settings: Settings, name: str, column: Column, shown: Sequence[Result], *, only_both: bool
+) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours."""
     papers, ours = list[_Point](), list[_Point]()
     for result in shown:
         number, row = result.cell.address.row, settings.paper[name].rows[result.cell.address.row]
-        if result.cell.address.column != column.key:
+        printed, mean = printed_number(row, column.key), result.mean
+        is_left_out = only_both and (printed is None or mean is None)
+        if result.cell.address.column != column.key or is_left_out:
             continue
         about = (row.system, row.group or "", number if row.x is None else row.x)
-        if (value := printed_number(row, column.key)) is not None:
-            papers.append(_Point(*about, value, value, value))
-        if (mean := result.mean) is not None:
+        if printed is not None:
+            papers.append(_Point(*about, printed, printed, printed))
+        if mean is not None:
             spread = result.deviation or 0.0
             ours.append(_Point(*about, mean, mean - spread, mean + spread))
     return papers, ours

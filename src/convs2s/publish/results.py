@@ -58,9 +58,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     """
     refuse_existing(output)
     if not folder.is_dir():
-        raise UserError(
-            f"{folder}: no such folder: give one of results, such as results/demo_en_fr"
-        )
+        raise UserError(f"{folder}: no such folder: give one of results, as results/demo_en_fr")
     states = {path: read_measurement(path) for path in _kept(folder) if path.suffix == ".json"}
     measured = {path: state for path, state in states.items() if state is not None}
     if not any(path.name.endswith((".bleu.json", ".rouge.json")) for path in measured):

@@ -218,9 +218,7 @@ def decode_statistics(text: str, where: str = "sentence statistics") -> Statisti
     except (binascii.Error, zlib.error, UnicodeEncodeError) as error:
         raise UserError(f"{wrong}: {error}") from None
     if not unpacking.eof or not plain or len(plain) % (_COLUMNS * _BYTES):
-        raise UserError(
-            f"{wrong}: expected {_COLUMNS} numbers for each of 1 to {MOST_LINES:,} lines"
-        )
+        raise UserError(f"{wrong}: expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers")
     planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
     numbers = np.ascontiguousarray(planes.T).view("<u4").reshape(_COLUMNS, -1)
     statistics = numbers.T.astype(np.int64)

@@ -164,7 +164,7 @@ def test_faults_of_a_task(copy: Path, old: str, new: str, place: str, hint: str)
         ("released: {codes: a}", "released", "did you mean 'bpe_codes'?"),
         ("text: demo_en_f", "text", "unknown task 'demo_en_f'; did you mean 'demo_en_fr'?"),
         ("text: demo_en_fr_word", "text", "'demo_en_fr_word' has no text of its own"),
-        ("text: demo_en_fr", "languages", "comes from 'demo_en_fr'"),
+        ("text: demo_en_fr", "languages", "is of 'demo_en_fr'"),
     ],
 )
 def test_faults_of_a_tasks_references(copy: Path, line: str, place: str, hint: str) -> None:
@@ -265,6 +265,8 @@ def test_faults_of_a_decoding(copy: Path, entry: str, place: str, hint: str) -> 
          "expected seedN, or ensembleN with N of 2 to 99, not 'ensemble1'"),
         ("phrases.yaml", "[Mary admires John, Mary is in love with John, Mary respects John]",
          "[Mary admires John]", "word_order: meanings[0]", "2 or more entries"),
+        ("phrases.yaml", "[Mary admires John, Mary is in love with John, Mary respects John]",
+         "[Mary admires John, Mary respects John]", "word_order", "as many phrases of each"),
         ("downloads.yaml", "sha256: 0224", "sha256: 022", "download 1: sha256",
          "expected 64 hexadecimal digits, not "),
         ("costs.yaml", "- text: wmt16_en_ro\n", "- text: wmt16_en_r\n", "training 1: text",

@@ -12,12 +12,12 @@ from convs2s.files.text import read_lines
 from convs2s.text.preparation import Preparation
 from mirror.sentences import draw_sentences
 
-TWELVE = ("twelve_caption_word_orders", "twelve_caption_voices")
-OWN = ("caption_word_order", "caption_voice", *TWELVE)
+SIXTEEN = ("sixteen_caption_word_orders", "sixteen_caption_voices")
+OWN = ("caption_word_order", "caption_voice", *SIXTEEN)
 """Phrases of the LSTM's figure 2 that are this project's own."""
 
 
-OF_THE_DEMO = ("demo_word_order", "demo_voice", "twelve_demo_word_orders", "twelve_demo_voices")
+OF_THE_DEMO = ("demo_word_order", "demo_voice", "sixteen_demo_word_orders", "sixteen_demo_voices")
 
 
 def unknown_words(settings: Settings, text: Iterable[str]) -> dict[str, set[str]]:

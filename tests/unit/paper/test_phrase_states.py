@@ -17,7 +17,7 @@ from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
-from convs2s.paper.phrase_states import p_of_share, pca, project_phrases, share_between
+from convs2s.paper.phrase_states import chance_of_share, pca, project_phrases, share_between
 from tests.support.documents import svg_texts
 from tests.support.plain_lstm import PlainLstm
 
@@ -25,7 +25,7 @@ PHRASES = Phrases(
     title="Word order",
     source="this test",
     language="en",
-    meanings=(("w1 w2 w3", "w1 w2", "w1 unheard"), ("w3 w2 w1", "w2 w1")),
+    meanings=(("w1 w2 w3", "w1 w2", "w1 unheard"), ("w3 w2 w1", "w2 w1", "w3 w1")),
 )
 TEXTS = [text for meaning in PHRASES.meanings for text in meaning]
 HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo", "name": "order"}
@@ -47,7 +47,7 @@ def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
     found = final_states(lstm, TEXTS)
     assert found.tokens[2] == ["w1", "unheard"]
-    assert found.unknown == [[], [], ["unheard"], [], []]
+    assert found.unknown == [[], [], ["unheard"], [], [], []]
     network, description = load_model(lstm)
     weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
     plain, vocabulary = PlainLstm(weights, reverse_source=True), description.vocabularies()[0]
@@ -98,15 +98,26 @@ def test_the_share_between_meanings() -> None:
     assert share_between(line, [0, 0, 1, 1]) == pytest.approx(16 / 20)
 
 
-def test_p_of_the_share_is_of_all_permutations() -> None:
-    """Of 20 ways to give three of six states a meaning two are as good as the best, or as bad."""
+def test_p_of_the_share_is_of_all_swaps() -> None:
+    """Of eight ways to swap three pairs two are as good as the best, or as bad."""
     line = np.array([[0.0], [1], [2], [10], [11], [12.5]])
-    assert p_of_share(line, [0, 0, 0, 1, 1, 1]) == pytest.approx(2 * 2 / 20)
-    assert p_of_share(line, [0, 1, 0, 1, 0, 1]) > 0.2
-    many = np.random.default_rng(0).normal(size=(12, 40))
-    many[6:, 0] += 20
-    assert p_of_share(many, [0] * 6 + [1] * 6) == pytest.approx(2 * 2 / 924)
-    assert p_of_share(many, [0, 1] * 6) > 0.05
+    assert chance_of_share(line, [0, 0, 0, 1, 1, 1])[1] == pytest.approx(2 * 2 / 8)
+    states = np.random.default_rng(0).normal(size=(16, 40))
+    meanings = [0] * 8 + [1] * 8
+    assert chance_of_share(states, meanings)[1] > 0.05
+    states[8:, 0] += 20
+    assert chance_of_share(states, meanings)[1] == pytest.approx(2 * 2 / 256)
+
+
+def test_chance_is_of_what_the_phrases_of_a_pair_differ_in() -> None:
+    """A place of the adverbial, which each meaning has, moves states and tells of no meaning."""
+    noise = np.random.default_rng(0).normal(size=(16, 40))
+    places = np.tile(np.repeat([0.0, 100], 4), 2)[:, None] * np.ones(40)
+    meanings = [0] * 8 + [1] * 8
+    chance, p = chance_of_share(noise + places, meanings)
+    assert chance < 0.001  # of free permutations 1 / 15
+    assert p > 0.05
+    assert share_between(noise + places, meanings) == pytest.approx(chance, rel=0.5)
 
 
 def write_map(lstm: Path, output: Path, stand_in: str | None = None) -> Path:
@@ -126,7 +137,7 @@ def test_a_map_says_where_each_phrase_lies(lstm: Path, tmp_path: Path) -> None:
     states = final_states(lstm, TEXTS).states
     assert [(one.x, one.y) for one in written.states] == pytest.approx(pca(states)[0])
     assert json.loads(output.read_text("utf-8"))["apart"] == pytest.approx(
-        share_between(states, [0, 0, 0, 1, 1])
+        share_between(states, [0, 0, 0, 1, 1, 1])
     )
     assert "manifest" in json.loads(output.read_text("utf-8"))
 

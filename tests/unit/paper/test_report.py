@@ -103,7 +103,8 @@ def test_every_plot_is_there(text: str, results: PaperResults) -> None:
     """
     sections = re.split('<section id="', text)[1:]
     plots = {section.partition('"')[0]: section.count('<div class="chart"') for section in sections}
-    trends = [f"table{number}" for number in range(1, 9)]
+    # Of table 2 one row alone has a value on both sides, which is no trend.
+    trends = ["table1", *(f"table{number}" for number in range(3, 9))]
     trends += ["figure2", "lstm_table1", "lstm_table2", "lstm_text"]
     summary = next(section for section in sections if section.startswith("summary"))
     assert re.findall(r'class="trend"><a href="#(\w+)"', summary) == trends
