@@ -54,7 +54,7 @@ def write_results_page(
     made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}
     claims, tests = printed_claims(settings, judge(settings, runs))
     folder.mkdir(exist_ok=True)
-    plots = _draw(settings, tables, folder)
+    plots, plateaus = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
     short = [_with_value(written[name], "Metric", {"Notes"}) for name in ("table1", "table2")]
     verdicts = _with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"})
@@ -76,6 +76,7 @@ def write_results_page(
         folder / "tables.md": [
             f"# Every table at scale {settings.options.scale}\n",
             *("#" + markdown(table) for table in (*written.values(), *_costs(tables))),
+            *plateaus,
         ],
     }
     for page, texts in pages.items():
@@ -126,9 +127,9 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
         yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure")
 
 
-def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
-    """Draw trends of all exhibits, BLEU by layers and plateaus; return Markdown that shows them."""
-    stand_in, panels, shown = settings.scale.stand_in, [], []
+def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str], list[str]]:
+    """Draw trends, BLEU by layers, and plateaus; return Markdown of both pages with plots."""
+    stand_in, panels, shown, plateaus = settings.scale.stand_in, [], [], []
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
         for panel in chain(*trend_panels(settings, name, table, is_small=True)):
@@ -147,5 +148,5 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> list[str]:
         sized = [panel.properties(width=_TREND_WIDTH) for panel in panels]
         title = "Validation perplexity by epoch, as a share of that after the last one"
         save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_TRENDS)
-        shown.append(f"![{title}]({folder.name}/{plot.name})\n")
-    return shown
+        plateaus.append(f"![{title}]({plot.name})\n")
+    return shown, plateaus
