@@ -115,8 +115,9 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
     drawn = svg_texts(Path("page", "plateaus.svg"))
     assert {"table 4", "100%"} <= drawn
     assert "LSTM, table 1" not in drawn
-    assert "plateaus.svg" in Path("page.md").read_text("utf-8")
+    assert "plateaus.svg" not in Path("page.md").read_text("utf-8")
     costs = Path("page", "tables.md").read_text("utf-8").partition("## Costs")[2]
+    assert "(plateaus.svg)" in costs
     shown = [re.split(r" *\| *", line)[1:5] for line in costs.splitlines() if "|" in line]
     # Three seeds of each row of table 4, each an hour; the base of figure 2 is one of them.
     assert ["table4", "12", "12", "12.00"] in shown
