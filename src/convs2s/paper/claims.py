@@ -220,7 +220,8 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
                 "Notes": claim.untested or claim.decisive.note or "",
             }
         )
-    claims = Sheet(headings, rows, "Verdict", {"Notes": "{}"})
+    shared = {"Measure": "measured by {}"}
+    claims = Sheet(headings, rows, "Verdict", {**shared, "Notes": "{}"}, shared=shared)
     findings = Sheet(
         ["Comparisons"],
         rows_of_findings(judged),
