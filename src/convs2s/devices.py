@@ -52,9 +52,7 @@ def pick_device(name: str, workers: int = 1) -> str:
             need = f"{workers} workers"
         if need or name == "cuda":
             asked = f"device {name}{need and f' for {need}'}"
-            raise UserError(
-                f"{asked}: torch can use no GPU: {why_no_gpu()}; else set device to cpu"
-            )
+            raise UserError(f"{asked}: torch can use no GPU: {why_no_gpu()}; or set device to cpu")
     device = ("cuda" if available else "cpu") if name == "auto" else name
     if device == "cuda":
         check_architecture()

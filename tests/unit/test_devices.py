@@ -171,7 +171,7 @@ def test_granted_gpus_that_torch_cannot_use_are_refused(
     monkeypatch.setenv(name, GRANTS[name])
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
     says = rf"device auto for {name}={GRANTS[name]}: torch can use no GPU: torch \S+ is built for "
-    with pytest.raises(UserError, match=says + r"CPUs alone: install .*; else set device to cpu$"):
+    with pytest.raises(UserError, match=says + r"CPUs alone: install .*; or set device to cpu$"):
         pick_device("auto")
     assert pick_device("cpu", 8) == "cpu"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as is typed where a GPU shall not be used

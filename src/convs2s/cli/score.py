@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from convs2s.cli.n_best import add_oracle
 from convs2s.cli.options import add_references, add_systems, add_tokenized, standard_input
 from convs2s.errors import UserError
+from convs2s.files.atomic import check_not_read
 from convs2s.files.text import read_lines, write_lines
 
 if TYPE_CHECKING:
@@ -157,8 +158,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
 
     if arguments.exceptions and not arguments.stem:
         raise UserError(
-            f"--exceptions {arguments.exceptions}: irregular forms are of use to the stemmer "
-            "alone: add --stem"
+            f"--exceptions {arguments.exceptions}: the stemmer alone reads it: add --stem"
         )
     options = rouge.RougeOptions(
         arguments.bytes,
@@ -179,6 +179,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
             )
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
+        check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
         write_lines(arguments.items, _item_table(items))
     signature = options.signature(len(references), arguments.samples)
     scores = rouge.mean_rouge(items, signature, arguments.samples)

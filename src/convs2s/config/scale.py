@@ -54,7 +54,7 @@ class Shrinking(Section):
     training: Recipe
     """The training recipe of every small version."""
     keep_recipe: DistinctItems[str] = ()
-    """Models whose small version keeps the model's recipe and dropout, but not its threads."""
+    """Models whose small version keeps recipe and dropout, not threads: all that differ in it."""
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
@@ -140,7 +140,7 @@ class Scale(Section):
     """Line, from 1, of the test set of figure 3 that the figure shows instead of the paper's
     sentence; null: the paper's sentence."""
     n_best: OwnNBest | None = None
-    """Whose list stands in for those of another system (a task's n_best); null: none does."""
+    """Whose list stands in for those of other systems, a task's own n_best; null: none does."""
     seeds: PositiveInt | None = None
     """The most seeds that one cell of a table may use; null sets no limit."""
     seeds_of: dict[str, PositiveInt] = {}

@@ -189,6 +189,8 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
     _check_corpus(f"{where}: corpus", task, settings)
     for name in (task.preparation.train, task.preparation.test):
         check_added(f"{where}: preparation", "PREPARATIONS", name, PREPARATIONS)
+    if task.metrics and task.metric == "rouge":
+        raise UserError(f"{where}: metrics: they are lines of bleu.txt: leave them out with rouge")
     for name in task.metrics:
         check_added(f"{where}: metrics", "METRICS", name)
     for key, tests in (("rouge", task.rouge), ("n_best", task.n_best)):
@@ -281,9 +283,7 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     if not settings.scale.has_task(task_name):
         return
     task = settings.tasks[settings.scale.task_for(task_name)]
-    where = (
-        f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in task '{task.name}'"
-    )
+    where = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{task.name}'"
     if row.testset is not None:
         check_known(where, "test set", settings.scale.testset_for(row.testset), task.corpus.tests)
     if row.decoding is not None:

@@ -23,7 +23,7 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
-_MARKED = {".sgm", ".xml", ".jsonl", ".tar", ".tgz", ".zip"}  # whose lines are no sentences
+_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}  # whose lines are no sentences
 _MOST_COUNTED_BYTES = 300_000_000  # of files whose lines are counted: seconds, if compressed
 
 
@@ -142,7 +142,7 @@ def training_pairs(settings: Settings, name: str) -> int | None:
         return task.paper_pairs
     references = [side for pair in task.file_pairs("train") for side in pair]
     files = {file.location: file for file in map(parse_file_reference, references)}
-    if lines := _lines(list(files.values()), settings):
+    if lines := _lines(list(map(parse_file_reference, references)), settings):
         return lines // 2
     growth, line_bytes = settings.costs.growth.value, settings.costs.line_bytes.value
     text_bytes = 0.0
@@ -158,7 +158,9 @@ def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
     """Return the lines of files of text on this machine; None where one is of another kind."""
     places = [file.path(Path(settings.scale.downloads_dir)) for file in files]
     are_text = all(
-        file.member is None and place.is_file() and not {*place.suffixes} & {*_MARKED}
+        (file.member is None or file.is_records)
+        and place.is_file()
+        and not {*place.suffixes} & {*_MARKED}
         for file, place in zip(files, places, strict=True)
     )
     if not are_text or sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:

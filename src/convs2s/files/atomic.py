@@ -211,7 +211,7 @@ def check_place(path: Path) -> None:
 def check_not_read(output: Path, inputs: Iterable[Path]) -> None:
     """Raise a UserError for an output that is one of the inputs."""
     if output.exists() and any(output.samefile(one) for one in inputs if one.exists()):
-        raise UserError(f"{output}: is an input as well: name another --output")
+        raise UserError(f"{output}: is an input as well: name another output")
 
 
 def check_parent(path: Path) -> None:

@@ -166,9 +166,7 @@ class Trainer:
         state = self.state
         for number, report in enumerate(reports, start=state.updates - len(reports) + 1):
             if not math.isfinite(report.loss) or not math.isfinite(report.norm):
-                self._diverged(
-                    f"at update {number}: loss {report.loss}, gradient norm {report.norm}"
-                )
+                self._diverged(f"at update {number}: loss {report.loss}, gradient {report.norm}")
             state.loss += report.loss
             state.tokens += report.tokens
         tokens = sum(report.tokens for report in reports)

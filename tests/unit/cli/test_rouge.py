@@ -70,6 +70,16 @@ def test_faults_are_said_in_one_line(
     assert "\n" not in str(stop.value)
 
 
+def test_items_replace_nothing_that_is_scored(run: Terminal, tmp_path: Path) -> None:
+    texts = [tmp_path / "out.txt", tmp_path / "a.txt"]
+    for path in texts:
+        write_lines(path, ["a cat"])
+    for path in texts:
+        with pytest.raises(SystemExit, match=f"{path.name}: is an input as well: name another out"):
+            run("score", "rouge", "--reference", texts[1], "--items", path, texts[0])
+        assert path.read_text("utf-8") == "a cat\n"
+
+
 def test_no_lines_at_all(run: Terminal, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()

@@ -135,6 +135,16 @@ def test_pairs_of_plain_text_are_counted(mine: Path) -> None:
     assert headline(settings, "mine").pairs == 1313
 
 
+def test_pairs_of_json_lines_are_counted(mine: Path) -> None:
+    """Both sides are fields of one file, whose other fields are no text of the task."""
+    task = mine / "config/tasks/mine.yaml"
+    fields = "source: train.jsonl.gz#first, target: train.jsonl.gz#title"
+    task.write_text(task.read_text().replace("source: train.en, target: train.fr", fields))
+    record = b'{"first": "Go.", "title": "Va !", "article": "' + bytes(5_000) + b'"}\n'
+    (mine / "train.jsonl.gz").write_bytes(gzip.compress(record * 1313))
+    assert headline(load(mine, {}), "mine").pairs == 1313
+
+
 def test_pairs_of_compressed_text_are_counted(mine: Path) -> None:
     task = mine / "config/tasks/mine.yaml"
     task.write_text(task.read_text().replace("train.en", "train.en.gz"))

@@ -451,7 +451,7 @@ def test_no_input_is_overwritten(run: Terminal, model: Path, tmp_path: Path, nam
         run("translate", model, "--input", path, "--output", tmp_path / "text")
     assert path.read_text() == "w1\n"
     content = model.read_bytes()
-    with pytest.raises(SystemExit, match=rf"{model}: is an input as well: name another --output"):
+    with pytest.raises(SystemExit, match=rf"{model}: is an input as well: name another output"):
         run("translate", model, "--input", path, "--output", model)
     assert model.read_bytes() == content
 

@@ -334,10 +334,13 @@ def test_a_list_stands_beside_the_score_of_a_choice_from_it(demo: Settings) -> N
         for name, score in scores.items()
     }
     paths = {path for cell in cells(demo, "lstm_table2") for path in cell.paths}
-    found = [write(path, {"lines": 500, "bleu": choices}) for path in sorted(paths)]
+    record = bleu(after=1.0, before=1.0) | {"bleu": choices}
+    found = [write(path, record) for path in sorted(paths)]
     frame = table(demo, "lstm_table2", found)
     ours = frame[frame["BLEU (ours)"] != ""]
     assert list(ours["BLEU (ours)"]) == ["20.00", "25.00", "25.00", "25.00", "40.00"]
+    # The model of a row's folder chooses; the list and what is best in it are another one's.
+    assert list(map(bool, ours["Model files"])) == [False, True, True, True, False]
     assert set(ours["Test set"]) == {
         "demo_en_fr_word test (500 lines), list of demo_wmt16_en_ro seed1, list20"
     }
