@@ -80,6 +80,9 @@ def test_processors_of_equal_perplexities_are_one(demo: Settings) -> None:
     assert equal.runs == "3 against 3"
     assert found(trained, again(4.7660000000001)).verdict == "no verdict"
     assert found(trained, again(4.766, processor=None)).verdict == "no verdict"
+    second = entries(demo, BASE, [4.766, 4.8], column="ppl", measure="perplexity")[1]
+    differs = replace(second, processor="another", scores={"perplexity": RunScore(4.9, None)})
+    assert found(trained, again(4.766), second, differs).verdict == "no verdict"
 
 
 def test_equal_perplexities_in_one_precision_say_nothing_of_another(demo: Settings) -> None:
