@@ -15,6 +15,7 @@ from convs2s.text.splitting import LONGEST_LINE, split_sentences
         ("en", ["Dr. Smith paid 3.5 million, e.g. in No. 5.", "Did he?", "Yes!"]),
         ("en", ['He said "no."', "J. K. Rowling did not."]),
         ("fr", ["M. Dupont voit deux voitures.", "Elle lit le livre."]),
+        ("fr", ["1. Un homme est là.", "Elle lit."]),
         ("de", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."]),
         ("de_article", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."]),
         ("ro", ["Ea citește.", "El doarme."]),
@@ -26,7 +27,12 @@ def test_each_sentence_is_found(language: str, sentences: list[str]) -> None:
     assert split_sentences("\u2028 ".join(sentences) + "\r", language) == sentences
 
 
-@pytest.mark.parametrize("line", ["", " ", "  One  sentence. ", "no end", "M. Dupont", "."])
+WITHOUT_LETTERS = ["Un homme est là.)", "1. Un homme est là.", 'Il dit "oui." ""', "Oui. 1999."]
+
+
+@pytest.mark.parametrize(
+    "line", ["", " ", "  One  sentence. ", "no end", "M. Dupont", ".", *WITHOUT_LETTERS]
+)
 def test_a_line_without_a_second_sentence_stays_as_it_is(line: str) -> None:
     assert split_sentences(line, "fr") == [line]
 
