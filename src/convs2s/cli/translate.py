@@ -179,7 +179,7 @@ def _attention(arguments: argparse.Namespace) -> None:
     model: Path = arguments.model
     description = describe_model(model)
     if not description.architecture.has_attention:
-        raise UserError(f"{model}: a {description.architecture.kind} model has no attention")
+        raise UserError(f"{model}: the kind {description.architecture.kind} has no attention")
     stand_in = description.training.get("stand_in")
     example = example_of(
         model,

@@ -293,7 +293,7 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
         raise UserError(f"{place}: text: '{text}' has no text of its own; name the task it shares")
     for key in SHARED_WITH_TEXT:
         if key in entry:
-            raise UserError(f"{place}: {key}: is of '{text}', as text names it; state it there")
+            raise UserError(f"{place}: {key}: is from '{text}', as text names it; state it there")
     shared = {key: entries[text][key] for key in SHARED_WITH_TEXT if key in entries[text]}
     return entry | shared
 

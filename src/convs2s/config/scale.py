@@ -54,7 +54,7 @@ class Shrinking(Section):
     training: Recipe
     """The training recipe of every small version."""
     keep_recipe: DistinctItems[str] = ()
-    """Models whose small version keeps recipe and dropout, not threads: all that differ in it."""
+    """Models that keep recipe and dropout, not threads: all that differ in the recipe alone."""
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""

@@ -134,15 +134,15 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, with_text: 
 def training_pairs(settings: Settings, name: str) -> int | None:
     """Return the number of a task's training pairs, as the paper states it.
 
-    Of plain text that is there it is the number of its lines. Of other text it is the number of
-    news sentences that its files have room for, so that bytes and hours fit; None: not known.
+    Of plain text and JSON lines that are there it is the number of lines. Of other text it is the
+    number of news sentences that its files have room for, so that bytes, hours fit; None: not known.
     """
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
-    references = [side for pair in task.file_pairs("train") for side in pair]
-    files = {file.location: file for file in map(parse_file_reference, references)}
-    if lines := _lines(list(map(parse_file_reference, references)), settings):
+    stated = [parse_file_reference(side) for pair in task.file_pairs("train") for side in pair]
+    files = {file.location: file for file in stated}
+    if lines := _lines(stated, settings):
         return lines // 2
     growth, line_bytes = settings.costs.growth.value, settings.costs.line_bytes.value
     text_bytes = 0.0

@@ -69,7 +69,7 @@ def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int
     """
     count = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     if count < len(outputs):
-        raise UserError(f"{source}: {count} lines cannot be {len(outputs)} shards: lower `shards`")
+        raise UserError(f"{source}: {count} lines for {len(outputs)} shards: lower `shards`")
     pairs = read_line_pairs(source, target, mark=NO_MARK)
     with ExitStack() as stack:
         parts = [[stack.enter_context(atomic_path(p)) for p in sides] for sides in outputs]

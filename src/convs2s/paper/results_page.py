@@ -128,7 +128,7 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str], list[str]]:
-    """Draw trends, BLEU by layers, and plateaus; return Markdown of both pages with plots."""
+    """Draw trends and BLEU by layers, and plateaus; return Markdown that shows either."""
     stand_in, panels, shown, plateaus = settings.scale.stand_in, [], [], []
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]

@@ -240,7 +240,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
     is_ensemble = cell.runs[0].startswith("ensemble")
     lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
     n_best = f", list of {cell.n_best}" if cell.n_best else ""
-    made = () if cell.measure in ("bleu_of_list", "bleu_oracle") else entries  # a list: by others
+    made = () if cell.measure in ("bleu_of_list", "bleu_oracle") else entries  # others made it
     digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in made for digest in entry.models)
     processors = (entry.processor for entry in entries if entry.processor)
     days = sorted({entry.date for entry in entries})

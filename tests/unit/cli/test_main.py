@@ -284,7 +284,7 @@ def test_the_limit_of_a_batch_may_be_lifted(run: Terminal, model: Path) -> None:
 
 
 def test_an_lstm_has_no_attention_to_show(run: Terminal, recurrent: Path) -> None:
-    message = r"lstm\.safetensors: a lstm model has no attention"
+    message = r"lstm\.safetensors: the kind lstm has no attention"
     with pytest.raises(SystemExit, match=message):
         run("attention", recurrent, "w1")
 

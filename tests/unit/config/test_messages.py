@@ -169,7 +169,7 @@ def test_faults_of_a_task(copy: Path, old: str, new: str, place: str, hint: str)
         ("released: {codes: a}", "released", "did you mean 'bpe_codes'?"),
         ("text: demo_en_f", "text", "unknown task 'demo_en_f'; did you mean 'demo_en_fr'?"),
         ("text: demo_en_fr_word", "text", "'demo_en_fr_word' has no text of its own"),
-        ("text: demo_en_fr", "languages", "is of 'demo_en_fr'"),
+        ("text: demo_en_fr", "languages", "is from 'demo_en_fr'"),
     ],
 )
 def test_faults_of_a_tasks_references(copy: Path, line: str, place: str, hint: str) -> None:

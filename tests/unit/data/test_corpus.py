@@ -238,7 +238,7 @@ def test_unequal_sides_and_too_many_shards_are_errors(tmp_path: Path, sides: Sid
     shards = [(tmp_path / f"out/{i}.en.zst", tmp_path / f"out/{i}.fr.zst") for i in range(3)]
     with pytest.raises(UserError, match=r"train\.en\.zst has 2 lines but .* has 1: both sides"):
         shard_corpus(source=sides[0], target=sides[1], outputs=shards)
-    with pytest.raises(UserError, match="2 lines cannot be 3 shards: lower `shards`"):
+    with pytest.raises(UserError, match="2 lines for 3 shards: lower `shards`"):
         shard_corpus(source=sides[0], target=sides[0], outputs=shards)
     assert not (tmp_path / "out").exists()
 
