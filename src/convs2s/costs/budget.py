@@ -135,7 +135,7 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     """Return the number of a task's training pairs, as the paper states it.
 
     Of plain text and JSON lines that are there it is the number of lines. Of other text it is the
-    number of news sentences that its files have room for, so that bytes, hours fit; None: not known.
+    number of news sentences that its files have room for: bytes and hours fit; None: not known.
     """
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
