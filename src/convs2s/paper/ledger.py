@@ -70,7 +70,7 @@ class LedgerEntry:
 
     ``inputs`` (`run_inputs`) are what the configuration states that the numbers depend on;
     ``sentences``, of tokenized BLEU, what each sentence adds to it as `scoring.bleu` encodes it;
-    ``curve``, of a training's speed, the validation perplexity after each epoch.
+    ``curve``, of a training, the validation perplexity after each epoch.
     """
 
     __pydantic_config__ = _CLOSED

@@ -92,7 +92,7 @@ def read_training(
 def measure_training_speed(
     *, history: Path, training: Path, output: Path, manifest: Mapping[str, object]
 ) -> None:
-    """Write how fast a training was, its hours, and its curve: perplexity after each epoch.
+    """Write how fast a training was, and its hours.
 
     The speed is the median over the epochs of target tokens per second (section 5.5),
     as an epoch in which the machine was busy otherwise says nothing of the network.
@@ -101,8 +101,7 @@ def measure_training_speed(
     if it was on CPUs and on GPUs, they are those of the last kind.
     ``training`` is the record whose manifest names the device where the epochs do not.
     """
-    every = read_history(history).epochs
-    epochs = [epoch for epoch in every if epoch.tokens_per_second]
+    epochs = [epoch for epoch in read_history(history).epochs if epoch.tokens_per_second]
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_record(training)
@@ -123,8 +122,7 @@ def measure_training_speed(
             hours += seconds / SECONDS_PER_HOUR * _devices(machine)
     speed = {"score": rates[last_name], "signature": f"median over epochs, {last_name}"}
     held = {"score": hours, "signature": "; ".join(rates)}
-    curve = [epoch.valid_perplexity for epoch in every]
-    measured = {"target_tokens_per_second": speed, "device_hours": held, "curve": curve}
+    measured = {"target_tokens_per_second": speed, "device_hours": held}
     write_json(output, {**measured, "manifest": manifest})
 
 

@@ -31,11 +31,11 @@ _MEDIA_TYPES = MimeTypes().types_map[True] | {
 _DESCRIPTIONS = {
     ".bleu.json": "BLEU and chrF of one run on one test set, with signatures and manifest",
     ".rouge.json": "ROUGE of one run on one test set, with signatures and manifest",
-    "training.speed.json": "speed and hours of a training, with its curve",
+    "training.speed.json": "speed and hours of a training",
     ".speed.json": "time that decoding a test set takes",
     "bleu.json": "the task's headline: mean and deviation over runs",
     "rouge.json": "the task's headline: mean and deviation over runs, beside the lead baseline",
-    "training.json": "summary and manifest of a training",
+    "training.json": "summary, learning curve and manifest of a training",
     "history.jsonl": "a row for each epoch of a training",
     "settings.json": "architecture and recipe of a model",
     "card.md": "model card",

@@ -87,7 +87,8 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
     }
     made = {**manifest(), **machines[-1], **{key: kind for key, kind in kinds.items() if kind}}
     made |= {"identity": known, "products": matmul.in_use()}
-    write_json(records[1], {**summary, "manifest": made})
+    curve = [epoch.valid_perplexity for epoch in state.history]
+    write_json(records[1], {**summary, "curve": curve, "manifest": made})
     note_checksums(records, results_of(job.output))
 
 

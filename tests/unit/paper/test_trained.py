@@ -48,11 +48,6 @@ def test_the_speed_is_the_median_of_the_epochs(tmp_path: Path) -> None:
     assert speed["signature"] == f"median over epochs, {machine}"
 
 
-def test_the_curve_has_every_epoch(tmp_path: Path) -> None:
-    """Also one too short for a rate."""
-    assert measure(tmp_path, [0, 100, 200])["curve"] == [20.0] * 3
-
-
 def test_a_gpu_is_named_in_the_place_of_the_processor(tmp_path: Path) -> None:
     measured = measure(tmp_path, [1, 2], gpu="an H100", workers=8)
     assert "epochs, an H100, workers: 8" in measured["target_tokens_per_second"]["signature"]

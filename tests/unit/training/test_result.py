@@ -64,6 +64,9 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     said = json.loads((tmp_path / "training.json").read_text("utf-8"))
     assert said["best_epoch"] == 3
     assert said["validation_perplexity"] == pytest.approx(math.exp(1.0))
+    assert len(said["curve"]) == 5
+    assert min(said["curve"]) == said["curve"][2] == said["validation_perplexity"]
+    assert "curve" not in description.training  # the model's file is that of versions before
     assert said["source_use"] == description.training["source_use"]
     assert said["source_use"] == pytest.approx(
         {
