@@ -110,7 +110,7 @@ def check_option_files(root: Path) -> dict[str, Values]:
     """
     stated: dict[str, Values] = {}
     for name in option_files(root):
-        content = read_yaml(root / name, name) or {}
+        content = read_yaml(root / name, name)
         validated(Options, content, name)
         assert isinstance(content, dict)
         stated[name] = content

@@ -36,9 +36,13 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+01
 
 
 def option_files(root: Path) -> list[str]:
-    """Return the files of options, the later wins; a deployed workflow has config/config.yaml."""
+    """Return the files of options, the later wins; a deployed workflow has config/config.yaml.
+
+    One without a value, such as one of comments alone, is left out: Snakemake does not read it.
+    """
     options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
-    return [file for file in (options, "config.local.yaml") if (root / file).exists()]
+    there = [file for file in (options, "config.local.yaml") if (root / file).exists()]
+    return [file for file in there if read_yaml(root / file, file) is not None]
 
 
 def read_yaml(path: Path, name: str) -> object:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from threading import Event
 from typing import NamedTuple, Self
 
 import torch
@@ -19,6 +20,7 @@ from torch import Tensor
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import pad
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.decoding.parallel import search_in_threads
 from convs2s.decoding.progress import counted
 from convs2s.decoding.translate import load_ensemble, translator_of_job
 from convs2s.decoding.words import Form, Splitter, most_tokens
@@ -122,18 +124,23 @@ class PairScorer:
         # Units of as many targets, of similar length, share a batch.
         units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
         scores: dict[tuple[int, int], PairScore] = {}
-        for batch in _batches(units):
-            most = max(map(_width, batch))  # K; missing targets are all padding
-            padded = [row for unit in batch for row in [*unit.targets, *[[]] * most][:most]]
-            source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
-            target = torch.from_numpy(pad(padded)).view(len(batch), most, -1)  # (B, K, n)
-            totals = log_probabilities(
-                self.ensemble, source.to(self.device), target.to(self.device)
-            ).tolist()
+        batches = list(_batches(units))
+        threads = torch.get_num_threads() if self.device == "cpu" else 1
+        for batch, totals in zip(
+            batches, search_in_threads(self._totals, batches, threads), strict=True
+        ):
             for unit, row in zip(batch, totals, strict=True):
                 for place, tokens, total in zip(unit.places, unit.targets, row, strict=False):
                     scores[place] = PairScore(total, len(tokens))
         return [[scores[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
+
+    def _totals(self, batch: list[_Unit], _: Event) -> list[list[float]]:
+        most = max(map(_width, batch))  # K; missing targets are all padding
+        padded = [row for unit in batch for row in [*unit.targets, *[[]] * most][:most]]
+        source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
+        target = torch.from_numpy(pad(padded)).view(len(batch), most, -1)  # (B, K, n)
+        totals = log_probabilities(self.ensemble, source.to(self.device), target.to(self.device))
+        return totals.tolist()
 
     def _encode(self, side: str, line: str) -> list[int]:
         tokens = self._splitters[side](line)

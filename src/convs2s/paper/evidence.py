@@ -228,7 +228,10 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
 
 
 def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
-    """Return why runs are too few for a verdict; None where they are enough."""
+    """Return why runs are too few for a verdict, or no two systems; None where they are enough."""
+    runs = {frozenset((each.fingerprint, cell.measure) for each in cell.entries) for cell in cells}
+    if len(runs) < len(cells) and len(runs) == 1:
+        return "the same runs on both sides: at this scale the systems are one"
     trainings = [cell.trainings for cell in cells]
     if min(trainings) < LEAST_RUNS:
         if max(trainings) == 1:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import (
@@ -24,6 +25,7 @@ from convs2s.decoding.words import Form
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
 from convs2s.model_file import load_model
+from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.scoring.n_best import ListedHypothesis, read_n_best
@@ -157,6 +159,26 @@ def test_scores_do_not_depend_on_what_is_scored_together(
     for name, value in (("TARGETS_PER_CHUNK", 1), ("TARGETS_PER_BATCH", 1), ("OF_ONE_SOURCE", 2)):
         monkeypatch.setattr(rescoring, name, value)
         assert scores(whole) == together
+
+
+def test_scores_of_several_threads_do_not_depend_on_what_is_scored_together(
+    model: Path, sources: list[str]
+) -> None:
+    """Two threads that shared a product would round one row alone as no row of several."""
+    _, description = load_model(model)
+    torch.manual_seed(1)
+    wide = LstmArchitecture(kind="lstm", layers=2, cells=256, embedding=256, initialization=0.2)
+    network = build_network(wide, *description.sizes).eval()
+    scorer = PairScorer(Ensemble([network]), description, "cpu", "tokens")
+    pairs = [(source, [source.replace(" ", "x ")]) for source in sources * 4]
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        together = scorer.score(pairs)
+        assert [scorer.score([pair])[0] for pair in pairs[:SENTENCES]] == together[:SENTENCES]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("targets", [1, 2, 3, 5])

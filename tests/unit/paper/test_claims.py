@@ -92,6 +92,20 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     assert (apart.verdict, apart.test) == ("undecided", claims.RUNS)
 
 
+def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
+    """Systems that differ in their recipe alone are one small network at a scale that shrinks."""
+    scores = [20.0, 20.1, 20.2]
+    base = entries(demo, BASE, scores)
+    other = entries(demo, NO_SOURCE, scores, model=BASE)
+    other = [
+        replace(one, fingerprint=two.fingerprint) for one, two in zip(other, base, strict=True)
+    ]
+    for compared in (better(BASE, NO_SOURCE), better(BASE, NO_SOURCE, within=0.5)):
+        result = finding(demo, compared, base, other)
+        assert (result.verdict, result.value, result.p) == ("no verdict", 0.0, None)
+        assert result.note == "the same runs on both sides: at this scale the systems are one"
+
+
 @pytest.mark.parametrize(
     ("margin", "verdict"), [(0.0, "not held"), (0.1, "not held"), (0.3, "undecided"), (1.0, "held")]
 )
@@ -198,7 +212,7 @@ def test_meanings_are_apart_by_swaps(
     )
     for place, p in enumerate(p_values):
         by_chance = {"phrases_p": RunScore(p, None), "phrases_chance": RunScore(0.1, None)}
-        scored[place] = replace(scored[place], scores=scored[place].scores | by_chance)
+        scored[place] = replace(scored[place], scores={**scored[place].scores, **by_chance})
     cell = {"table": "lstm_figure2", "group": "of this project", "row": row, "column": "apart"}
     result = finding(demo, {"phrases": [cell]}, scored)
     assert result.verdict == verdict
