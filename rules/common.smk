@@ -7,6 +7,7 @@ from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.file_reference import masked, parse_file_reference, with_texts
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
+from convs2s.errors import UserError
 from convs2s.layout import Layout
 from convs2s.paper.cells import cells
 from convs2s.paper.ledger import published_file, published_runs
@@ -102,6 +103,13 @@ WAITING = {
 with failures_in_one_line():
     PUBLISHED_FILE = published_file(options, Path(".snakemake/convs2s/published"))
     PUBLISHED = published_runs(PUBLISHED_FILE)
+    # Without it Snakemake would take scores that are there for finished. Of a module, another
+    # workflow's rule may make it.
+    if options.rouge_exceptions and not (IS_MODULE or is_there(options.rouge_exceptions)):
+        raise UserError(
+            f"rouge_exceptions: {options.rouge_exceptions}: no such file; docs/rouge.md says how to "
+            "make it"
+        )
 
 
 def to_make(cell):

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 
 from convs2s.config.runs import members
-from convs2s.errors import UserError
 from convs2s.paper.failures import failures_of
 
 

@@ -90,6 +90,16 @@ def test_without_a_users_list_nothing_rescores_it(checkout: Checkout) -> None:
     assert "data/wmt14_en_fr/newstest2014.1000best.gz" in missing.said
 
 
+def test_a_missing_file_of_roots_is_named_where_scores_are_there(checkout: Checkout) -> None:
+    """Snakemake takes a file that no rule can make for finished."""
+    score = "results/gigaword/models/demo/seed1/gigaword.beam5.rouge.json"
+    checkout.write(score, "{}")
+    done = checkout.snakemake("--dry-run", score, "--config", "rouge_exceptions=mispelt.tsv")
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith("error: rouge_exceptions: mispelt.tsv: no such file; docs/rouge.md")
+
+
 def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checkout) -> None:
     checkout.configure({"overrides": {"tasks": {"demo_en_fr": {"headline": {"seeds": [1, 2]}}}}})
     path = "results/demo_en_fr/compare/test.beam5.demo-vs-wmt14_en_fr.txt"
