@@ -35,7 +35,9 @@ rule attend_to_example:
     params:
         header=run_header,
         stand_in=scale.stand_in,
-        sentence=lambda w: None if scale.example_line else settings.tables[EXAMPLE_FIGURE].example_source,
+        sentence=lambda w: (
+            None if scale.example_line else settings.tables[EXAMPLE_FIGURE].example_source
+        ),
         line=scale.example_line,
         decoding=decoding,
     script:
