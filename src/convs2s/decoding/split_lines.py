@@ -16,13 +16,10 @@ class SplitLines:
     """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
 
     def __init__(self, lines: Chunk, language: str | None) -> None:
-        """Split lines of raw text in a language; without one, each line counts as a sentence.
-
-        A UserError refuses a line that is too long to be split.
-        """
+        """Split lines of raw text in a language; without one, each line counts as a sentence."""
         self._lines, self.sentences = list[tuple[str, int]](), list[tuple[int, str]]()
         for number, line in lines:
-            found = split_sentences(line, language, number) if language else [line]
+            found = split_sentences(line, language) if language else [line]
             self._lines.append((line, len(found)))
             self.sentences += [(number, one) for one in found]
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convs2s.errors import UserError
-from convs2s.text.splitting import LONGEST_LINE, split_sentences
+from convs2s.text.splitting import split_sentences
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,12 @@ def test_no_word_is_lost(line: str, language: str) -> None:
     assert "".join(" ".join(split_sentences(line, language)).split()) == "".join(line.split())
 
 
-def test_a_line_is_not_too_long() -> None:
-    assert len(split_sentences("«" * LONGEST_LINE, "en")) == 1
-    with pytest.raises(UserError, match=r"^line 7 has 65,537 characters, and 65,536 is the most"):
-        split_sentences("a" * (LONGEST_LINE + 1), "en", 7)
+def test_a_long_line_is_split_in_blocks_that_end_at_blanks() -> None:
+    """A book on one line ends no job of a million lines, and takes no time of the square."""
+    sentences = ["He sees the two red cars.", "She reads."] * 20_000
+    found = split_sentences(" ".join(sentences), "en")
+    blocks = len(" ".join(sentences)) // 2**16
+    assert " ".join(found) == " ".join(sentences)
+    assert len(sentences) <= len(found) <= len(sentences) + blocks
+    assert split_sentences("a" * 2**17, "en") == ["a" * 2**16] * 2
+    assert "".join(split_sentences("«" * (2**17 + 1), "en")) == "«" * (2**17 + 1)
