@@ -53,7 +53,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         help="processes that share the --threads, and the memory of the weights, for a file [1]",
     )
     command.add_argument(
-        "--quiet", action="store_true", help="show no progress: notices and errors alone"
+        "--quiet", action="store_true", help="show warnings and errors alone"
     )
     add_device(command)
     add_threads(command)

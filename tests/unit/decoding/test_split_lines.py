@@ -66,12 +66,6 @@ def test_the_api_refuses_tokens(sharp: Path) -> None:
         translator.translate(["w1 w2"], split_sentences=True)
 
 
-def test_a_line_that_is_too_long_is_named(sharp: Path, run: Terminal) -> None:
-    text = f"w1\n{'w' * 65_537}\n".encode()
-    with pytest.raises(SystemExit, match="error: line 2 has 65,537 characters"):
-        run("translate", sharp, "--device", "cpu", "--split-sentences", text=text)
-
-
 def test_the_command_writes_a_line_for_each_line(
     sharp: Path, translator: Translator, run: Terminal, tmp_path: Path
 ) -> None:
