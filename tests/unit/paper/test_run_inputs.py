@@ -1,5 +1,6 @@
 """What a run is known by before it runs: each setting that can change a number, and no other."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,24 @@ def test_what_changes_no_number_leaves_it(
     root: Path, romanian: Cell, options: dict[str, Any]
 ) -> None:
     assert fingerprints(romanian) == fingerprints(cell(root, **options))
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        lambda model: override(
+            "models", MODEL, training={"start": {"from": model, "as": "initialise"}}
+        ),
+        lambda model: override("tasks", TASK, vocabulary_of=model),
+    ],
+    ids=["start", "vocabulary_of"],
+)
+def test_a_model_that_another_begins_with_counts(
+    root: Path, romanian: Cell, stated: Callable[[str], dict[str, Any]]
+) -> None:
+    known = [set(fingerprints(romanian))]
+    known += [set(fingerprints(cell(root, **stated(f"{name}.safetensors")))) for name in "ab"]
+    assert len(set.union(*known)) == sum(map(len, known)) > 0
 
 
 def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5") -> str:
