@@ -1,6 +1,7 @@
 """Training: the schedule, states, locks, and the same bytes whatever happens on the way."""
 
 import fcntl
+import itertools
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +25,9 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
+from convs2s.training import trainer
 from convs2s.training.data import TrainingData
+from convs2s.training.history import read_history
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from convs2s.training.schedule import Moment, Schedule, set_learning_rate
@@ -239,6 +243,54 @@ def test_states_are_written_as_often_as_is_asked(
     changes = {"checkpoint_minutes": minutes, "maximum_epochs": 2}
     train(job(task, tmp_path / "model.safetensors", **changes))
     assert saves[0] == during_epochs
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the trainer's clock takes a second; an update looks twice."""
+    clock = map(float, itertools.count())
+    monkeypatch.setattr(trainer, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+
+
+@pytest.mark.usefixtures("ticking")
+def test_states_are_as_far_apart_as_is_asked(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches, save = list[int](), Trainer._save
+
+    def noted(self: Trainer) -> None:
+        batches.append(self.state.batch)
+        save(self)
+
+    monkeypatch.setattr(Trainer, "_save", noted)
+    changes = {"checkpoint_minutes": 5 / 60, "maximum_epochs": 1}
+    train(job(task, tmp_path / "model.safetensors", **changes))
+    # The fourth update looks at the seventh second; the last one of an epoch is saved in any case.
+    assert batches == [4, 8, 10, 0]
+
+
+@pytest.mark.usefixtures("ticking")
+def test_the_rate_of_an_epoch_counts_the_tries_before(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"checkpoint_minutes": 1e-9, "maximum_epochs": 1}
+    jobs = [job(task, tmp_path / name / "model.safetensors", **settings) for name in ("a", "b")]
+    train(jobs[0])
+    updates = itertools.count(1)
+    start = Updater.start
+
+    def start_until_the_eighth(*given: Any) -> Any:
+        if next(updates) == 8:
+            raise KeyboardInterrupt
+        return start(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Updater, "start", start_until_the_eighth)
+        with pytest.raises(KeyboardInterrupt):
+            train(jobs[1])
+    train(jobs[1])
+    whole, resumed = (read_history(one.output.with_name("history.jsonl")).epochs for one in jobs)
+    assert resumed[0].tokens_per_second == pytest.approx(whole[0].tokens_per_second, rel=0.15)
 
 
 def test_the_updates_of_an_epoch_are_safe_while_it_is_validated(
