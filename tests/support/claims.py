@@ -14,6 +14,7 @@ from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
 from convs2s.paper.run_inputs import fingerprint_of
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
+NONE = "-source & target position"
 BEFORE = "bleu_tokenized_before_replacement"
 
 

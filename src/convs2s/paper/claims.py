@@ -198,7 +198,8 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
         *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
         f"Scale: {settings.options.scale}. A verdict needs three runs a side and a two-sided, "
         f"corrected p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and without a "
-        "verdict over sentences alone. Differences are positive where they are as the claim says.",
+        "verdict over sentences alone. A difference is positive where it is as the claim says; "
+        "where that says that two are equal, it is the first less the second.",
     ]
     rows = []
     for claim in judged:
@@ -327,7 +328,7 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     finding = replace(_described(finding, [cell]), runs=cell.runs_in_words)
     known = [entry.scores for entry in cell.entries if "phrases_chance" in entry.scores]
     more = [scores["phrases_apart"].score - scores["phrases_chance"].score for scores in known]
-    why_not = why_incomparable(settings, [cell]) or why_no_verdict([cell])
+    why_not = why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)])
     if len(known) < len(cell.entries):
         why_not = _joined(why_not, "a record without swaps; let project_phrases run again")
     else:
@@ -374,7 +375,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
         if effect.value < 0 and p < clearest:
             clearest = p
             chance = f"p = {p:.4f} of {len(pairs)} pairs, before Holm"
-            note = f"{low!r} is better than {high!r} ({chance})"
+            note = f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"
     note = _joined(finding.note, note if clearest < LEVEL else None)
     return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
 
@@ -408,11 +409,12 @@ def judged_effect(
     if quantity == "score":
         ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
         alike = all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio)
-        if not alike and len(ratios) == len(cells):  # else not all sentences are known
+        of_words = all("detokenized" not in cell.measure for cell in cells)  # as the ratios are
+        if of_words and not alike and len(ratios) == len(cells):  # else some are not known
             bare = sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
             finding = replace(finding, without_brevity=bare)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
-    too_few = why_no_verdict([cell for _, cell in ours])
+    too_few = why_no_verdict(ours)
     if too_few or not decides:
         interval = over_sentences(drawn, constant) if len(drawn) == len(samples) else None
         note = _joined(finding.note, too_few)

@@ -102,7 +102,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
 def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
     """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve.
 
-    Below the dotted rule all further epochs gain less than 1%.
+    What is below the dotted rule is within 1% of the last epoch.
     """
     groups: dict[str | None, list[Point]] = {}
     for result in shown:

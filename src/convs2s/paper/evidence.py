@@ -1,6 +1,6 @@
 """What the ledger has on the cells that a claim names: scores, sentences, and what to draw anew."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -30,6 +30,8 @@ LOWER_IS_BETTER = ("perplexity", "test_perplexity", "training_hours", "seconds_c
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
 """The entries of the runs that each cell shows."""
+
+_ROUNDING = 1e-9  # of sums of weights
 
 Quantity = Literal["score", "without_brevity", "length_ratio"]
 """What is taken of a run: the score of the cell's measure, or what its sentences give beside it."""
@@ -78,7 +80,9 @@ class Evidence:
 
     def drawn(self, quantity: Quantity) -> SetScores | None:
         """Return the same on test sets drawn anew (runs, draws); None without the sentences."""
-        texts, name = self.sentences(quantity), "bleu" if quantity == "score" else quantity
+        of_length = "length_ratio" in (quantity, self.measure)
+        name = "length_ratio" if of_length else "bleu" if quantity == "score" else quantity
+        texts = self.sentences(quantity)
         if len(texts) < len(self.entries):
             return None
         return np.stack([getattr(_measured(text, drawn_measures), name) for text in texts])
@@ -89,7 +93,7 @@ class Evidence:
         Those of the measure itself; for detokenized BLEU those of tokenized BLEU; for a length any
         tokenized BLEU's, as all have the same words.
         """
-        if quantity == "length_ratio":
+        if "length_ratio" in (quantity, self.measure):
             return [text for entry in self.entries for text in list(entry.sentences.values())[:1]]
         measure = self.measure.replace("detokenized", "tokenized")
         stated = (entry.sentences.get(measure) for entry in self.entries)
@@ -227,10 +231,12 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
     return None
 
 
-def why_no_verdict(cells: Sequence[Evidence]) -> str | None:
+def why_no_verdict(weighted: Weighted) -> str | None:
     """Return why runs are too few for a verdict, or no two systems; None where they are enough."""
-    runs = {frozenset((each.fingerprint, cell.measure) for each in cell.entries) for cell in cells}
-    if len(runs) < len(cells) and len(runs) == 1:
+    weights, cells = defaultdict[object, float](float), [cell for _, cell in weighted]
+    for weight, cell in weighted:
+        weights[frozenset((each.fingerprint, cell.measure) for each in cell.entries)] += weight
+    if not any(abs(weight) > _ROUNDING for weight in weights.values()):
         return "the same runs on both sides: at this scale the systems are one"
     trainings = [cell.trainings for cell in cells]
     if min(trainings) < LEAST_RUNS:

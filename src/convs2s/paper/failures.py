@@ -12,6 +12,7 @@ from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 
 _LAST_BYTES = 8192
+_TRACEBACK = "Traceback (most recent call last):"
 _STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
 _FAULT = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
 _LONGEST = 160
@@ -43,8 +44,8 @@ def failures_of(
                 # All models are there: the latest of the jobs between them and the numbers.
                 folder_of_run = real_path(f"{folder}/{file.run}")
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
-                files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
-                files.sort(key=lambda log: -log.stat().st_mtime)
+                found = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
+                files = sorted(found, key=lambda log: log.stat().st_mtime)[-1:]
             reason = next(filter(None, map(reason_in, files)), None)
             if reason:
                 failures[file.path] = reason
@@ -62,6 +63,9 @@ def reason_in(log: Path) -> str | None:
         stream.seek(max(0, log.stat().st_size - _LAST_BYTES))
         lines = stream.read().decode("utf-8", "replace").splitlines()
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if _TRACEBACK in lines:  # its fault may have several lines
+        raised = lines[len(lines) - lines[::-1].index(_TRACEBACK) :]
+        last = next((line for line in reversed(raised) if _FAULT.match(line)), last)
     stated = _STATED.match(last)
     if stated and (stated[2] or stated[1].startswith("interrupted")):
         return STOPPED  # `errors.UnfinishedError` is said without "error:"

@@ -71,7 +71,7 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
 
     A component's sign is that of its largest weight, so that it does not depend on the machine.
     """
-    centered = (states - states.mean(0)).astype(np.float64)
+    centered = _centered(states)
     _, sizes, components = np.linalg.svd(centered, full_matrices=False)
     largest = np.abs(components).argmax(1)
     signs = np.sign(components[np.arange(len(components)), largest])
@@ -107,9 +107,15 @@ def share_between(states: Array, meanings: Sequence[int] | NDArray[np.integer[An
     It is 1 where all phrases of a meaning have one state, and near (meanings - 1) / (states - 1)
     where states do not depend on the meaning.
     """
-    groups = np.array(meanings)
-    centered = (states - states.mean(0)).astype(np.float64)
+    groups, centered = np.array(meanings), _centered(states)
     total = float((centered**2).sum())
     means = [centered[groups == meaning] for meaning in np.unique(groups)]
     between = sum(len(group) * float((group.mean(0) ** 2).sum()) for group in means)
     return between / total if total else 0.0
+
+
+def _centered(states: Array) -> NDArray[np.float64]:
+    """Return states less their mean; in float32 it would depend on their order."""
+    exact: NDArray[np.float64] = states.astype(np.float64)
+    exact -= exact.mean(0)
+    return exact

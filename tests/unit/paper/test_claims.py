@@ -30,6 +30,7 @@ from tests.support.claims import (
     BEFORE,
     NO_SOURCE,
     NO_TARGET,
+    NONE,
     better,
     entries,
     finding,
@@ -94,16 +95,30 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
 
 def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
     """Systems that differ in their recipe alone are one small network at a scale that shrinks."""
-    scores = [20.0, 20.1, 20.2]
-    base = entries(demo, BASE, scores)
-    other = entries(demo, NO_SOURCE, scores, model=BASE)
-    other = [
-        replace(one, fingerprint=two.fingerprint) for one, two in zip(other, base, strict=True)
-    ]
-    for compared in (better(BASE, NO_SOURCE), better(BASE, NO_SOURCE, within=0.5)):
-        result = finding(demo, compared, base, other)
-        assert (result.verdict, result.value, result.p) == ("no verdict", 0.0, None)
-        assert result.note == "the same runs on both sides: at this scale the systems are one"
+
+    def same(row: str, runs: list[LedgerEntry]) -> list[LedgerEntry]:
+        made = entries(demo, row, [run.scores[BEFORE].score for run in runs])
+        return [
+            replace(one, fingerprint=run.fingerprint) for one, run in zip(made, runs, strict=True)
+        ]
+
+    base = entries(demo, BASE, [20.0, 20.1, 20.2])
+    lone, other = same(NO_SOURCE, base), entries(demo, NO_SOURCE, [19.0, 19.2, 19.4])
+    names = {row: {"table": "table4", "row": row} for row in (BASE, NO_SOURCE, NO_TARGET, NONE)}
+    sums = {  # A + B against C + D, where A is C and B is D
+        "better": [names[BASE], names[NO_SOURCE]],
+        "worse": [names[NO_TARGET], names[NONE]],
+    }
+    ways: list[dict[str, object]] = [{}, {"margin": 0.5}, {"within": 0.5}]
+    for stated in ways:
+        pair = {"better": [names[BASE]], "worse": [names[NO_SOURCE]], **stated}
+        two = finding(demo, {"comparisons": [pair]}, base, lone)
+        copies = same(NO_TARGET, base), same(NONE, other)
+        four = finding(demo, {"comparisons": [{**sums, **stated}]}, base, other, *copies)
+        for result in (two, four):
+            assert (result.verdict, result.p) == ("no verdict", None)
+            assert result.value == pytest.approx(0.0, abs=1e-9)
+            assert result.note == "the same runs on both sides: at this scale the systems are one"
 
 
 @pytest.mark.parametrize(
@@ -289,6 +304,44 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(demo: Setti
     assert result.value > 4
     again = [replace(entry, table_cells=other[0].table_cells) for entry in base]
     assert finding(demo, better(BASE, NO_SOURCE), base, again).without_brevity is None
+    # That of detokenized BLEU is not known: the sentences are those of tokenized BLEU.
+    group, measure = "WMT'16 English-Romanian", "bleu_detokenized"
+    table = [(row.group, row.system) for row in demo.paper["table1"].rows]
+    sides, plain = {}, list[LedgerEntry]()
+    for side, row, runs in (
+        ("better", "ConvS2S (Word 80K)", base),
+        ("worse", "ConvS2S (BPE 40K)", other),
+    ):
+        sides[side] = [{"table": "table1", "group": group, "row": row, "column": "bleu"}]
+        plain += [
+            replace(
+                run,
+                table_cells=(CellAddress("table1", table.index((group, row)), "bleu"),),
+                scores={measure: run.scores[BEFORE]},
+                sentences={"bleu_tokenized": run.sentences[BEFORE]},
+            )
+            for run in runs
+        ]
+    result = finding(demo, {"comparisons": [sides]}, plain)
+    assert (result.test, result.without_brevity) == (claims.HIERARCHICAL, None)
+
+
+def test_a_column_of_lengths_is_tested_by_its_sentences(demo: Settings) -> None:
+    base, other = (
+        [
+            replace(one, scores={"length_ratio": RunScore(ratio, None)})
+            for one in (
+                shortened(entry, ratio, seed)
+                for seed, entry in enumerate(
+                    entries(demo, row, [0] * 3, column="length", measure="length_ratio")
+                )
+            )
+        ]
+        for row, ratio in ((BASE, 1.0), (NO_SOURCE, 0.9))
+    )
+    result = finding(demo, better(BASE, NO_SOURCE, "length"), base, other)
+    assert (result.verdict, result.test) == ("held", claims.HIERARCHICAL)
+    assert result.value == pytest.approx(0.1)
 
 
 def test_a_gain_is_held_against_another(demo: Settings) -> None:
@@ -434,7 +487,7 @@ def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
     assert result.p is not None
     assert result.p < 0.05
     assert result.verdict == "not held"
-    assert "'1, 2' is better than '1, 2, 3, 4'" in str(result.note)
+    assert "'1, 2' is better than '1, 2, 3, 4' in BLEU (p = " in str(result.note)
     claim = JudgedClaim("mine", "rises", "a paper", result.verdict, (result,), None)
     assert (claim.decisive.value, claim.decisive.note) == (None, result.note)
     (row,) = printed_claims(demo, [claim])[0].rows

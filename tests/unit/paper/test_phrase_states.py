@@ -109,6 +109,14 @@ def test_p_of_the_share_is_of_all_swaps() -> None:
     assert chance_of_share(states, meanings)[1] == pytest.approx(2 * 2 / 256)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_p_does_not_depend_on_the_rounding_of_float32(seed: int) -> None:
+    """All swaps made at once are as good as none; of eight pairs the least p is 4 / 256."""
+    states = np.random.default_rng(seed).normal(size=(16, 256)).astype(np.float32)
+    states[8:] += 1
+    assert chance_of_share(states, [0] * 8 + [1] * 8)[1] == pytest.approx(2 * 2 / 256)
+
+
 def test_chance_is_of_what_the_phrases_of_a_pair_differ_in() -> None:
     """A place of the adverbial, which each meaning has, moves states and tells of no meaning."""
     noise = np.random.default_rng(0).normal(size=(16, 40))
