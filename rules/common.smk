@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from convs2s.config.corpus import PREPARATIONS
-from convs2s.config.extensions import check_added, digest_of_extension
+from convs2s.config.extensions import digest_of_extension
 from convs2s.config.file_reference import masked, parse_file_reference, with_texts
 from convs2s.config.load import load
 from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
@@ -222,7 +222,7 @@ def decoding(wildcards):
 
 def code_of_extensions(registry, names):
     """The digests of what extensions run under these names: among params, an edit runs again."""
-    return {name: digest_of_extension(check_added("", registry, name)) for name in sorted(names)}
+    return {name: digest_of_extension(registry, name) for name in sorted(names)}
 
 
 def with_preparation(code):

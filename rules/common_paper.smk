@@ -226,7 +226,11 @@ SCORED = [name for name in tasks if is_there(layout.task(name).report(tasks[name
 
 SHOWN = {  # page of Snakemake's report -> the text or page that it shows
     **{f"{name}.score": layout.task(name).report(tasks[name].metric) for name in SCORED},
-    **{f"{name}.examples": layout.task(name).examples for name in SCORED},
+    **{
+        f"{name}.examples": layout.task(name).examples
+        for name in SCORED
+        if is_there(layout.task(name).examples)
+    },
     **{f"paper.{name}": layout.paper(f"{name}.md") for name in [*CELLS, "claims", "costs"]},
     "paper.report": layout.paper("report.html"),
 }

@@ -11,6 +11,7 @@ if ! state=$(squeue --noheader --states=all --format=%T --jobs="${1%%;*}" 2>&1);
 fi
 case $state in
     COMPLETED) echo success ;;
-    PENDING | CONFIGURING | RUNNING | COMPLETING | SUSPENDED | REQUEUED | PREEMPTED) echo running ;;
-    *) echo failed ;;
+    "" | FAILED | CANCELLED* | TIMEOUT | OUT_OF_MEMORY | NODE_FAIL | BOOT_FAIL | DEADLINE | REVOKED | LAUNCH_FAILED)
+        echo failed ;;
+    *) echo running ;; # also one that signals, stages files out, is held or requeued
 esac

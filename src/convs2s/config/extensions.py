@@ -8,7 +8,7 @@ import ast
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -86,12 +86,13 @@ def run_rest(section: type) -> None:
     _run(module, module.__dict__.pop("_rest", []))
 
 
-def digest_of_extension(of: type | Callable[..., object]) -> str | None:
-    """Return a digest of the code of the extension that something is from; None: of none."""
-    if not of.__module__.endswith(".py"):
-        return None
-    code = code_of(Path(of.__module__).read_text("utf-8"))
-    return hashlib.sha256(code.encode()).hexdigest()[:16]
+def digest_of_extension(registry: Registry, name: str) -> str | None:
+    """Return a digest of the code of the extension that adds a name; None: none does."""
+    for path in extension_files():
+        text = path.read_text("utf-8")
+        if name in getattr(_module(path, text), registry, {}):
+            return hashlib.sha256(code_of(text).encode()).hexdigest()[:16]
+    return None
 
 
 def code_of(text: str) -> str:

@@ -80,7 +80,7 @@ class FileReference:
     @property
     def is_records(self) -> bool:
         """Whether it is a file of JSON lines, compressed or not, so that its member is a field."""
-        return ".jsonl" in PurePath(self.location).suffixes[-2:]
+        return ".jsonl" in PurePath(self.location.lower()).suffixes[-2:]
 
     def path(self, downloads: Path) -> Path:
         """Return where the file lies on this machine: itself, or its place among the downloads."""

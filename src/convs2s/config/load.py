@@ -165,10 +165,11 @@ class _Folders:
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all YAML files of a folder, the user's own and those that came."""
-        for file in (self.own / folder).glob("*.yml"):
+        for file in (self.own / folder).glob("[!.]*.yml"):  # .#NAME is an editor's lock
             raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
         places = [place for place in (self.own, self.shipped) if place]
-        return sorted({file.stem for place in places for file in (place / folder).glob("*.yaml")})
+        files = (file for place in places for file in (place / folder).glob("[!.]*.yaml"))
+        return sorted({file.stem for file in files})
 
     def content(self, file: str) -> object:
         """Return what a file states, None where it is empty."""

@@ -26,7 +26,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
             return node.value  # most nodes are texts, and PyYAML's own way is a long one
         try:
             return super().construct_object(node, deep)
-        except ValueError as error:  # such as the date 2020-13-01
+        except (ValueError, KeyError, AttributeError) as error:  # 2020-13-01, or !!bool maybe
             raise _fault(f"not a valid value: {error}", node) from None
 
 

@@ -89,14 +89,17 @@ def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> 
     Text that several share is counted with the first of them. ``cells`` are those of the tables to
     fill, each from its runs; without any the tasks' headlines are.
     """
-    texts = [settings.tasks[name].text_name for name in names]
+    texts, counted = [settings.tasks[name].text_name for name in names], set[Path]()
     return [
-        _budget(settings, name, cells, with_text=text not in texts[:position])
+        _budget(settings, name, cells, counted, with_text=text not in texts[:position])
         for position, (name, text) in enumerate(zip(names, texts, strict=True))
     ]
 
 
-def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, with_text: bool) -> Budget:
+def _budget(
+    settings: Settings, name: str, cells: Sequence[Cell], counted: set[Path], *, with_text: bool
+) -> Budget:
+    """Return what a task takes; ``counted`` are the folders whose size is in another's budget."""
     task = settings.tasks[name]
     files = list(dict.fromkeys(map(parse_file_reference, task.needed_references())))
     downloads = Path(settings.scale.downloads_dir)
@@ -115,7 +118,8 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], *, with_text: 
         memory = max((cost.memory for cost in trainings), default=0)
         stages.append(Stage("train", kept + states, states, 0, memory))
     results = Path(settings.scale.results_dir)
-    folders = {results / name, *([results / task.text_name] if with_text else [])}
+    folders = {results / name, results / task.text_name} - counted
+    counted |= folders
     return Budget(
         task=name,
         pairs=pairs,

@@ -23,9 +23,8 @@ from typing import BinaryIO
 import zstandard
 
 from convs2s import __version__
-from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.extensions import check_added, digest_of_extension
+from convs2s.config.extensions import digest_of_extension
 from convs2s.decoding.parallel import Chunk, translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
@@ -141,10 +140,9 @@ def identity_of(
     counted = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None)
     described = list(map(describe_model, models))
     networks = [digest for one in described for digest in one.architecture.code().values()]
-    checksums, preparation = [*map(sha256, models), *networks], described[0].preparation
-    added = check_added(str(models[0]), "PREPARATIONS", preparation, PREPARATIONS)
-    code = __version__ if added is None else f"{__version__} {digest_of_extension(added)}"
-    return {"models": checksums, **counted, "device": device, "code": code, **others}
+    digest = digest_of_extension("PREPARATIONS", described[0].preparation)
+    stated = {"models": [*map(sha256, models), *networks], **counted, "device": device}
+    return stated | {"code": f"{__version__} {digest}" if digest else __version__, **others}
 
 
 class GrowingOutput:

@@ -65,7 +65,8 @@ def reason_in(log: Path) -> str | None:
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if _TRACEBACK in lines:  # its fault may have several lines
         raised = lines[len(lines) - lines[::-1].index(_TRACEBACK) :]
-        last = next((line for line in reversed(raised) if _FAULT.match(line)), last)
+        if not any(", process " in line for line in raised):  # no later try
+            last = next((line for line in reversed(raised) if _FAULT.match(line)), last)
     stated = _STATED.match(last)
     if stated and (stated[2] or stated[1].startswith("interrupted")):
         return STOPPED  # `errors.UnfinishedError` is said without "error:"

@@ -62,7 +62,7 @@ def _logged(log: str) -> Iterator[None]:
             raise
         finally:
             signal.signal(signal.SIGTERM, before)
-            sys.stdout.flush()
+            _say("")
             os.dup2(saved, 1)
             os.dup2(terminal, 2)
             os.close(saved)
@@ -94,7 +94,8 @@ def _locked(log: str, me: str) -> Iterator[None]:
 
 def _say(text: str, *descriptors: int) -> None:
     """Write to the log, or to these descriptors, after all that was printed before."""
-    sys.stdout.flush()
+    with suppress(OSError):  # a full disk: what the job itself writes says so
+        sys.stdout.flush()
     for descriptor in descriptors or (2,):
-        with suppress(OSError):  # a full disk: what the job itself writes says so
+        with suppress(OSError):
             os.write(descriptor, text.encode())

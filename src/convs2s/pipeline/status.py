@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from convs2s.config.section import Values
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock
+from convs2s.paper.failures import STOPPED, reason_in
 from convs2s.pipeline.job import lock_beside
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
@@ -199,14 +200,13 @@ def _ended_training(progress: Values, holder: str) -> Values:
 def _failed_training(name: str, log: Path) -> TrainingStatus:
     """Return how a training is that has a log and no states: it failed before it began."""
     first, last = _read_ends(log)
-    failed = bool(last) and "error: " in last[-1]
-    owner = _OWNER.search(first)
+    reason, owner = reason_in(log), _OWNER.search(first)
     return TrainingStatus(
         name,
-        "crashed" if failed else "not started",
-        why=last[-1] if failed else None,
+        "stopped" if reason == STOPPED else "crashed" if reason else "not started",
+        why=reason and reason.removeprefix("failed: "),
         owner=owner and owner[1],
-        log=tuple(last[-SHOWN_LINES:]) if failed else (),
+        log=tuple(last[-SHOWN_LINES:]) if reason else (),
     )
 
 
@@ -214,7 +214,7 @@ def _job_status(log: Path, name: str) -> JobStatus:
     """Return how a job is: its log has an end, its lock is held, or it was cut short."""
     first, last = _read_ends(log)
     owner = _OWNER.match(first)
-    if owner is None and last and last[-1].startswith("error: "):
+    if owner is None and reason_in(log):
         return JobStatus(name, "crashed", None, tuple(last[-SHOWN_LINES:]))
     if owner is None or (last and last[-1].startswith("done in ")):
         return JobStatus(name, "finished", owner and owner[1])

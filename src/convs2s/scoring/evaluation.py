@@ -205,10 +205,10 @@ def further_score(
             raise UserError(f"metric {name}: reads the source: give it by --source")
         read = {"source": source}
     value = metric(text, *references, **read)
-    about = f"{name}|code:{digest_of_extension(metric)}"
+    digest = digest_of_extension("METRICS", name)
     if isinstance(value, Score):  # whose signature says what else it rests on
-        return replace(value, signature=f"{about}|{value.signature}")
-    return Score(float(value), about)
+        return replace(value, signature=f"{name}|code:{digest}|{value.signature}")
+    return Score(float(value), f"{name}|code:{digest}")
 
 
 def bleu_scores(

@@ -10,7 +10,13 @@ import pytest
 
 from convs2s.config import extensions
 from convs2s.config.architecture import NetworkSettings, parse_architecture
-from convs2s.config.extensions import added, check_added, code_of, export_extensions
+from convs2s.config.extensions import (
+    added,
+    check_added,
+    code_of,
+    digest_of_extension,
+    export_extensions,
+)
 from convs2s.config.load import load
 from convs2s.errors import UserError
 from convs2s.models.build import build_network
@@ -153,3 +159,15 @@ def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> N
     assert digest(NETWORK.replace("that is none", "of nothing") + "# a comment") == first
     assert digest(NETWORK.replace("torch.zeros", "torch.ones")) != first
     assert parse_architecture({"kind": "lstm"}).code() == {}
+
+
+@pytest.mark.parametrize("name", ["own.py", "own"])
+def test_an_edit_counts_whatever_the_name_and_wherever_a_value_is_from(
+    write: Callable[..., Path], name: str
+) -> None:
+    text = "from functools import partial\nMETRICS = {'rounded': partial(round, 1)}\n"
+    digests = set()
+    for written in (text, text.replace("1", "2")):
+        write(written, name)
+        digests.add(digest_of_extension("METRICS", "rounded"))
+    assert len(digests - {None}) == 2

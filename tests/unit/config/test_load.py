@@ -189,6 +189,8 @@ def test_a_scales_models_and_seeds_stand_in_headlines_too(root: Path) -> None:
 
 
 def test_a_file_of_another_suffix_is_named(copy: Path) -> None:
+    (copy / "config/tasks/.#demo_en_fr.yaml").symlink_to("a lock of Emacs")
+    load(copy)
     write(copy / "config/tasks/mine.yml", "description: of mine")
     with pytest.raises(UserError, match=r"^config/tasks/mine\.yml: is not read: rename it to"):
         load(copy)

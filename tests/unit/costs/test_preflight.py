@@ -176,6 +176,15 @@ def test_shared_text_is_prepared_once(settings: Settings) -> None:
     assert "extract" not in [stage.name for stage in tokens.stages]
 
 
+def test_a_folder_that_is_there_is_counted_once(settings: Settings, here: Path) -> None:
+    text = here / "results/wmt14_en_fr/corpus/text"
+    text.parent.mkdir(parents=True)
+    text.write_bytes(bytes(10**6))
+    names = ["wmt14_en_fr_word", "wmt14_en_fr"]
+    both = [[one.present for one in budgets(settings, order, [])] for order in (names, names[::-1])]
+    assert [sum(present) for present in both] == [10**6] * 2
+
+
 def test_words_are_aligned_in_memory(settings: Settings) -> None:
     memory = {stage.name: stage.memory for stage in headline(settings, "wmt14_en_fr_word").stages}
     assert memory["align"] == 5_000_000 * settings.costs.align_bytes.value

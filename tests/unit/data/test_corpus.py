@@ -311,10 +311,11 @@ def test_fields_of_json_lines(tmp_path: Path, sides: Sides) -> None:
 
 
 def test_json_lines_need_a_field(tmp_path: Path, sides: Sides) -> None:
-    path = write(tmp_path / "a.jsonl", '{"a": "b"}\n')
-    with pytest.raises(UserError, match=r"a\.jsonl: expected a field NAME or NAME\[N\] after #"):
-        extract([(path, path)], tmp_path, sides)
-    assert nothing_written(sides)
+    for name in ("a.jsonl", "b.JSONL"):
+        path = write(tmp_path / name, '{"a": "b"}\n')
+        with pytest.raises(UserError, match=rf"{name}: expected a field NAME or NAME\[N\] after #"):
+            extract([(path, path)], tmp_path, sides)
+        assert nothing_written(sides)
 
 
 def test_a_further_reference(tmp_path: Path) -> None:

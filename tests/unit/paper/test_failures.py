@@ -1,5 +1,6 @@
 """Why a run's numbers are not there, as its logs say."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.cells import cells
 
 LAYOUT = Layout("results/scales/demo", "downloads")
 LOGS = "results/scales/demo/logs"
+TRACEBACK = "Traceback (most recent call last):\n  File ...\n"
 
 
 pytestmark = pytest.mark.usefixtures("in_folder")
@@ -40,6 +42,11 @@ def write(path: str, text: str) -> Path:
             "Traceback (most recent call last):\n  File ...\ntorch.cuda.OutOfMemoryError: 4 GiB\n",
             "failed: torch.cuda.OutOfMemoryError: 4 GiB",
         ),
+        (
+            f"{TRACEBACK}RuntimeError: CUDA error: an illegal access\nCompile with `DSA` to see.\n",
+            "failed: RuntimeError: CUDA error: an illegal access",
+        ),
+        (f"{TRACEBACK}KeyError: 1\n2026-11-27 10:00:00, process 7 on a: 1 worker\nepoch 1\n", None),
         ("convs2s: error: an earlier try\nepoch  2  perplexity 5\n", None),
         ("", None),
         (f"error: {'x' * 500}\n", "failed: " + "x" * 157 + "..."),
@@ -84,8 +91,11 @@ def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
     write(f"{folder}/{cell.testset}.{cell.decoding}.cuda.speed.log", "error: there is no GPU\n")
     assert failures_of([cell], LAYOUT, LOGS) == {}
     tuning = f"{folder}/valid.{cell.decoding}.length_penalty.log"
-    write(tuning, "error: of its own length penalty\n")
+    log = write(tuning, "error: of its own length penalty\n")
     assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: of its own length penalty"}
+    os.utime(log, (0, 0))  # a later job has begun, or has ended well
+    write(f"{folder}/{cell.testset}.{cell.decoding}.decode.log", "done in 3.0 s\n")
+    assert failures_of([cell], LAYOUT, LOGS) == {}
 
 
 def test_what_is_there_has_not_failed(cell: Cell) -> None:

@@ -114,3 +114,8 @@ def test_a_log_without_room_is_no_reason_to_fail(
     with files_of_at_most(30), pytest.raises(SystemExit), job(rule):
         raise UserError("no room")
     assert capfd.readouterr().err == "error: no room\n"
+    log.unlink()
+    log.symlink_to("/dev/full")
+    python, option, code, *given = job_command(log, "pass")
+    command = [python, option, code.replace(", flush=True", ""), *given]
+    assert subprocess.run(command, check=False).returncode == 0

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from convs2s.cli.main import main
 from convs2s.errors import UserError
+from convs2s.paper.failures import STOPPED
 from convs2s.pipeline.status import SHOWN_LINES, Status, TrainingStatus, status
 from convs2s.pipeline.status_view import view
 from convs2s.training import state_folder
@@ -257,10 +258,28 @@ def test_a_running_job_holds_its_log(tmp_path: Path) -> None:
 def test_a_training_that_failed_before_its_states(tmp_path: Path) -> None:
     log = tmp_path / "logs/tiny/small/seed1/train.log"
     log.parent.mkdir(parents=True)
-    log.write_text("convs2s: error: dataset/train.arrow: no such file\n")
-    (one,) = status(tmp_path).trainings
-    assert (one.name, one.condition) == ("tiny/small/seed1", "crashed")
-    assert one.why == "convs2s: error: dataset/train.arrow: no such file"
+    for text, condition, why in (
+        ("convs2s: error: train.arrow: no such file\n", "crashed", "train.arrow: no such file"),
+        (
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'\n",
+            "crashed",
+            "ModuleNotFoundError: No module named 'torch'",
+        ),
+        ("convs2s: SIGTERM was received: run it again\n", "stopped", STOPPED),
+        ("a warning of torch\n", "not started", None),
+    ):
+        log.write_text(text)
+        (one,) = status(tmp_path).trainings
+        assert (one.name, one.condition, one.why) == ("tiny/small/seed1", condition, why)
+
+
+def test_a_command_that_failed_is_no_finished_job(tmp_path: Path) -> None:
+    """Its log has no line that says who works."""
+    log = tmp_path / "logs/report.log"
+    log.parent.mkdir()
+    log.write_text("WorkflowError: a file is missing\n")
+    (one,) = status(tmp_path).jobs
+    assert (one.name, one.condition) == ("report", "crashed")
 
 
 def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
