@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, SerializeAsAny, WrapValidator
@@ -200,9 +200,7 @@ class ConvS2SArchitecture(NetworkSettings):
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         width, stacks = self.embedding, (self.encoder_layers, self.decoder_layers)
-        attending = [
-            layer for layer, attends in zip(stacks[1], self.attends, strict=True) if attends
-        ]
+        attending = list(compress(stacks[1], self.attends))
         if self.attention_weights == "shared":
             attending = attending[:1]
         maps = [(stacks[0][-1].width, width), (stacks[1][-1].width, self.output_embedding)]

@@ -105,8 +105,7 @@ def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
 def check_option_files(root: Path) -> dict[str, Values]:
     """Return what each of the files of options states, validated by itself.
 
-    The Snakefile asks for this before Snakemake reads the files, whose own message on what is not
-    YAML does not name the file.
+    The Snakefile asks before Snakemake reads the files, whose message on bad YAML names no file.
     """
     stated: dict[str, Values] = {}
     for name in option_files(root):
@@ -167,9 +166,8 @@ class _Folders:
         """Return the names of all YAML files of a folder, the user's own and those that came."""
         for file in (self.own / folder).glob("[!.]*.yml"):  # .#NAME is an editor's lock
             raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
-        places = [place for place in (self.own, self.shipped) if place]
-        files = (file for place in places for file in (place / folder).glob("[!.]*.yaml"))
-        return sorted({file.stem for file in files})
+        places = [place / folder for place in (self.own, self.shipped) if place]
+        return sorted({file.stem for place in places for file in place.glob("[!.]*.yaml")})
 
     def content(self, file: str) -> object:
         """Return what a file states, None where it is empty."""

@@ -16,8 +16,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     """YAML with 1e-4 read as the number that it looks like.
 
     It is PyYAML's for two reasons: Snakemake reads config.yaml with it, and a file must mean the
-    same to both; and a loader in Python, such as ruamel.yaml's, takes 20 times as long for config/,
-    which every job reads.
+    same to both; and every job reads config/, which takes 20 times as long by ruamel.yaml's loader.
     """
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
@@ -48,8 +47,7 @@ def option_files(root: Path) -> list[str]:
 def read_yaml(path: Path, name: str) -> object:
     """Return the content of a YAML file; None where it is empty.
 
-    A UserError names the file, as ``name``, that cannot be read, and the line of what is not YAML
-    or a repeated key.
+    A UserError names the file (``name``), and the line of what is not YAML or a repeated key.
     """
     try:
         return _parse(path.read_bytes())

@@ -89,18 +89,16 @@ def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> 
     Text that several share is counted with the first of them. ``cells`` are those of the tables to
     fill, each from its runs; without any the tasks' headlines are.
     """
-    texts, counted = [settings.tasks[name].text_name for name in names], set[Path]()
-    return [
-        _budget(settings, name, cells, counted, with_text=text not in texts[:position])
-        for position, (name, text) in enumerate(zip(names, texts, strict=True))
-    ]
+    counted = set[Path]()
+    return [_budget(settings, name, cells, counted) for name in names]
 
 
-def _budget(
-    settings: Settings, name: str, cells: Sequence[Cell], counted: set[Path], *, with_text: bool
-) -> Budget:
-    """Return what a task takes; ``counted`` are the folders whose size is in another's budget."""
-    task = settings.tasks[name]
+def _budget(settings: Settings, name: str, cells: Sequence[Cell], counted: set[Path]) -> Budget:
+    """Return what a task takes; ``counted`` are the folders of those before, with their texts."""
+    task, results = settings.tasks[name], Path(settings.scale.results_dir)
+    folders = {results / name, results / task.text_name} - counted
+    with_text = results / task.text_name in folders
+    counted |= folders
     files = list(dict.fromkeys(map(parse_file_reference, task.needed_references())))
     downloads = Path(settings.scale.downloads_dir)
     absent = {file.location: file for file in files if not file.path(downloads).exists()}
@@ -117,9 +115,6 @@ def _budget(
         kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
         memory = max((cost.memory for cost in trainings), default=0)
         stages.append(Stage("train", kept + states, states, 0, memory))
-    results = Path(settings.scale.results_dir)
-    folders = {results / name, results / task.text_name} - counted
-    counted |= folders
     return Budget(
         task=name,
         pairs=pairs,

@@ -69,7 +69,7 @@ def plan_batches(
     Batches of mixed lengths are cut without the sort.
 
     Pairs of equal lengths come in random order before the cut, so that batches differ between
-    epochs. The plan is a function of the lengths (N,), each at least 1, of the limits and of the
+    epochs. The plan is a function of the lengths (N,), each at least 1, the limits and the
     state of the epoch's own generator.
     """
     count = len(source_lengths)

@@ -108,8 +108,7 @@ class Segment(str):
 def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
     """Yield the text of each segment of a file, in its order.
 
-    A UserError names the line of a ``<seg>`` that is not closed or not opened, or says
-    that there is none.
+    A UserError names the line of a ``<seg>`` that is not closed or opened, or says there is none.
     """
     opened = count = number = length = 0
     document = own = None

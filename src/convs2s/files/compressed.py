@@ -222,8 +222,7 @@ def open_bytes(path: str | Path) -> BinaryIO:
 def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
 
-    A UserError says, also while reading, that it is missing, damaged, cut, a decompression bomb, or
-    on a disk that fails.
+    A UserError, also while reading: it is missing, damaged, cut, a bomb, or on a disk that fails.
     """
     with InputFile(path) as file:
         yield decompressed(cast(BinaryIO, file), Path(path).name, str(path))

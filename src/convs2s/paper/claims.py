@@ -319,8 +319,7 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     """Return how far the meanings of phrases are apart, less what chance gives, with its p.
 
-    The phrases are the same for all runs, so the largest p of a run counts. Where runs lie on both
-    sides of chance, p is 1.
+    All runs have the same phrases: the largest p counts, and 1 where runs lie on both its sides.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if cell.missing:

@@ -12,7 +12,7 @@ from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 
 _LAST_BYTES = 8192
-_TRACEBACK = "Traceback (most recent call last):"
+_TRACEBACK = "Traceback (most recent call last):\n"
 _STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
 _FAULT = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
 _LONGEST = 160
@@ -61,12 +61,10 @@ def reason_in(log: Path) -> str | None:
         return None
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - _LAST_BYTES))
-        lines = stream.read().decode("utf-8", "replace").splitlines()
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    if _TRACEBACK in lines:  # its fault may have several lines
-        raised = lines[len(lines) - lines[::-1].index(_TRACEBACK) :]
-        if not any(", process " in line for line in raised):  # no later try
-            last = next((line for line in reversed(raised) if _FAULT.match(line)), last)
+        text = stream.read().decode("utf-8", "replace").rstrip()
+    last, (_, traced, raised) = text[text.rfind("\n") + 1 :].strip(), text.rpartition(_TRACEBACK)
+    if traced and ", process " not in raised:  # no later try; a fault may have several lines
+        last = next(filter(_FAULT.match, raised.splitlines()[::-1]), last)
     stated = _STATED.match(last)
     if stated and (stated[2] or stated[1].startswith("interrupted")):
         return STOPPED  # `errors.UnfinishedError` is said without "error:"

@@ -103,8 +103,7 @@ def record_no_failures(jobs: type[Any], records: type[Any]) -> None:
 
     It writes down of a failed job what it writes of one that ended well, then removes its outputs:
     a next run would find nothing out of date, and keep what was made of the outputs before
-    (snakemake 9.27, ``Job.postprocess``). A module is read once for each of its ``use rule``, and
-    asks as often.
+    (snakemake 9.27, ``Job.postprocess``). A module asks once for each of its ``use rule``.
     """
     process, record, failed = jobs.postprocess, records.finished, set[Any]()
     if process.__module__ == __name__:
@@ -127,8 +126,7 @@ def keep_unanswered_jobs() -> None:
     Where all its attempts at one time fail, as while slurmctld starts again, the plugin forgets all
     running jobs, and Snakemake waits for ever (snakemake_executor_plugin_slurm 2.8,
     ``Executor.check_active_jobs``; its issue 207). It keeps a job that an answer does not name, and
-    one that is preempted: Slurm may queue it again. One that stays so has ended, as where Slurm has
-    PreemptMode=CANCEL.
+    one that is preempted: Slurm may queue it again. With PreemptMode=CANCEL it has ended.
     """
     if (plugin := sys.modules.get(SLURM)) is None:
         return

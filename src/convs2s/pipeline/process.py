@@ -83,8 +83,7 @@ def logged(command: str, before: str) -> str:
     A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
     SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says, also where
     nobody reads the terminal's copy any more (``| head``), or no line fits on the disk. The log
-    begins with the file ``before``, quoted for the shell, of earlier tries, as Snakemake removes
-    that of the last one.
+    begins with the file ``before`` (quoted) of earlier tries, as Snakemake removes the last one's.
     """
     copy = "(trap '' TERM USR1 INT HUP PIPE; tee -a {log:q} || true)"
     return (

@@ -105,8 +105,7 @@ def tokenized_bleu(
     """Score lines of words that ASCII's blanks separate, as multi-bleu.perl does.
 
     Not smoothed: without a single match of four words the score is 0, as it is without any word
-    (where the script stops with a division by zero). ``lowercase`` is its ``-lc``: without case of
-    A to Z.
+    (where the script divides by zero and stops). ``lowercase`` is its ``-lc``: no case of A to Z.
     """
     return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
 

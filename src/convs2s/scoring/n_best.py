@@ -72,8 +72,7 @@ Criterion = Callable[[ListedHypothesis], float]
 def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
     """Yield the hypotheses of each sentence that has any, one sentence in memory at a time.
 
-    A UserError that begins with ``name`` and the line refuses other formats, and sentences
-    out of order.
+    A UserError (``name``, the line) refuses other formats, and sentences out of order.
     """
     hypotheses = (_parse(line, f"{name}:{number}") for number, line in enumerate(lines, start=1))
     last = -1

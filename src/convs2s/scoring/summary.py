@@ -46,8 +46,7 @@ def summarize_runs(
 ) -> None:
     """Write what the runs of a task scored on its test sets, as a report and unrounded as JSON.
 
-    A UserError refuses two runs of a test set that were scored on different lines or in different
-    ways: their mean would mean nothing.
+    A UserError refuses two runs of a test set that were scored on other lines or in other ways.
     """
     tests: dict[str, dict[str, Evaluation]] = {}
     for (test, run), path in evaluations.items():

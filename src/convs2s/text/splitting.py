@@ -18,8 +18,7 @@ def split_sentences(line: str, language: str) -> list[str]:
 
     sentencex knows the marks and quotes of many languages and few abbreviations: it ends a sentence
     after the "M." of "M. Dupont". Here none ends after what Moses' tokenizer takes for an
-    abbreviation in this language (en_title: English), and none is without a letter, such as the
-    "1." of a list.
+    abbreviation in this language (en_title: English), and none, such as "1.", is without a letter.
     """
     language, sentences = language.partition("_")[0], list[str]()
     # It fails on some blanks that are no spaces, such as U+2028.

@@ -38,8 +38,7 @@ from convs2s.training.trainer import Trainer, TrainingResult
 def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
     """Write the model file of a training's result, and then the training's records.
 
-    In this order records never speak of a model that could not be written: what removes the states
-    of finished trainings rests on both.
+    In this order no record speaks of a model that is not there: `finished_states` rests on both.
     """
     state, shortlist = trainer.state, trainer.updater.shortlist
     known = trainer.folder.identity

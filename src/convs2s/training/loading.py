@@ -211,8 +211,7 @@ def validation_batches(
 ) -> list[Indices]:
     """Return the rows of each validation batch, with ``sources`` as of ``collate``.
 
-    With a shortlist, which widens with the batch, they have no more sentences than an update's,
-    if the recipe bounds those.
+    With a shortlist, which widens with the batch, they have an update's bound of sentences.
     """
     read = store.lengths("source")
     longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))

@@ -143,15 +143,13 @@ class Watch:
             write_history(self._history, epochs)
 
 
-def write_history(
-    path: Path, epochs: Sequence[EpochRecord], *ending: dict[str, str | None]
-) -> None:
+def write_history(path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str | None]) -> None:
     """Write ``history.jsonl`` whole: a row for each epoch, and for why training ended.
 
     It is renamed, not appended to, so that a kill leaves whole rows of epochs that a state has.
     """
     forget_checksums([path])
-    rows = [*map(without_absent, epochs), *ending]
+    rows = [*map(without_absent, epochs), *end]
     write_lines(path, (json.dumps(row, sort_keys=True) for row in rows))
 
 

@@ -58,7 +58,7 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
     network.load_state_dict(trained.state_dict())
     if start.mode == "initialise":
         return 1
-    return _epochs_before(job, data, description, path) + 1
+    return _epochs_made(job, data, description, path) + 1
 
 
 def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) -> Iterator[str]:
@@ -116,9 +116,7 @@ def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:
     return ", ".join([*shown, *(["and others"] if keys[_MOST_SHOWN:] else [])])
 
 
-def _epochs_before(
-    job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path
-) -> int:
+def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path) -> int:
     """Return the epochs that made a model, for its training to go on after them.
 
     A UserError: it was trained on other data or by another recipe, or has its last epoch.
