@@ -408,8 +408,8 @@ def judged_effect(
     if quantity == "score":
         ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
         alike = all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio)
-        of_words = all("detokenized" not in cell.measure for cell in cells)  # as the ratios are
-        if of_words and not alike and len(ratios) == len(cells):  # else some are not known
+        of_words = all(cell.measure.startswith("bleu_tokenized") for cell in cells)
+        if of_words and not alike and len(ratios) == len(cells):  # of all sentences, and theirs
             bare = sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
             finding = replace(finding, without_brevity=bare)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
