@@ -52,7 +52,7 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes that share the --threads, and the memory of the weights, for a file [1]",
     )
-    command.add_argument("--quiet", action="store_true", help="show warnings and errors alone")
+    command.add_argument("--quiet", action="store_true", help="show no progress and no hints")
     add_device(command)
     add_threads(command)
     add_section(command, DecodingSettings)

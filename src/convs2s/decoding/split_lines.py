@@ -45,7 +45,8 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     lists = ("source_words", "source_tokens", "words", "words_before", "tokens")
     fields: dict[str, Any] = {name: [] for name in (*lists, "alignment", "replacements")}
     for part in parts:
-        before = {"position": len(fields["words"]), "source_position": len(fields["source_words"])}
+        names = {"position": "words_before", "source_position": "source_words"}
+        before = {place: len(fields[name]) for place, name in names.items()}
         fields["replacements"] += [
             row | {name: count + row[name] for name, count in before.items()}
             for row in part.replacements

@@ -162,22 +162,15 @@ def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
     """Yield what made the model, where the records of this very training lie beside it."""
     yield from _section("Made with")
     records = model.with_name("training.json")
-    stated = cast(Facts, read_json(records)) if records.is_file() else {}
-    made = _mapping(stated, "manifest")
-    if not made or made.get("identity") != description.training.get("identity"):
+    stated = read_json(records) if records.is_file() else None
+    made = stated.get("manifest") if isinstance(stated, dict) else None
+    if not isinstance(made, dict) or made.get("identity") != description.training.get("identity"):
         yield f"{NOT_RECORDED}: no records of this very training lie beside it."
         return
-    yield from _listed(
-        {
-            "convs2s": made["convs2s"],
-            "revision": made["revision"] or "no git checkout",
-            "python": made["python"],
-            **{name: version or "-" for name, version in _mapping(made, "packages").items()},
-            "processor": made["processor"],
-            "CPU threads": made["threads"],
-            "system": made["system"],
-        }
-    )
+    named = ("convs2s", "revision", "python"), ("processor", "threads", "system")
+    first, last = ({name: made.get(name) or NOT_RECORDED for name in names} for names in named)
+    packages = {name: version or "-" for name, version in dict(made.get("packages", {})).items()}
+    yield from _listed({**first, **packages, **last})
 
 
 def _mapping(facts: Facts, key: str) -> Facts:

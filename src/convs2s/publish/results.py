@@ -129,14 +129,15 @@ def _placed(
     It is where the workflow ran. Where a storage plugin has brought the files, the records name the
     local copies, whose folders are left out.
     """
-    recorded = next(iter(next(iter(measured.values())).checksums))
+    names = [name for one in measured.values() for name in one.checksums]  # a model may be removed
+    recorded = min(names, key=lambda name: name.endswith(".safetensors"))
     for cut, start in product(range(recorded.count("/")), folder.resolve().parents):
         below = recorded.split("/", cut)[-1]
         if (start / below).exists():
             copies, placed = recorded.removesuffix(below), {}
             for path, one in measured.items():
-                names = {name.removeprefix(copies): sha for name, sha in one.checksums.items()}
-                placed[path] = replace(one, checksums=names)
+                own = {name.removeprefix(copies): sha for name, sha in one.checksums.items()}
+                placed[path] = replace(one, checksums=own)
             return start, placed
     raise UserError(
         f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "

@@ -106,11 +106,10 @@ class StateFolder:
                 if said := lock.read().strip():  # by the owner before, of how it ended
                     killed = " has ended without a word: killed, or its machine went down"
                     log(f"before: {said}{'' if ': ' in said else killed}")
-                lock.truncate(0)
-                lock.write(f"{owner}\n")
-                lock.flush()
-                (self.parent / REFUSED).unlink(missing_ok=True)
-                self.path.mkdir(exist_ok=True)
+                with writing(self.parent):
+                    _rewrite(lock, owner)
+                    (self.parent / REFUSED).unlink(missing_ok=True)
+                    self.path.mkdir(exist_ok=True)
                 stated = json.dumps(self.identity, indent=2, sort_keys=True)
                 write_text(self.path / "identity.json", stated)
                 self.progress.start(owner, self.path.name)
@@ -124,8 +123,8 @@ class StateFolder:
                     keep(f"error: {said}")
                     stopped = isinstance(error, UnfinishedError | KeyboardInterrupt)
                     self.progress.update(phase="stopped" if stopped else "failed", why=said)
-                    lock.truncate(0)
-                    lock.write(f"{owner}: {said}\n")
+                    with suppress(OSError):  # a full disk must not hide how it ended
+                        _rewrite(lock, f"{owner}: {said}")
                     raise
             lock.truncate(0)
 
@@ -163,3 +162,8 @@ class StateFolder:
             changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
             lines.append(f"{path.parent} is a state of another training ({changes})")
         return lines
+
+
+def _rewrite(lock: TextIO, line: str) -> None:
+    os.ftruncate(lock.fileno(), 0)
+    os.write(lock.fileno(), f"{line}\n".encode())  # what a buffer held would fail as it is closed

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from convs2s.api.translator import Translator
 from convs2s.cli.main import main
+from convs2s.decoding.split_lines import join
 from convs2s.errors import UserError
 from tests.unit.conftest import Terminal
 
@@ -58,6 +60,11 @@ def test_places_count_on(translator: Translator) -> None:
     for row in joined.replacements:
         assert joined.words[row["position"]] == row["word"]
         assert joined.source_words[row["source_position"]] == row["source_word"]
+    # A place is that of <unk>; a copied piece such as lo@@ joins the next word, which takes one.
+    longer = replace(one, words_before=[*one.words_before, "more"])
+    places = [row["position"] for row in join([longer, two], " ").replacements]
+    first, second = ([row["position"] for row in part.replacements] for part in (one, two))
+    assert places == first + [len(longer.words_before) + place for place in second]
 
 
 def test_the_api_refuses_tokens(sharp: Path) -> None:

@@ -1,5 +1,6 @@
 """A model's card: what a file says of itself, and what lies beside it."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -109,6 +110,16 @@ def test_scores_and_records_of_another_model_are_left_out(results: Path) -> None
     assert "seed: 2" in found["Training"]
     assert "not recorded here" in found["Scores"]
     assert "not recorded here" in found["Made with"]
+
+
+@pytest.mark.parametrize("lacks", ["revision", "threads", "packages", "manifest"])
+def test_records_that_lack_something_say_so(results: Path, lacks: str) -> None:
+    records = (results / MODEL).with_name("training.json")
+    content = json.loads(records.read_text("utf-8"))
+    del (content if lacks == "manifest" else content["manifest"])[lacks]
+    records.write_text(json.dumps(content), "utf-8")
+    found = sections(model_card(results / MODEL))["Made with"]
+    assert ("not recorded here" in found) == (lacks != "packages")
 
 
 @pytest.mark.parametrize("name", ["test.rescored", "test.beam5.rescored-by-small-seed2"])

@@ -214,6 +214,15 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
     (results / "models/small/seed1/model.safetensors").unlink()
     export_results(results, tmp_path / "exported")
     assert f"{RUN}/card.md" not in files(tmp_path / "exported")
+    # One whose first input is the model, and which comes first; and a file of somebody's notes.
+    path = results / "models/small/seed1/test.beam5.bleu.json"
+    content = json.loads(path.read_text("utf-8"))
+    model, others = str(path.with_name("model.safetensors")), content["manifest"]["sha256"]
+    first = {model.removeprefix(f"{results.parents[1]}/"): "0" * 64, **others}
+    content["manifest"]["sha256"] = first
+    path.write_text(json.dumps(content), "utf-8")
+    path.with_name("notes.json").write_text(json.dumps({"manifest": {"sha256": "abc"}}), "utf-8")
+    export_results(results, tmp_path / "of a model")
     (results / "corpus/tok/test.target.zst").unlink()
     with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is missing"):
         export_results(results, tmp_path / "again")

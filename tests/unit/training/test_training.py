@@ -7,6 +7,7 @@ import math
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -14,14 +15,14 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import torch
 
 from convs2s.config.model import Recipe
 from convs2s.data.store import TokenStore
-from convs2s.errors import UserError
+from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
@@ -36,7 +37,7 @@ from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.interrupted import train_until
-from tests.support.limits import refuse_lock
+from tests.support.limits import files_of_at_most, refuse_lock
 from tests.support.together import forking
 
 
@@ -393,6 +394,27 @@ def test_a_state_of_another_configuration_is_not_loaded(
     output = capfd.readouterr().err
     assert "is a state of another training (training.clip: 0.1 -> 0.2): not loaded" in output
     assert "resuming" not in output
+
+
+def test_a_full_disk_does_not_hide_how_a_training_ended(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "state", {})
+
+    def end() -> NoReturn:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        raise UnfinishedError("saved in epoch 3: rerun the same command to resume")
+
+    with files_of_at_most(2**40), pytest.raises(UnfinishedError, match="saved"), folder.locked():
+        end()
+
+
+def test_a_training_that_finds_a_full_disk_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "state", {})
+    with (
+        files_of_at_most(0),
+        pytest.raises(UserError, match=rf"^{tmp_path}/state: cannot be written: "),
+        folder.locked(),
+    ):
+        pass
 
 
 def test_the_next_owner_of_a_lock_says_who_was_killed(
