@@ -8,8 +8,7 @@ LEARNS_VOCABULARY = tasks.keys() - TAKES_VOCABULARY
 rule count_words:
     input:
         text=lambda w: training_text(w)[w.side],
-        # The text says whether it is new: the record is also written again for another paper_pairs.
-        pairs=ancient("<corpus>/clean/train.json"),
+        pairs="<corpus>/clean/train.json",
     output:
         intermediate("<corpus>/words/{block}.{side}.tsv.zst"),
     log:
@@ -128,7 +127,7 @@ rule binarize:
 use rule binarize as binarize_block with:
     input:
         unpack(to_binarize),
-        pairs=lambda w: ancient(text_folder(w).training_report),
+        pairs=lambda w: text_folder(w).training_report,
     output:
         store=intermediate("<results>/{task}/dataset/{part}.arrow"),
         description=intermediate("<results>/{task}/dataset/{part}.json"),

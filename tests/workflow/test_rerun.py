@@ -44,14 +44,6 @@ def test_what_changes_no_result_of_a_training_reruns_nothing(finished: Checkout)
     assert recipe.keys() >= OF_THE_COMMAND
 
 
-def test_the_papers_number_of_pairs_makes_counts_alone(finished: Checkout) -> None:
-    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
-    options["overrides"]["tasks"] = {"mine_en_nl": {"paper_pairs": 7}}
-    finished.configure(options)
-    done = finished.snakemake("--dry-run", BLEU)
-    assert not {"count_words", "binarize_block", "train_model"} & {*done.planned}, done.said
-
-
 def test_another_limit_of_tokens_makes_no_text_again(finished: Checkout) -> None:
     options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
     options["overrides"]["tasks"] = {"mine_en_nl": {"clean": {"tokens": 90}}}
