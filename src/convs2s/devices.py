@@ -182,7 +182,7 @@ def worker_device(device: str, environment: Mapping[str, str]) -> str:
 def lock_folder() -> Path:
     """Return where this user's locks on this machine's GPUs are; they are no one's results.
 
-    All sessions on this machine have one, each job of Slurm, which counts its GPUs anew, its own.
+    All sessions on this machine share one; a job of Slurm, whose GPUs count anew, has its own.
     """
     job = os.environ.get("SLURM_JOB_ID", "")
     return Path(tempfile.gettempdir()) / f"convs2s-gpus-{os.getuid()}{job and f'-{job}'}"

@@ -222,7 +222,7 @@ def open_bytes(path: str | Path) -> BinaryIO:
 def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
 
-    A UserError, also while reading: it is missing, damaged, cut, a bomb, or on a disk that fails.
+    A UserError, also while reading: missing, damaged, cut, a decompression bomb, a failing disk.
     """
     with InputFile(path) as file:
         yield decompressed(cast(BinaryIO, file), Path(path).name, str(path))

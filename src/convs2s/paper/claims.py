@@ -319,7 +319,7 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     """Return how far the meanings of phrases are apart, less what chance gives, with its p.
 
-    All runs have the same phrases: the largest p counts, and 1 where runs lie on both its sides.
+    Runs have the same phrases: the largest p counts, and 1 where they lie on both sides of chance.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if cell.missing:
@@ -409,7 +409,7 @@ def judged_effect(
         ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
         alike = all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio)
         of_words = all(cell.measure.startswith("bleu_tokenized") for cell in cells)
-        if of_words and not alike and len(ratios) == len(cells):  # of all sentences, and theirs
+        if of_words and not alike and len(ratios) == len(cells):  # else not all are known
             bare = sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
             finding = replace(finding, without_brevity=bare)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]

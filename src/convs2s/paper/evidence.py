@@ -252,7 +252,7 @@ def why_no_verdict(weighted: Weighted) -> str | None:
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
     """Return what is drawn anew: a sample for each set of models that the cells are of.
 
-    Of cells of the same models the sum is taken model by model: how these differ is no chance.
+    Of cells of the same models the sum is by model: how models differ is no part of its chance.
     """
     groups: dict[object, list[tuple[float, Evidence]]] = {}
     for weight, cell in weighted:

@@ -44,8 +44,8 @@ def failures_of(
                 # All models are there: the latest of the jobs between them and the numbers.
                 folder_of_run = real_path(f"{folder}/{file.run}")
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
-                found = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
-                files = sorted(found, key=lambda log: log.stat().st_mtime)[-1:]
+                files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
+                files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]
             reason = next(filter(None, map(reason_in, files)), None)
             if reason:
                 failures[file.path] = reason

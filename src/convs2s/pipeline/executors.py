@@ -126,7 +126,7 @@ def keep_unanswered_jobs() -> None:
     Where all its attempts at one time fail, as while slurmctld starts again, the plugin forgets all
     running jobs, and Snakemake waits for ever (snakemake_executor_plugin_slurm 2.8,
     ``Executor.check_active_jobs``; its issue 207). It keeps a job that an answer does not name, and
-    one that is preempted: Slurm may queue it again. With PreemptMode=CANCEL it has ended.
+    one that is preempted: Slurm may queue it again. One that stays so has ended (mode CANCEL).
     """
     if (plugin := sys.modules.get(SLURM)) is None:
         return

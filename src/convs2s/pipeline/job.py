@@ -62,7 +62,7 @@ def _logged(log: str) -> Iterator[None]:
             raise
         finally:
             signal.signal(signal.SIGTERM, before)
-            _say("")
+            _say("")  # the rest of what was printed
             os.dup2(saved, 1)
             os.dup2(terminal, 2)
             os.close(saved)

@@ -211,7 +211,7 @@ def validation_batches(
 ) -> list[Indices]:
     """Return the rows of each validation batch, with ``sources`` as of ``collate``.
 
-    With a shortlist, which widens with the batch, they have an update's bound of sentences.
+    With a shortlist, which widens with the batch, an update's limit of sentences holds as well.
     """
     read = store.lengths("source")
     longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))

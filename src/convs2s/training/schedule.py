@@ -64,7 +64,7 @@ class Schedule:
     def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:
         """Return how many epochs there will be, as seen from the running one; None if unknown.
 
-        While a plateau's rate is constant, validation decides: the recipe's maximum is known.
+        While a plateau's rate is constant, validation decides: only the maximum is known.
         """
         maximum = recipe.maximum_epochs
         if recipe.schedule.kind == "cosine" or (
