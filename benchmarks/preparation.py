@@ -34,7 +34,7 @@ from convs2s.data.word_counts import count_words
 from convs2s.demo.corpus import write_demo_corpus
 from convs2s.files.compressed import open_text
 from convs2s.files.text import read_line_pairs
-from convs2s.text.corpus_filter import pairs_kept, tokenize_and_filter
+from convs2s.text.corpus_filter import read_report, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from sample import memory_of
 
@@ -86,7 +86,7 @@ class Shard:
 
     def count_words(self) -> None:
         """Count the words of both sides."""
-        rows = range(pairs_kept(self.report))
+        rows = range(read_report(self.report)["kept"])
         for text, table in zip(self.clean, self.words, strict=True):
             count_words(text=text, rows=rows, output=table)
 

@@ -87,8 +87,8 @@ STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every 
 
 
 # What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
-# here that there will be one. What waits for licensed files is left out: asked for by name, such a
-# task says which files those are.
+# here that there will be one, and where its times are there. What waits for licensed files is left
+# out: asked for by name, such a task says which files those are.
 CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
 HAS_GPU = options.device == "cuda" or bool(GRANTED_GPUS)
 WAITING = {
@@ -115,7 +115,7 @@ with failures_in_one_line():
 def to_make(cell):
     """Return a cell with the runs that are made here; None where there is nothing to make."""
     has_list = cell.n_best_file is None or is_there(cell.n_best_file)  # a user's own may be missing
-    if not (has_list and cell.can_be_made(HAS_GPU, WAITING)):
+    if not (has_list and cell.can_be_made(HAS_GPU or all(map(is_there, cell.paths)), WAITING)):
         return None
     return cell.drop_published_runs(  # what was run here counts before what is published
         lambda file, measure: (file.fingerprint, measure) in PUBLISHED and not is_there(file.path)

@@ -213,7 +213,8 @@ def shown_in_report(wildcards):
     paths += PAPER_FIGURES
     # The translations of one run of each task and test set, and their references.
     decoded = [cell for cell in PLANNED_CELLS if cell.testset and cell.decoding and not cell.n_best]
-    first = {(cell.task, cell.testset): cell for cell in reversed(decoded)}
+    there = [cell for cell in reversed(decoded) if finished(cell.paths[:1])]
+    first = {(cell.task, cell.testset): cell for cell in there}
     for (task, testset), cell in sorted(first.items()):
         run = layout.task(task).run(cell.model, cell.runs[0])
         text = layout.task(tasks[task].text_name)

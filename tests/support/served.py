@@ -74,6 +74,7 @@ def serving(model: Path, search: DecodingSettings, **stated: Any) -> Iterator[Mo
     listening = socket.create_server(("127.0.0.1", 0))
     http = type("Connection", (Connection,), {"head_seconds": settings.request_seconds})
     options = {"http": http, "ws": "none", "lifespan": "on", "log_config": None}
+    options["timeout_keep_alive"] = 1
     server = uvicorn.Server(uvicorn.Config(app, **options))
     thread = threading.Thread(target=server.run, args=([listening],))
     port = listening.getsockname()[1]

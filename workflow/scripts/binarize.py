@@ -7,7 +7,7 @@ from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize
 from convs2s.data.store import block_rows
 from convs2s.pipeline.job import job
-from convs2s.text.corpus_filter import pairs_kept
+from convs2s.text.corpus_filter import read_report
 
 snakemake: Any
 
@@ -21,5 +21,5 @@ with job(snakemake):
         description=Path(snakemake.output.description),
         metadata=DatasetMetadata.model_validate(snakemake.params.metadata),
         most_tokens=snakemake.params.most_tokens,
-        rows=block_rows(block, pairs_kept(Path(snakemake.input.pairs))) if block else None,
+        rows=block_rows(block, read_report(Path(snakemake.input.pairs))["kept"]) if block else None,
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import join_blocks
+from convs2s.files.checksums import forget_checksums
 from convs2s.pipeline.job import job
 
 snakemake: Any
@@ -17,3 +18,4 @@ with job(snakemake):
         description=Path(snakemake.output.description),
         metadata=DatasetMetadata.model_validate(snakemake.params.metadata),
     )
+    forget_checksums(snakemake.input.descriptions)  # Snakemake removes these files

@@ -67,7 +67,8 @@ class Translator:
 
         Args:
             path: the file, or a list of files.
-            device: where to compute; auto: on a GPU where there is one.
+            device: where to compute; auto: on a GPU where there is one. On a GPU, this process
+                multiplies float32 in TF32 from then on.
             threads: batches that are searched at a time; None: as many as there are cores.
             precision: of the arithmetic of a search; ``auto`` is the fastest here.
             ensemble: what an ensemble averages at each step.
@@ -89,11 +90,8 @@ class Translator:
         models = list(map(Path, [path] if isinstance(path, str | Path) else path))
         if not models:
             raise UserError("load: expected a model file, found an empty list")
-        lines = LineTranslator(
-            *(models, settings, name),
-            pretokenized=pretokenized,
-            threads=threads or os.cpu_count() or 1,
-        )
+        threads = threads or os.cpu_count() or 1
+        lines = LineTranslator(models, settings, name, pretokenized=pretokenized, threads=threads)
         return cls(lines, name)
 
     @property

@@ -100,7 +100,7 @@ def _config(arguments: argparse.Namespace) -> None:
         print("| task | what it is | headline: model, runs | ask for |\n| --- | --- | --- | --- |")
         for name, task in sorted(settings.tasks.items()):
             model, runs = task.headline.model, ", ".join(task.headline_runs())
-            report = f"`results/{name}/{task.metric}.txt`"
+            report = f"`{settings.scale.results_dir}/{name}/{task.metric}.txt`"
             print(f"| `{name}` | {task.description} | `{model}`, {runs} | {report} |")
     else:
         values = settings.effective(arguments.task, arguments.model, arguments.decoding)

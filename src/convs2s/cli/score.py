@@ -154,6 +154,7 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
 
 def _score_rouge(arguments: argparse.Namespace) -> None:
     from convs2s.scoring import rouge
+    from convs2s.scoring.bleu import check_lines
     from convs2s.scoring.rouge_stem import read_exceptions
 
     if arguments.exceptions and not arguments.stem:
@@ -169,14 +170,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     )
     hypotheses = list(read_lines(arguments.hypotheses))
     references = [list(read_lines(path)) for path in arguments.reference]
-    if not hypotheses:
-        raise UserError(f"{arguments.hypotheses}: no lines to score; give at least one text")
-    for path, lines in zip(arguments.reference, references, strict=True):
-        if len(lines) != len(hypotheses):
-            raise UserError(
-                f"{arguments.hypotheses} has {len(hypotheses)} lines but {path} has {len(lines)}: "
-                "line N of one belongs to line N of the other; give files of the same texts"
-            )
+    check_lines(hypotheses, references, arguments.hypotheses, arguments.reference)
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])

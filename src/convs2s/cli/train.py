@@ -55,13 +55,13 @@ def add_train(command: argparse.ArgumentParser) -> None:
 
 def _add_machine(command: argparse.ArgumentParser) -> None:
     """Add the options of ``train`` that change no result."""
-    add_choice(command, "device", "config.yaml's")
+    add_choice(command, "device", "config.yaml's; with --settings: auto")
     command.add_argument(
         "--threads",
         type=int,
-        help="CPU threads of each worker [config.yaml's cores, or training.threads]",
+        help="CPU threads of each worker [config.yaml's cores, or the model's; with --settings: 4]",
     )
-    add_choice(command, "products", "config.yaml's")
+    add_choice(command, "products", "config.yaml's; with --settings: auto")
     command.add_argument(
         "--checkpoint-minutes",
         type=float,

@@ -280,4 +280,6 @@ class _Stated(Section):
 
 def parse_architecture(stated: Mapping[str, object], where: str = "model file") -> Architecture:
     """Return the network that a model file states; a UserError begins with ``where``."""
-    return validated(_Stated, {"architecture": stated}, where).architecture
+    architecture: Architecture = validated(_Stated, {"architecture": stated}, where).architecture
+    architecture.check(f"{where}: architecture")
+    return architecture

@@ -158,7 +158,7 @@ class Scale(Section):
         """Return the task that stands in for one of the paper's."""
         return self.tasks.get(name, name)
 
-    def has_task(self, name: str) -> bool:
+    def has_task(self, name: str | None) -> bool:
         """Return whether rows on a task of the paper are run: it has a stand-in, if any has one."""
         return not self.tasks or name in self.tasks
 

@@ -87,7 +87,7 @@ def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> 
     """Return what tasks take from their archives to their scores.
 
     Text that several share is counted with the first of them. ``cells`` are those of the tables to
-    fill, each from its runs; without any the tasks' headlines are.
+    fill, each from its runs, beside the tasks' headlines.
     """
     counted = set[Path]()
     return [_budget(settings, name, cells, counted) for name in names]

@@ -92,9 +92,9 @@ def printed_cost(settings: Settings, table: Table) -> PrintedCost:
         for row in table.rows
         if row.kind == "ours" and row.task and row.model
     }
-    known = [settings.costs.training(*model) for model in sorted(models)]
-    stated = tuple(training for training in known if training and training.printed)
-    return PrintedCost(stated, frozenset(models - {(run.text, run.model) for run in stated}))
+    known = {model: settings.costs.training(*model) for model in sorted(models)}
+    stated = {model: run for model, run in known.items() if run and run.printed}
+    return PrintedCost(tuple(dict.fromkeys(stated.values())), frozenset(models - stated.keys()))
 
 
 class Expectation:

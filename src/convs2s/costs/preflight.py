@@ -57,7 +57,7 @@ def preflight(
 ) -> None:
     """Print the budget of tasks, and of the cells of the paper's tables that rest on them.
 
-    ``cells`` are those of each table, whose runs are trained; none for the tasks' headlines alone.
+    ``cells`` are those of each table, whose runs are trained beside the tasks' headlines.
     ``benchmarks`` is the folder of Snakemake's benchmark files, ``is_local`` says whether jobs run
     on this machine, and ``log`` has the budget as well. A UserError says why the run cannot fit.
     """
@@ -96,7 +96,7 @@ def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:
         rows.append([name, *counts, _hours(printed.hours) if printed.stated else ""])
     yield from underlined("trainings of each table and figure")
     yield from aligned([*header, "the papers' GPU-hours"], rows)
-    yield "to come: by trainings at this scale that were measured; the papers': of one training of"
+    yield "to come: as measured here or in config/costs.yaml; the papers': of one training of"
     yield "each model whose time the papers state, of their own GPUs (docs/preflight.md)"
     yield ""
 

@@ -71,7 +71,7 @@ def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) 
     batch, value = work.recipe.batch, _BYTES[precision]
     limits = batch.tokens or math.inf, (batch.sentences or math.inf) * costs.sentence_tokens.value
     tokens = min(limits)
-    micro_batches = math.ceil(tokens / (batch.micro_batch_tokens or math.inf))
+    micro_batches = math.ceil(tokens / (batch.micro_batch_tokens or tokens))
     peak = (gpu.bf16 if precision == "bf16" else gpu.tf32) or gpu.fp32
     products = _FLOPS_PER_WEIGHT * work.weights * tokens / (costs.share_of_peak.value * peak * 1e12)
     numbers = costs.block_passes.value * work.widths * value + _SCORE_PASSES * work.types * 4

@@ -27,13 +27,13 @@ def extract_corpus(
 ) -> int:
     """Write the pairs of files of one split as one file per side, in their order; return how many.
 
-    Both outputs appear, or none; memory does not grow with the corpus. ``pairs`` are (source,
-    target) references as the configuration has them; sgm files give segments. ``files`` has the
-    place of each location. ``hold_out`` is the part to take, where validation text is split
-    off from training text (the paper's section 4.1: 0.5-1% of it; counted before any cleaning, as
-    the authors' preparation scripts do). A UserError says that a file or member is missing or
-    refused, that a line is not UTF-8 or overlong, that the two sides of a pair of files differ in
-    their number of lines, or that nothing is left to write.
+    Neither output appears before both are written; memory does not grow with the corpus. ``pairs``
+    are (source, target) references as the configuration has them; sgm files give segments.
+    ``files`` has the place of each location. ``hold_out`` is the part to take of training text
+    from which validation text is split off (the paper's section 4.1: 0.5-1% of it; counted before
+    any cleaning, as the authors' preparation scripts do). A UserError says that a file or member is
+    missing or refused, that a line is not UTF-8 or overlong, that the two sides of a pair of files
+    differ in their number of lines, or that nothing is left to write.
     """
     read = count = 0
     with ExitStack() as stack:
@@ -64,8 +64,9 @@ def extract_reference(*, pairs: Sequence[tuple[str, str]], files: LocalFiles, ou
 def shard_corpus(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
     """Split two parallel files into contiguous ranges of lines of nearly equal length.
 
-    The shards end to end are the input, whatever their number. All appear, or none. The number of
-    pairs is returned; a UserError says that the sides differ in it, or have fewer than shards.
+    The shards end to end are the input, whatever their number. None appears before all are written.
+    The number of pairs is returned; a UserError says that the sides differ in it, or have fewer
+    than shards.
     """
     count = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     if count < len(outputs):
@@ -103,19 +104,13 @@ def _read_pairs(pairs: Iterable[tuple[str, str]], files: LocalFiles) -> Iterator
             )
             both = paired(source_lines, target_lines, source, target)
             for number, (left, right) in enumerate(both, start=1):
-                if (
-                    isinstance(left, Segment)
-                    and isinstance(right, Segment)
-                    and not left.is_beside(right)
-                ):
-                    own, other = (
-                        f"{segment.place[1]} of document {segment.place[0]}"
-                        for segment in (left, right)
-                    )
-                    raise UserError(
-                        f"{source}: its segment {number} has the id {own}, but that of "
-                        f"{target} has {other}: both files need the same segments in the same order"
-                    )
+                match left, right:
+                    case Segment() as own, Segment() as other if not own.is_beside(other):
+                        raise UserError(
+                            f"{source}: its segment {number} has the id {own.place[1]} of document "
+                            f"{own.place[0]}, but {target}'s has {other.place[1]} of document "
+                            f"{other.place[0]}: both files need the same segments in the same order"
+                        )
                 yield left, right
 
 

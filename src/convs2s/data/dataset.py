@@ -21,6 +21,7 @@ from convs2s.data.vocabulary import (
     write_counts,
 )
 from convs2s.data.word_counts import added_counts
+from convs2s.errors import UserError
 from convs2s.files.checksums import check_sha256, sha256
 from convs2s.files.text import (
     NO_MARK,
@@ -87,6 +88,8 @@ def build_vocabulary(
         if threshold:
             # What the table leaves out is split again as well, as `splitter` knows the table alone.
             frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
+            if not frequent:
+                raise UserError(f"{words}: no BPE token occurs {threshold} times: lower threshold")
             tokens = count_tokens(read_counts(words), Bpe(codes, frequent, glossaries))
         counts = tokens.items()
     write_counts(output, most_frequent(counts, size, minimum_count))

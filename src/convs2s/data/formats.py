@@ -82,7 +82,7 @@ def read_columns(
                 "first line names its columns"
             )
         places = [header.index(column) for column in columns]
-        for row in rows:
+        for row in filter(None, rows):  # a blank line, at the end say
             if len(row) != len(header):
                 raise UserError(
                     f"{name}:{rows.line_num}: {len(row)} fields, but the first line names "

@@ -1,9 +1,10 @@
 """How often each word of a corpus occurs: tables sorted by word, which are cheap to add up.
 
-A shard's table is written in bounded memory, and tables are added up line by line, some of them at
-a time, so that neither memory nor the number of open files grows with the corpus.
+A shard's table is written in bounded memory, and tables are added up line by line, so that memory
+does not grow with the corpus.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
@@ -27,15 +28,24 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
     """
     lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
     with writing(output), scratch_folder(output.parent) as folder:
-        aside = _Aside(folder)
-        counts: Counter[str] = Counter()
+        tables, counts, numbers = list[Path](), Counter[str](), itertools.count()
+
+        def put_aside(entries: Iterable[tuple[str, int]]) -> None:
+            path = folder / f"{next(numbers)}.tsv"
+            write_counts(path, entries)
+            tables.append(path)
+
         for line in lines:
             counts.update(line.split())
             if len(counts) >= _TYPES_IN_MEMORY:
-                aside.add(sorted(counts.items()))
+                put_aside(sorted(counts.items()))
                 counts.clear()
-        aside.add(sorted(counts.items()))
-        write_counts(output, added_counts(aside.tables))
+            if len(tables) == _TABLES_AT_ONCE:
+                put_aside(added_counts(tables))
+                while len(tables) > 1:
+                    tables.pop(0).unlink()
+        put_aside(sorted(counts.items()))
+        write_counts(output, added_counts(tables))
 
 
 def add_word_counts(*, tables: Sequence[Path], output: Path) -> None:
@@ -50,29 +60,3 @@ def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:
     """
     for word, entries in groupby(merge(*map(read_counts, paths)), itemgetter(0)):
         yield word, sum(count for _, count in entries)
-
-
-class _Aside:
-    """Tables that wait to be added up; as soon as a generation is full, it becomes one table."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._generations: list[list[Path]] = []
-
-    @property
-    def tables(self) -> list[Path]:
-        """Those that hold everything that was added."""
-        return [path for paths in self._generations for path in paths]
-
-    def add(self, counts: Iterable[tuple[str, int]], generation: int = 0) -> None:
-        """Put a sorted table aside, and join those of a generation once there are many."""
-        if generation == len(self._generations):
-            self._generations.append([])
-        paths = self._generations[generation]
-        paths.append(self._folder / f"{generation}.{len(paths)}.tsv")
-        write_counts(paths[-1], counts)
-        if len(paths) == _TABLES_AT_ONCE:
-            self.add(added_counts(paths), generation + 1)
-            for path in paths:
-                path.unlink()
-            paths.clear()

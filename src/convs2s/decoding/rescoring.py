@@ -34,6 +34,7 @@ from convs2s.scoring.n_best import (
     MODEL,
     Group,
     ListedHypothesis,
+    every_sentence,
     n_best_line,
     read_n_best,
     unescaped,
@@ -89,7 +90,8 @@ class PairScorer:
         if why is not None:
             raise UserError(
                 f"{description.task}: {why}, and how targets are split is not in a model file: "
-                "give both sides as the model's own tokens (--pretokenized)"
+                "give both sides as the model's own tokens (option --pretokenized, in Python "
+                "pretokenized=True)"
             )
         self.ensemble, self.device, self.form = ensemble, device, form
         self._splitters = {
@@ -108,15 +110,18 @@ class PairScorer:
         settings = DecodingSettings(ensemble=average)
         return cls(*load_ensemble(models, device, settings), device, form)
 
-    def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[PairScore]]:
+    def score(
+        self, pairs: Sequence[tuple[str, Sequence[str]]], first: int = 1
+    ) -> list[list[PairScore]]:
         """Return for each source the scores of its targets, in their order.
 
-        A line of more tokens than the models have positions is a UserError.
+        A line of more tokens than the models have positions is a UserError, which counts the pairs
+        from ``first``.
         """
         units: list[_Unit] = []
         for index, (source_line, target_lines) in enumerate(pairs):
-            tokens = self._encode("source", source_line)
-            rows = [self._encode("target", line) for line in target_lines]
+            tokens = self._encode("source", source_line, first + index)
+            rows = [self._encode("target", line, first + index) for line in target_lines]
             by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
             for start in range(0, len(rows), OF_ONE_SOURCE):
                 part = by_length[start : start + OF_ONE_SOURCE]
@@ -142,13 +147,13 @@ class PairScorer:
         totals = log_probabilities(self.ensemble, source.to(self.device), target.to(self.device))
         return totals.tolist()
 
-    def _encode(self, side: str, line: str) -> list[int]:
+    def _encode(self, side: str, line: str, number: int) -> list[int]:
         tokens = self._splitters[side](line)
         most = most_tokens(self.ensemble.positions(side))
         if len(tokens) > most:
             raise UserError(
-                f"the {side} has a line of {len(tokens):,} tokens, and {most:,} is the most that "
-                f"the model scores: split the pair, or leave it out: {line[:60]}..."
+                f"pairs:{number}: the {side} has {len(tokens):,} tokens, and {most:,} is the most "
+                f"that the model scores: split the pair, or leave it out: {line[:60]}..."
             )
         return self._vocabularies[side].encode(tokens)
 
@@ -194,10 +199,11 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
 
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
     """Yield the score of each source and target, in their order."""
-    rest = iter(pairs)
+    rest, first = iter(pairs), 1
     while chunk := list(islice(rest, TARGETS_PER_CHUNK)):
-        for (score,) in scorer.score([(source, [target]) for source, target in chunk]):
+        for (score,) in scorer.score([(source, [target]) for source, target in chunk], first):
             yield score
+        first += len(chunk)
 
 
 def score_groups(
@@ -212,12 +218,13 @@ def score_groups(
     ``sources`` are the lines that the list's sentences count from 0. A sentence beyond them, and a
     feature that the list has already, are refused with a UserError.
     """
-    read = unescaped if scorer.form == "raw" else str
+    read, first = unescaped if scorer.form == "raw" else str, 1
     for chunk in _chunks(_with_sources(sources, groups)):
         pairs = [(source, [read(row.text) for row in group]) for source, group in chunk]
-        for (_, group), scores in zip(chunk, scorer.score(pairs), strict=True):
+        for (_, group), scores in zip(chunk, scorer.score(pairs, first), strict=True):
             for row, score in zip(group, scores, strict=True):
                 yield row.with_feature(feature, score.normalized(length_penalty))
+        first += len(chunk)
 
 
 def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
@@ -291,6 +298,7 @@ def score_n_best(
     with held_device(device) as own:
         scorer = PairScorer.load(models, own, "words")
         groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
+        groups = every_sentence(groups)  # before hours, not after them
         scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
         write_lines(output, (row.line() for row in scored))
 

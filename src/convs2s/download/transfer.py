@@ -1,13 +1,14 @@
 """One source of a download, brought into a part: a mirror's folder, or a server that may fail."""
 
 import re
+import ssl
 import time
 import urllib.request
 from collections.abc import Sequence
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import cast
+from typing import Never, cast
 from urllib.error import HTTPError, URLError
 
 from convs2s.config.file_reference import authorization, has_valid_port, masked, without_credentials
@@ -24,15 +25,14 @@ from convs2s.download.partial_file import (
 
 _SILENCE_SECONDS = 60  # after so long without a byte, a connection counts as cut
 _PAGES = (".html", ".htm")
-_HTTP_HANDLERS = (
-    urllib.request.ProxyHandler,
-    urllib.request.UnknownHandler,
-    urllib.request.HTTPHandler,
-    urllib.request.HTTPSHandler,
-    urllib.request.HTTPDefaultErrorHandler,
-    urllib.request.HTTPRedirectHandler,
-    urllib.request.HTTPErrorProcessor,
-)
+_CUT = TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError
+
+
+class _NoFtp(urllib.request.FTPHandler):
+    """Refuses redirections to ftp, which urllib would follow."""
+
+    def ftp_open(self, _: urllib.request.Request) -> Never:
+        raise URLError("a redirection to ftp")
 
 
 def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> None:
@@ -106,12 +106,9 @@ def _open(source: str, start: int) -> HTTPResponse:
     request = urllib.request.Request(without_credentials(source), headers=headers)
     for name, value in authorization(source).items():
         request.add_unredirected_header(name, value)  # another host must not learn it
-    # The default opener would follow a redirection to ftp too.
-    opener = urllib.request.OpenerDirector()
-    for handler in _HTTP_HANDLERS:
-        opener.add_handler(handler())
     try:
-        return cast(HTTPResponse, opener.open(request, timeout=_SILENCE_SECONDS))
+        opened = urllib.request.build_opener(_NoFtp).open(request, timeout=_SILENCE_SECONDS)
+        return cast(HTTPResponse, opened)
     except HTTPError as error:
         error.close()
         reason = f"HTTP status {error.code} {error.reason}".replace("\n", " ").strip()
@@ -124,7 +121,7 @@ def _open(source: str, start: int) -> HTTPResponse:
     except URLError as error:
         cause = error.reason
         reason = getattr(cause, "strerror", None) or str(cause)
-        if isinstance(cause, TimeoutError | ConnectionResetError | BrokenPipeError):
+        if isinstance(cause, _CUT):
             raise InterruptedTransferError(reason) from None
         raise SourceError(f"no connection: {reason}") from None
     except (HTTPException, OSError) as error:

@@ -161,6 +161,7 @@ def writing(path: Path) -> Iterator[None]:
             ):
                 raise
         reason = error.strerror or str(error)
+        path = next((at.parent for at in path.parents if at.name.startswith(PREFIX)), path)
         kept = "; the one before it is kept" if path.is_file() else ""
         raise UserError(
             f"{path}: cannot be written: {reason}{kept}; make room or name another place, then run "

@@ -71,7 +71,10 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
                 os.fsync(written.fileno())  # else a power cut may leave it empty
             partial.replace(note)
         except OSError as error:
-            raise UserError(f"{note}: cannot be written: {error.strerror}: make room") from None
+            raise UserError(
+                f"{note}: cannot be written: {error.strerror}; make room or name another place, "
+                "then run the same command again"
+            ) from None
 
 
 def forget_checksums(paths: Iterable[str | Path]) -> None:

@@ -24,7 +24,6 @@ CONTENTS = Path(__file__).with_name("data") / "mirror.tar.xz"
 CONTENTS_SHA256 = "df3c140001e3194c46c005abcde65d5c30e0a74c16811a13d81bafc34b0c5880"
 """SHA-256 of the tar archive."""
 
-FIRST_ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
 UNIX = 3
 FILE_MODE = 0o644
 
@@ -71,7 +70,7 @@ def packed(name: str, content: Content) -> bytes:
         if name.endswith(".zip"):
             with zipfile.ZipFile(stream, "w") as archive:
                 for member, data in members.items():
-                    entry = zipfile.ZipInfo(member, FIRST_ZIP_DATE)
+                    entry = zipfile.ZipInfo(member)
                     entry.create_system, entry.external_attr = UNIX, FILE_MODE << 16
                     archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
         else:

@@ -1,11 +1,11 @@
 """From the description of a network to a freshly initialized one."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture, NetworkSettings
@@ -36,16 +36,10 @@ def shapes_alone() -> Iterator[None]:
 class _NothingDrawn(TorchFunctionMode):
     """Skips initialization: on the meta device torch loads its compiler for it, in two seconds."""
 
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function of torch, unless it draws numbers or takes the norms of what it drew."""
-        if func in (Tensor.normal_, Tensor.uniform_):
-            return args[0]
+        if func in (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_):
+            return args[0] if args else kwargs["tensor"]
         if func is Tensor.norm:
             return args[0][:, 0]
         return func(*args, **(kwargs or {}))

@@ -17,6 +17,7 @@ attending blocks; x and y are the widths of a block's queries and values.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -155,13 +156,7 @@ class AttendedSource:
 
     def keep(self, sentences: Tensor) -> "AttendedSource":
         """Return some of the sentences: ``sentences`` indexes B."""
-        chosen: dict[int, Tensor] = {}  # several blocks may share a tensor
-
-        def choose(part: Tensor) -> Tensor:
-            if id(part) not in chosen:
-                chosen[id(part)] = part.index_select(0, sentences)
-            return chosen[id(part)]
-
+        choose = cache(lambda part: part.index_select(0, sentences))  # blocks may share a tensor
         blocks = [BlockSource(*map(choose, block)) for block in self.blocks]
         return AttendedSource(choose(self.keys), blocks)
 

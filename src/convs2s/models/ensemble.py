@@ -54,7 +54,7 @@ class InferenceNetwork(Protocol):
 
 @singledispatch
 def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
-    """Return a network's weights as decoding needs them; they do not follow the network's.
+    """Return a network's weights as decoding needs them: once they have changed, make it again.
 
     ``fp32`` is the precision of its weights; ``int8`` is not torch's.
     """

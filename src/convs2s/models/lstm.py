@@ -5,7 +5,7 @@
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding, c cells, V types.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -36,7 +36,7 @@ def reverse_tokens(source: Tensor) -> Tensor:
 
 
 class LstmLayer(nn.LSTM):
-    """One layer, which computes in the precision of its weights, under autocast as well.
+    """One layer, which on a GPU computes in the precision of its weights, under autocast as well.
 
     A GPU's LSTM would compute in float16 there, whichever precision autocast has: small gradients
     vanish in it, and the layers after it expect autocast's.
@@ -66,9 +66,6 @@ class Layers(nn.ModuleList):
         widths = [architecture.embedding, *[architecture.cells] * (architecture.layers - 1)]
         super().__init__(LstmLayer(width, architecture.cells, batch_first=True) for width in widths)
         self.dropout = architecture.dropout
-
-    def __iter__(self) -> Iterator[LstmLayer]:
-        return cast(Iterator[LstmLayer], super().__iter__())
 
     def drop(self, x: Tensor) -> Tensor:
         """Apply dropout between two layers."""
@@ -159,7 +156,7 @@ class Lstm(Network):
 
 
 class InferenceLstm:
-    """The network itself; in bf16, torch rounds the layers' weights at each step."""
+    """The network itself; in bf16, a CPU rounds the layers' weights at each step (`LstmLayer`)."""
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
         self._network = network

@@ -51,7 +51,8 @@ _EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}
 _CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
 _CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
 _PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
-_TRAINING, _SPEED = ScoreFile("training.json"), ScoreFile("training.speed.json")
+_TRAINING = ScoreFile("training.json")
+_SPEED = ScoreFile("training.speed.json", ("training.speed",))
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""

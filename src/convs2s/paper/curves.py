@@ -144,7 +144,7 @@ def _lines(both: alt.Chart, has_points: bool) -> list[alt.Chart]:
     return [lines, points]
 
 
-def _chart(points: Sequence[Point]) -> alt.Chart:
+def _chart(points: Sequence[Any]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=points))
 
 
@@ -169,16 +169,13 @@ def plot_length_penalty(
     ``table`` is the tuning's TSV file, ``tuning`` its JSON file, which says what was chosen.
     """
     with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
-        points = pd.read_csv(table, sep="\t", dtype=float)
-        tried = [
-            {"penalty": penalty, "ratio": ratio}
-            for penalty, ratio in zip(points["length_penalty"], points["length_ratio"], strict=True)
-        ]
-        rows = [
-            {"penalty": penalty, "score": score, "BLEU": text}
-            for text in ("tokenized", "detokenized")
-            for penalty, score in zip(points["length_penalty"], points[f"{text}_bleu"], strict=True)
-        ]
+        points = pd.read_csv(table, sep="\t", dtype=float).rename(
+            columns={"length_penalty": "penalty", "length_ratio": "ratio"}
+        )
+        points.columns = points.columns.str.removesuffix("_bleu")
+        tried = points[["penalty", "ratio"]].to_dict("records")
+        scores = points.melt("penalty", ["tokenized", "detokenized"], "BLEU", "score")
+        rows = scores.to_dict("records")
     with failures_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
         chosen = json.loads(tuning.read_bytes())
         alpha, score = chosen["length_penalty"], chosen["tokenized_bleu"]["score"]

@@ -136,8 +136,8 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     if is_cited:
         missing = "a printed value is of the paper's data" if settings.scale.stand_in else None
     elif not scored:
-        has_model = row.model and settings.scale.model_for(row.model)
-        missing = "not run" if has_model else "no stand-in"
+        model = row.model if settings.scale.has_task(row.task) else None
+        missing = "not run" if model and settings.scale.model_for(model) else "no stand-in"
         if name.table not in settings.paper or settings.scale.why_left_out(row):
             missing = "left out at this scale"
     group = f"{row.group} " if row.group else ""
@@ -288,4 +288,4 @@ def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[floa
 
 @cache  # a cell stands in several comparisons
 def _measured(sentences: str, of: Callable[[Statistics], Measures]) -> Measures:
-    return of(decode_statistics(sentences, "the ledger's sentences"))
+    return of(decode_statistics(sentences, f"the ledger's sentences {sentences[:40]}"))

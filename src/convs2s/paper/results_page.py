@@ -56,7 +56,8 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    short = [_with_value(written[name], "Metric", {"Notes"}) for name in ("table1", "table2")]
+    first = (table for name, table in written.items() if name in ("table1", "table2"))
+    short = [_with_value(table, "Metric", {"Notes"}) for table in first]
     verdicts = _with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"})
     *shown_first, shown_last = _without_repetition([*short, verdicts])
     parts = [
@@ -119,7 +120,7 @@ def _costs(tables: _Results) -> Iterator[Sheet]:
             "Table or figure": name,
             "Trainings": str(len(wanted)),
             "With hours in the ledger": str(len(wanted & hours.keys())),
-            "Device-hours": f"{sum(hours[run] for run in wanted & hours.keys()):.2f}",
+            "GPU- and thread-hours": f"{sum(hours[run] for run in wanted & hours.keys()):.2f}",
         }
         for name, wanted in trainings.items()
     ]

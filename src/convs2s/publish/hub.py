@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MODEL_NAME = "model.safetensors"
 CODES = "bpe_codes.txt"
 VOCABULARIES = {side: f"vocabulary.{side}.txt" for side in ("source", "target")}
+_XET = RuntimeError, TimeoutError  # what hf_xet raises, which brings large files
 HUB_FILES = ("README.md", "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
 """All that a folder has, the codes only where there are any."""
 
@@ -156,23 +157,24 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
     A UserError says that the repository, or its model, is not there, that a file is not the one
     that the Hub states, or that the folder exists.
     """
-    with _new_folder(folder) as staged, _asking(repository) as hub:
-        info = hub.model_info(repository, revision=revision, files_metadata=True)
-        held = {file.rfilename: file for file in info.siblings or ()}
-        if MODEL_NAME not in held:
-            raise UserError(
-                f"{repository}: has no {MODEL_NAME}: name a repository of a model of convs2s"
-            )
-        for name in filter(held.__contains__, HUB_FILES):
-            hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
-            lfs, blob_id = held[name].lfs, held[name].blob_id
-            stated = blob_id if lfs is None else lfs.sha256
-            if stated != (_git_id if lfs is None else sha256)(staged / name):
+    with _new_folder(folder) as staged:
+        with _asking(repository) as hub:
+            info = hub.model_info(repository, revision=revision, files_metadata=True)
+            held = {file.rfilename: file for file in info.siblings or ()}
+            if MODEL_NAME not in held:
                 raise UserError(
-                    f"{repository}: {name}: its checksum is not the one that the Hub states: it "
-                    "was damaged on its way, or a proxy changed it: run the same command again"
+                    f"{repository}: has no {MODEL_NAME}: name a repository of a model of convs2s"
                 )
-        shutil.rmtree(staged / ".cache", ignore_errors=True)  # huggingface_hub's notes
+            for name in filter(held.__contains__, HUB_FILES):
+                hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
+                lfs, blob_id = held[name].lfs, held[name].blob_id
+                stated = blob_id if lfs is None else lfs.sha256
+                if stated != (_git_id if lfs is None else sha256)(staged / name):
+                    raise UserError(
+                        f"{repository}: {name}: its checksum is not the one that the Hub states: "
+                        "it was damaged on its way, or a proxy changed it: pull it again"
+                    )
+            shutil.rmtree(staged / ".cache", ignore_errors=True)  # huggingface_hub's notes
         load_model(staged / MODEL_NAME)
 
 
@@ -228,6 +230,6 @@ def _asking(repository: str) -> Iterator["HfApi"]:
             f"{repository}: no such repository at {hub.endpoint}, or none that you may use: check "
             "its name, make it there first, and log in to a private one (hf auth login)"
         ) from None
-    except (HTTPError, ValueError, errors.EntryNotFoundError, ConnectionError) as error:
+    except (HTTPError, ValueError, errors.EntryNotFoundError, ConnectionError, *_XET) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{repository}: {hub.endpoint} does not answer so: {reason}") from None

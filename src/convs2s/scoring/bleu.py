@@ -275,15 +275,22 @@ def _score(
 
 
 def check_lines(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], name: str = "hypotheses"
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    name: object = "hypotheses",
+    files: Sequence[object] = (),
 ) -> None:
-    """Refuse lists of different length, which sacrebleu would cut to the shortest."""
+    """Refuse lists of different length, which sacrebleu would cut to the shortest.
+
+    A message names the hypotheses and the references' ``files``.
+    """
     if not hypotheses:
         raise UserError(f"{name}: no lines to score; give at least one translation")
     for number, reference in enumerate(references, start=1):
         if len(reference) != len(hypotheses):
-            which = f"reference {number}" if len(references) > 1 else "reference"
+            which = f"the reference {number}" if len(references) > 1 else "the reference"
+            which = str(files[number - 1]) if files else which
             raise UserError(
-                f"{name}: {len(hypotheses)} lines, but the {which} has {len(reference)}: line "
+                f"{name}: {len(hypotheses)} lines, but {which} has {len(reference)}: line "
                 "N of one belongs to line N of the other; give both the lines of the same test set"
             )

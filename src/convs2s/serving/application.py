@@ -149,7 +149,11 @@ class _Handlers:
                 host = ""
             # A page from elsewhere may have a name that leads here (DNS rebinding).
             if is_loopback(self._settings.host) and not is_loopback(host):
-                return _fault(FORBIDDEN_HOST, "this server answers on this machine alone")
+                return _fault(
+                    FORBIDDEN_HOST,
+                    f"Host: {host[:60]!r}: this server answers on this machine alone: ask for "
+                    "127.0.0.1, or have your proxy send Host: 127.0.0.1",
+                )
             try:
                 return handler if isinstance(handler, Response) else await handler(request)
             except UserError as error:
@@ -202,6 +206,7 @@ class _Handlers:
         except BusyError:
             raise
         except UserError as error:  # of the model: the request has been checked
+            print(f"convs2s serve: {error}", file=sys.stderr)
             return _fault(FAULT, str(error))
         self._sentences.inc(len(lines.sentences))
         if asked:
@@ -219,7 +224,7 @@ class _Handlers:
 async def _await_translations(
     request: Request, batches: Batches, lines: SplitLines, options: RequestOptions
 ) -> list[Translation]:
-    """Wait for translations, or for the client to close the connection, which ends the work."""
+    """Wait for translations, or for the client to leave, whose place in the queue is free then."""
 
     async def leaving() -> None:
         while (await request.receive())["type"] != "http.disconnect":

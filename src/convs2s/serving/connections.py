@@ -6,13 +6,14 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PROBE_SECONDS = 0.5  # seconds between looks whether a client that sends nothing more still listens
+ANSWER_SECONDS = 300.0  # after so long, a connection that closes does not wait for its client
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection, with a time limit for the head of a request.
+    """uvicorn's connection, with time limits for the head of a request and for reading the answer.
 
-    Without one, a client that never ends its head keeps its connection, of which there are only so
-    many. The limit of a body is the application's own.
+    Without them, a client that never ends its head, or reads no answer, keeps its connection, of
+    which there are only so many. The limit of a body is the application's own.
     """
 
     head_seconds: float
@@ -35,6 +36,21 @@ class Connection(H11Protocol):
         elif self._head_timer is None:
             self._limit_head()
 
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection, once its client has read the answer."""
+        super().timeout_keep_alive_handler()
+        self._limit_reading()
+
+    def on_response_complete(self) -> None:
+        """Start the time limit of an answer that ends the connection."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._limit_reading()
+
+    def _limit_reading(self) -> None:
+        self._end_limit()
+        self._head_timer = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """End the time limit."""
         self._end_limit()
@@ -54,8 +70,8 @@ class Connection(H11Protocol):
     def _probe(self) -> None:
         """Send interim responses until the answer begins.
 
-        A client that has gone resets the connection at the first, and the next one fails, which
-        ends the work. One that listens ignores them (RFC 9110, section 15.2; none for HTTP/1.0).
+        A client that has gone resets the connection at the first, and the next one fails: its
+        place is free. One that listens ignores them (RFC 9110, section 15.2; none for HTTP/1.0).
         """
         if self.transport.is_closing() or self.cycle.response_started:
             return

@@ -244,7 +244,8 @@ class Batches:
                 jobs[0].settle(error)
                 return
             for job in jobs:
-                await self._answer(pool, [job])
+                if not job.result.done():  # else the client has gone
+                    await self._answer(pool, [job])
             return
         for job in jobs:
             job.settle([next(translations) for _ in job.texts])

@@ -8,15 +8,13 @@ from pydantic import Field
 from convs2s.config.section import PositiveFloat, PositiveInt, Section, Text, matching
 from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
-MOST_PORT = 65_535
-
 
 class ServerSettings(Section):
     """Options of ``convs2s serve``; each by its name."""
 
     host: Text = "127.0.0.1"
     """Address to listen at; any but a loopback one lets other machines ask, without a password."""
-    port: Annotated[int, Field(ge=0, le=MOST_PORT)] = 8000
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     """Port to listen at; 0: any that is free."""
     largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10
     """Hypotheses that a request may keep at each step, at most."""

@@ -46,7 +46,10 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
             lines.append(f"{word} {count}\n")
             longest = max(longest, len(word))
     if not lines:
-        raise UserError("BPE codes cannot be learnt: the training text holds no word")
+        raise UserError(
+            "BPE codes cannot be learnt: the training text holds no word: corpus/counts.txt says "
+            "where its pairs went; loosen clean, or give more text"
+        )
     if longest == 1:
         return _VERSION  # nothing to merge, which subword-nmt does not foresee
     codes = io.StringIO()

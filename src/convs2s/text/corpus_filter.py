@@ -107,11 +107,6 @@ def read_report(path: Path) -> FilterReport:
     return report
 
 
-def pairs_kept(report: Path) -> int:
-    """Return how many pairs a report says were kept."""
-    return read_report(report)["kept"]
-
-
 def added_reports(paths: Iterable[Path]) -> FilterReport:
     """Return the sum of reports."""
     total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))

@@ -61,6 +61,12 @@ def test_a_model_file_of_old_states_neither_kind_nor_selection() -> None:
     assert parse_architecture(stated) == network()
 
 
+def test_a_model_file_is_checked_as_the_configuration_is() -> None:
+    stated = json.loads(network().model_dump_json()) | {"attention": [9]}
+    with pytest.raises(UserError, match=r"^a\.safetensors: architecture\.?.*attention"):
+        parse_architecture(stated, "a.safetensors")
+
+
 def test_a_fault_of_a_model_file_is_one_line() -> None:
     with pytest.raises(UserError) as caught:
         parse_architecture({"kind": "lstm", "cell": 3}, "a.safetensors")

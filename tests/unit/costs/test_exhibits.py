@@ -202,6 +202,16 @@ def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
     assert both.all_printed.hours == stated.hours  # each model once
 
 
+def test_a_model_and_its_recipe_in_fp32_are_one_training_of_the_paper(paper: Settings) -> None:
+    recipes = printed_cost(paper, paper.tables["recipes"])
+    assert {run.model for run in recipes.stated} == {
+        *("wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small", "wmt16_en_ro")
+    }
+    assert {model for _, model in recipes.unstated} == {"ablation_own_recipe"}
+    every = printed_cost(paper, paper.paper["trainings"])
+    assert every.hours == found(paper, *paper.paper).all_printed.hours
+
+
 def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> None:
     cell = cells(multi30k, "table1")[0]
     write_training(folder_of(cell), seconds=3600)

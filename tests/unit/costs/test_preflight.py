@@ -278,6 +278,13 @@ def test_the_papers_english_french_on_gpus_of_today(settings: Settings) -> None:
     assert 165_000 < rates["H100", "bf16", True] < 230_000
     assert rates["A100", "tf32", False] > 5 * rates["V100", "fp32", False]
     assert ("V100", "bf16", False) not in rates  # a GPU without bf16
+    whole = work.recipe.batch.model_copy(update={"micro_batch_tokens": None})
+    recipe = work.recipe.model_copy(update={"batch": whole, "precision": "bf16", "compile": False})
+    gpu = next(gpu for gpu in settings.costs.gpus if gpu.name == "H100")
+    tiny = replace(work, recipe=recipe, weights=1, parameters=1, widths=1, types=1)
+    found = estimate(tiny, known, gpu, settings.costs)
+    assert found is not None
+    assert found.rate < 1e9, "an update has operations to start"
 
 
 def test_hours_of_gpus_are_marked_as_an_estimate(settings: Settings) -> None:

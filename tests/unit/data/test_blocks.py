@@ -27,7 +27,7 @@ from convs2s.data.word_counts import add_word_counts, count_words
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
-from convs2s.text.corpus_filter import pairs_kept, tokenize_and_filter
+from convs2s.text.corpus_filter import read_report, tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from tests.support.damage import flipped
 
@@ -117,7 +117,9 @@ class Preparations:
         for language, text, counts in zip(LANGUAGES, self.sides("zst"), words, strict=True):
             tables = self.parts("words", f"{language}.tsv.zst")
             for name, table in zip(self.names, tables, strict=True):
-                count_words(text=text, rows=block_rows(name, pairs_kept(self.report)), output=table)
+                count_words(
+                    text=text, rows=block_rows(name, read_report(self.report)["kept"]), output=table
+                )
             add_word_counts(tables=tables, output=counts)
         learn_bpe(words=words, output=self.codes, merges=VOCABULARY.merges)
         kept = VOCABULARY.model_dump(include={"threshold", "glossaries", "minimum_count"})
@@ -136,7 +138,7 @@ class Preparations:
                 description=description,
                 metadata=DATASET,
                 most_tokens=MOST_TOKENS,
-                rows=block_rows(name, pairs_kept(self.report)),
+                rows=block_rows(name, read_report(self.report)["kept"]),
             )
         store, description = self.folder / "train.arrow", self.folder / "dataset.json"
         join_blocks(

@@ -20,6 +20,7 @@ from convs2s.data.dataset import (
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import END, UNKNOWN, read_counts, write_counts
 from convs2s.data.word_counts import count_words
+from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines, write_lines
 
@@ -166,6 +167,15 @@ def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(tmp_path: Pa
     assert split is not None
     found = Counter(token for word in counts for token in split.split(word).split() * counts[word])
     assert found == dict(read_counts(table)) == {"b": 8, "c": 8, "a@@": 6, "de": 6}
+
+
+def test_a_threshold_that_no_token_reaches_is_refused(tmp_path: Path) -> None:
+    words, codes = tmp_path / "words", tmp_path / "codes"
+    write_counts(words, {"ab": 3}.items())
+    learn_bpe(words=[words], output=codes, merges=10)
+    kept = OF_ALL_WORDS | {"threshold": 9}
+    with pytest.raises(UserError, match=rf"^{words}: no BPE token occurs 9 times: lower threshold"):
+        build_vocabulary(words=words, bpe_codes=codes, output=tmp_path / "table", size=None, **kept)
 
 
 def test_a_token_that_reaches_the_threshold_is_frequent() -> None:

@@ -56,7 +56,7 @@ TABLE = 'id\ttitle\tnote\n1\tA title\t"two\n\tlines, ""quoted"""\n2\tAnother\t\n
 
 
 def test_columns_in_any_order() -> None:
-    rows = list(read_columns(TABLE.splitlines(), ("note", "id"), "f"))
+    rows = list(read_columns([*TABLE.splitlines(), ""], ("note", "id"), "f"))
     assert rows == [('two\n\tlines, "quoted"', "1"), ("", "2")]
 
 

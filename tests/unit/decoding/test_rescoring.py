@@ -300,9 +300,9 @@ def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
 def test_an_overlong_line_is_not_scored(
     model: Path, side: str, pair: tuple[str, list[str]]
 ) -> None:
-    said = f"^the {side} has a line of 16 tokens, and 15 is the most that the model scores: .*w1"
+    said = f"^pairs:7: the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
     with pytest.raises(UserError, match=said):
-        PairScorer.load([model], "cpu", "tokens").score([pair])
+        PairScorer.load([model], "cpu", "tokens").score([("w1", ["w1x"]), pair], first=6)
 
 
 @pytest.mark.slow

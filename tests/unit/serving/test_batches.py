@@ -108,3 +108,17 @@ def test_a_request_that_fails_fails_alone() -> None:
         assert isinstance(second, ValueError)
 
     assert run(work).calls == [["a", "fault", "b"], ["a"], ["fault"], ["b"]]
+
+
+def test_who_has_left_a_batch_that_fails_is_not_translated_again() -> None:
+    async def work(batches: Batches) -> None:
+        asked = [asyncio.create_task(ask(batches, one)) for one in ("a", "fault", "b")]
+        await asyncio.sleep(0)
+        while batches.waiting:
+            await asyncio.sleep(0)
+        asked[0].cancel()
+        assert await asked[2] == ["B"]
+        with pytest.raises(ValueError, match="a fault"):
+            await asked[1]
+
+    assert run(work).calls == [["a", "fault", "b"], ["fault"], ["b"]]

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPResponse
 from pathlib import Path
 from threading import Event
@@ -19,6 +20,7 @@ import pytest
 from convs2s.api.translator import Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
+from convs2s.serving import connections
 from convs2s.serving.server import listen
 from convs2s.serving.settings import ServerSettings
 from tests.support.processes import listening
@@ -167,6 +169,22 @@ def test_a_head_that_never_ends_keeps_no_connection(server: ModelServer) -> None
             connection.settimeout(10)
             assert connection.makefile("rb").read() == b""
     assert server.ask("/health").status == 200
+
+
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"])
+def test_who_reads_no_answer_keeps_no_connection(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("prometheus_client.generate_latest", lambda _: b"x" * 50_000_000)
+    with server.connect() as deaf:
+        deaf.sendall(f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n".encode())
+        time.sleep(3)  # a second until the connection closes, and half of one until it is cut
+        received = 0
+        with suppress(ConnectionResetError):
+            while part := deaf.recv(1 << 20):
+                received += len(part)
+    assert 0 < received < 50_000_000
 
 
 def test_who_is_answered_before_the_body_keeps_no_connection(server: ModelServer) -> None:

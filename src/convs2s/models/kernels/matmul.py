@@ -38,14 +38,9 @@ def kernels() -> list[Kernel]:
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Map x (..., inputs) by a weight (outputs, inputs) and a bias (outputs,) that are learned."""
-    device_type = x.device.type
-    has_one_kernel = (
-        x.dtype != torch.float32
-        or device_type != "cpu"
-        or torch.is_autocast_enabled(device_type)
-        or not torch.is_grad_enabled()
-    )
-    if has_one_kernel or _kernel == "blas":
+    is_exact = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    learns = is_exact and x.device.type == "cpu" and torch.is_grad_enabled()
+    if _kernel == "blas" or not learns:
         return functional.linear(x, weight, bias)
     count = x.numel() // x.shape[-1]
     images = x  # (images, n, inputs)

@@ -23,7 +23,7 @@ async function translate() {
     const response = await fetch("translate", {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked),
     });
-    const answer = await response.json();
+    const answer = await response.json().catch(() => ({ error: response.statusText }));
     if (response.ok) show(answer.translations);
     else say(answer.error, true);
   } catch (error) {

@@ -263,7 +263,7 @@ def _cell(value: TableValue, trained: Trainings) -> ShownCell:
         for entry in (value.result.entries.values() if value.result else ())
         for member in members(entry.run.run)
     )
-    return ShownCell(value.text, value.number, origin, tuple(trained[run] for run in names))
+    return ShownCell(value.text, value.number, origin, tuple(filter(None, map(trained.get, names))))
 
 
 @dataclass(frozen=True)
