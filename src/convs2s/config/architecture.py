@@ -183,19 +183,15 @@ class ConvS2SArchitecture(NetworkSettings):
 
     def check(self, where: str) -> None:
         """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks."""
-        blocks = zip(self.decoder_layers, self.attends, strict=True)
-        widths = sorted({block.width for block, attends in blocks if attends})
+        widths = sorted({block.width for block in compress(self.decoder_layers, self.attends)})
         if self.attention_weights == "shared" and len(widths) > 1:
             raise UserError(
                 f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} "
                 "channels cannot share them: give the attending blocks one width"
             )
         layers = len(self.decoder_layers)
-        if self.attention != "all" and max(self.attention) > layers:
-            raise UserError(
-                f"{where}.attention: names block {max(self.attention)}, but the "
-                f"decoder has {layers}"
-            )
+        if self.attention != "all" and (last := max(self.attention)) > layers:
+            raise UserError(f"{where}.attention: names block {last}, but the decoder has {layers}")
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""

@@ -112,10 +112,9 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     check_known(where, f"group of {cell.table}", cell.group, groups)
     names = [row.system if cell.group in (None, row.group) else None for row in rows]
     check_known(where, f"row of {cell.table}", cell.row, [name for name in names if name])
-    if names.count(cell.row) > 1:
+    if (count := names.count(cell.row)) > 1:
         raise UserError(
-            f"{where}: {cell.table} has {names.count(cell.row)} rows '{cell.row}'; name the group "
-            "as well"
+            f"{where}: {cell.table} has {count} rows '{cell.row}'; name the group as well"
         )
     return names.index(cell.row)
 

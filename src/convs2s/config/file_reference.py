@@ -90,13 +90,11 @@ class FileReference:
 def parse_file_reference(reference: str) -> FileReference:
     """Split ``LOCATION#MEMBER``; a UserError names an empty part or a scheme that is not read."""
     location, mark, member = reference.partition("#")
+    shown = masked(reference)
     if not location or (mark and not member):
-        raise UserError(
-            f"{masked(reference)!r}: expected a path or URL, for archives with #MEMBER after it"
-        )
+        raise UserError(f"{shown!r}: expected a path or URL, for archives with #MEMBER after it")
     scheme = _SCHEME.match(location)
     if scheme and scheme[1] not in _READ_SCHEMES:
-        shown = masked(reference)
         raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
     return FileReference(location, member or None)
 
@@ -119,22 +117,20 @@ def local_path(url: str, downloads: Path) -> Path:
 
     A UserError says that it is no plain http(s), demo or titles URL with a file's name at its end.
     """
-    scheme = _SCHEME.match(url)
+    shown, scheme = masked(url), _SCHEME.match(url)
     is_read = scheme is not None and scheme[1] in _READ_SCHEMES
     is_plain = url.isascii() and not re.search(r"[\s\[\]\\]", url) and has_valid_port(url)
     if not is_read or not is_plain:
-        shown = masked(url)
         raise UserError(f"{shown!r}: expected an http or https URL without blanks, accents as %XX")
     parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise UserError(
-            f"{masked(url)}: a URL with ?, # or @ has no place among the downloads; fetch it "
+            f"{shown}: a URL with ?, # or @ has no place among the downloads; fetch it "
             "by hand and name the local file instead"
         )
     made = "" if parts.scheme in _WEB_SCHEMES else f"{parts.scheme}/"
     place = f"{made}{parts.netloc}{parts.path}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
-        shown = masked(url)
         raise UserError(f"{shown}: expected the URL of one file, without .., // or / at its end")
     return downloads / place
 

@@ -33,8 +33,6 @@ from convs2s.errors import UserError
 Entries = dict[str, Values]  # name -> what its entry states
 
 _COMMAND_LINE = "--config or --configfile"
-# Names become parts of file names, and Snakemake matches them as wildcards.
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 FOLDERS_OF_RESULTS = ("archives", "benchmarks", "downloads", "logs", "paper", "scales", "shown")
 """What lies beside the folders of tasks."""
 
@@ -235,7 +233,8 @@ def _with_texts_read(section: type[Section], stated: Values) -> Values:
 
 
 def _check_name(name: str, where: str) -> None:
-    if not _NAME.fullmatch(name):
+    # Names become parts of file names, and Snakemake matches them as wildcards.
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(
             f"{where}: expected a name of small letters, digits and underscores, not '{name}'"
         )
@@ -284,8 +283,7 @@ def _read_tasks(folders: _Folders, overrides: _Overrides, scale: Scale) -> dict[
 def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
     """Return a task's entry with what it has from the task that ``text`` names."""
     entry = entries[name]
-    text = entry.get("text")
-    if text is None:
+    if (text := entry.get("text")) is None:
         return entry
     check_known(f"{place}: text", "task", str(text), set(entries) - {name})
     if entries[text].get("text") is not None:
@@ -293,8 +291,7 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
     for key in SHARED_WITH_TEXT:
         if key in entry:
             raise UserError(f"{place}: {key}: is from '{text}', as text names it; state it there")
-    shared = {key: entries[text][key] for key in SHARED_WITH_TEXT if key in entries[text]}
-    return entry | shared
+    return entry | {key: entries[text][key] for key in SHARED_WITH_TEXT if key in entries[text]}
 
 
 def _read_models(

@@ -19,10 +19,7 @@ class Phrases(Section):
     """Where they come from."""
     language: str
     """Code of their language, the source language of the models that read them."""
-    meanings: Annotated[
-        Items[Annotated[Items[Text], Field(min_length=2)]],
-        Field(min_length=2),
-    ]
+    meanings: Annotated[Items[Annotated[Items[Text], Field(min_length=2)]], Field(min_length=2)]
     """Two phrases or more of one meaning in a list, as people write them; of others in the next.
     The n-th phrases of all lists should differ in the meaning alone: claims swap them."""
 

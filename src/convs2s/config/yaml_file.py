@@ -54,8 +54,7 @@ def read_yaml(path: Path, name: str) -> object:
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f":{mark.line + 1}" if mark else ""
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{name}{line}: {error.problem or 'not valid YAML'}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from None
@@ -73,8 +72,7 @@ def read_scalar(text: str) -> object:
 def _parse(content: bytes) -> object:
     loader = _Loader(content)
     try:
-        node = loader.get_single_node()
-        if node is None:
+        if (node := loader.get_single_node()) is None:
             return None
         _check(node, DEEPEST_NESTING, {})
         return loader.construct_document(node)

@@ -142,15 +142,10 @@ def _value(node: ast.expr) -> Any:
             if isinstance(first, list) and isinstance(second, list):
                 return first + second
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            items, times = _value(left), _value(right)
-            if isinstance(items, int):
-                items, times = times, items
-            if (
-                isinstance(items, list)
-                and isinstance(times, int)
-                and _count(items) * times <= MOST_ITEMS
-            ):
-                return items * times
+            match _value(left), _value(right):
+                case (list(items), int(times)) | (int(times), list(items)):
+                    if _count(items) * times <= MOST_ITEMS:
+                        return items * times
     raise ValueError
 
 

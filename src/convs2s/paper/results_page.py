@@ -52,6 +52,9 @@ def write_results_page(
     wanted = {file.fingerprint for cell in shown for file in cell.files}
     runs = runs_by_cell(shown, entries)
     made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}
+    if not made:
+        scale = settings.options.scale
+        raise UserError(f"{ledger}: has no run of scale {scale}: name its own by --scale")
     claims, tests = printed_claims(settings, judge(settings, runs))
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)

@@ -125,9 +125,9 @@ def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
     record = {} if holder else _read_fields(run / "training.json")
     names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
     figures = {field: progress[field] for field in names - _OF_RUNNING - {"why", "owner"}}
+    figures["name"] = name
     if record and progress.get("phase", "finished") == "finished":
         figures |= {
-            "name": name,
             "condition": "finished",
             "why": record.get("stop_reason"),
             "epoch": record.get("epochs"),
@@ -144,7 +144,6 @@ def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
         with suppress(OSError):
             written = max(written or 0.0, state.stat().st_mtime)
     figures |= {
-        "name": name,
         "owner": holder.partition(":")[0] or progress.get("owner"),
         "state_seconds": None if written is None else max(0.0, now - written),
     }
@@ -152,9 +151,8 @@ def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
     trains = bool(holder) and progress.get("owner") == holder
     is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
     if held or (trains and is_elsewhere and silent < SILENT_SECONDS):
-        return TrainingStatus(
-            **figures | _held_training(folder, holder, trains), silent_seconds=silent
-        )
+        figures |= _held_training(folder, holder, trains)
+        return TrainingStatus(**figures, silent_seconds=silent)
     ended = _ended_training(progress, holder)
     if ended["condition"] == "crashed":
         # The log of the workflow's job, else what the trainer keeps.

@@ -76,32 +76,28 @@ def _heading(model: Path, name: str, description: ModelDescription) -> Iterator[
 def _training(training: Facts) -> Iterator[str]:
     yield from _section("Training")
     if "imported_from" in training:
-        yield from _listed(
-            {
-                "imported from": training["imported_from"],
-                "SHA-256 of the checkpoint": training.get("checkpoint_sha256", NOT_RECORDED),
-            }
-        )
+        digest = training.get("checkpoint_sha256", NOT_RECORDED)
+        facts = {"imported from": training["imported_from"], "SHA-256 of the checkpoint": digest}
+        yield from _listed(facts)
         return
     identity = _mapping(training, "identity")
     perplexity, use = training.get("validation_perplexity"), _mapping(training, "source_use")
     start = _mapping(identity, "start")
     known = f"{perplexity:.4f}" if isinstance(perplexity, float) else NOT_RECORDED
     others = f"{use['permuted_perplexity']:.4f}, {use['ratio']:.2f} times" if use else NOT_RECORDED
-    yield from _listed(
-        {
-            "seed": training.get("seed", NOT_RECORDED),
-            "updates": _number(training.get("updates")),
-            "epochs": _number(training.get("epochs")),
-            "best epoch": _number(training.get("best_epoch")),
-            "validation perplexity": known,
-            "the same with permuted sources": others,
-            "ended": training.get("stop_reason", NOT_RECORDED),
-            "version of training": identity.get("version", NOT_RECORDED),
-            "fingerprint": digest_of(identity) if identity else NOT_RECORDED,
-            **({"started from": f"the model `{start['sha256']}`, {start['as']}"} if start else {}),
-        }
-    )
+    facts = {
+        "seed": training.get("seed", NOT_RECORDED),
+        "updates": _number(training.get("updates")),
+        "epochs": _number(training.get("epochs")),
+        "best epoch": _number(training.get("best_epoch")),
+        "validation perplexity": known,
+        "the same with permuted sources": others,
+        "ended": training.get("stop_reason", NOT_RECORDED),
+        "version of training": identity.get("version", NOT_RECORDED),
+        "fingerprint": digest_of(identity) if identity else NOT_RECORDED,
+        **({"started from": f"the model `{start['sha256']}`, {start['as']}"} if start else {}),
+    }
+    yield from _listed(facts)
     yield from _section("Recipe")
     yield from _block(identity.get("training"))
 

@@ -75,14 +75,12 @@ class Measurement:
 
 def read_measurement(path: Path) -> Measurement | None:
     """Read what a JSON file says of its making; None: nothing, a UserError: it is not JSON."""
-    content = read_json(path)
-    manifest = content.get("manifest") if isinstance(content, dict) else None
-    checksums = manifest.get("sha256") if isinstance(manifest, dict) else None
-    if not isinstance(manifest, dict) or not isinstance(checksums, dict) or not checksums:
-        return None
-    keys = ("convs2s", "revision", "python", "packages", "processor", "system")
-    versions = json.dumps({key: manifest.get(key) for key in keys}, sort_keys=True)
-    return Measurement(checksums, versions)
+    match read_json(path):
+        case {"manifest": {"sha256": dict(checksums), **manifest}} if checksums:
+            keys = ("convs2s", "revision", "python", "packages", "processor", "system")
+            versions = json.dumps({key: manifest.get(key) for key in keys}, sort_keys=True)
+            return Measurement(checksums, versions)
+    return None
 
 
 def crate(

@@ -199,9 +199,8 @@ def push(folder: Path, repository: str) -> str:
         if not (folder / CODES).is_file() and hub.file_exists(repository, CODES):
             changes.append(CommitOperationDelete(CODES))  # of the model before
         # Not upload_folder, which may make several commits: readers would see a part.
-        return str(
-            hub.create_commit(repository, changes, commit_message="A model of convs2s").commit_url
-        )
+        commit = hub.create_commit(repository, changes, commit_message="A model of convs2s")
+        return str(commit.commit_url)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ bootstrap gives the confidence intervals alone.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -127,6 +128,11 @@ def rouge(
     return mean_rouge(items, options.signature(len(references), samples), samples)
 
 
+def _compared(name: RougeKind, hits: Hits) -> float:
+    """Return what the script prefers a reference by: recall, which it rounds but for ROUGE-L."""
+    return hits[0] / max(1, hits[1]) if name == "rouge_l" else triple(hits).recall
+
+
 def rouge_items(
     hypotheses: Sequence[str], *references: Sequence[str], options: RougeOptions
 ) -> list[RougeItem]:
@@ -140,7 +146,7 @@ def rouge_items(
         for name, count in _COUNTS.items():
             hits = [count(ours, words) for words in theirs]
             if options.best:  # of equals the first
-                item[name] = max(map(triple, hits), key=lambda values: values.recall)
+                item[name] = triple(max(hits, key=partial(_compared, name)))
             else:
                 both, wanted, given = (sum(column) for column in zip(*hits, strict=True))
                 item[name] = triple((both, wanted, given))

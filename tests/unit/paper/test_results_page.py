@@ -111,6 +111,9 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
     assert [entry.curve for entry in read] == [entry.curve for entry in entries]
     with pytest.raises(UserError, match=r"^page: expected the name of a page, which ends in \.md"):
         write_results_page(settings, read, ledger="a", discussion="", output=Path("page"))
+    with pytest.raises(UserError, match=r"^a: has no run of scale multi30k_trained: name its own"):
+        write_results_page(settings, [], ledger="a", discussion="", output=Path("page.md"))
+    assert not Path("page").exists()
     Path("file").touch()
     with pytest.raises(UserError, match=r"^file\.md: expected the name .*, and no file file$"):
         write_results_page(settings, read, ledger="a", discussion="", output=Path("file.md"))

@@ -98,7 +98,7 @@ def test_a_note_is_on_the_disk_before_it_has_its_name(
 def test_a_disk_without_room_for_a_note_is_one_line(tmp_path: Path) -> None:
     output = tmp_path / "scores.json"
     output.write_text("1\n")
-    message = r"\.scores\.json\.sha256: cannot be written: .*: make room"
+    message = r"\.scores\.json\.sha256: cannot be written: .*; make room or name another place"
     with files_of_at_most(60), pytest.raises(UserError, match=message):
         note_checksums([output], tmp_path)
     note_checksums([output], tmp_path)

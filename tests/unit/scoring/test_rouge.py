@@ -116,6 +116,15 @@ def test_the_best_reference_has_the_highest_recall() -> None:
     assert found["rouge_2"] == triple((2, 4, 3))
 
 
+def test_references_that_only_rounding_makes_equal() -> None:
+    """The script compares recalls as it prints them, but those of ROUGE-L as they are."""
+    # Their recalls, 300 / 601 and 301 / 603, are 0.49917 both.
+    first, second = ([*["a"] * number, *["x"] * (number + 1)] for number in (300, 301))
+    options, text = RougeOptions(best=True), " ".join(["a"] * 301)
+    (item,) = rouge_items([text], [" ".join(first)], [" ".join(second)], options=options)
+    assert item["rouge_1"].precision < item["rouge_l"].precision == 1.0
+
+
 def test_options_reach_the_words() -> None:
     stemmed = RougeOptions(stem=True, exceptions=RougeExceptions({"mice": "mouse"}, "12345678"))
     assert item("houses", "house")["rouge_1"].f1 == 0
