@@ -153,6 +153,8 @@ def _score_oracle(arguments: argparse.Namespace) -> None:
         references,
         "tokenized" if arguments.tokenized else "detokenized",
         str if arguments.tokenized else unescaped,
+        arguments.list,
+        arguments.reference,
     )
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):

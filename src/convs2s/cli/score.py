@@ -37,7 +37,7 @@ def add_score(command: argparse.ArgumentParser) -> None:
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
-    from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
+    from convs2s.scoring.bleu import check_lines, detokenized_bleu, tokenized_bleu
     from convs2s.scoring.evaluation import further_score
 
     if arguments.metric and (arguments.tokenized or arguments.lowercase):
@@ -47,6 +47,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())
+    check_lines(hypotheses, references, "standard input", arguments.reference)
     if arguments.metric:
         source = arguments.source and list(read_lines(arguments.source))
         score = further_score(arguments.metric, hypotheses, *references, source=source)

@@ -88,7 +88,8 @@ def translate_long_file(
                 if not text.count:  # a compressed file of nothing has bytes
                     growing.append("", 0)
             except Interrupted as stop:
-                raise UnfinishedError(
+                resumes = isinstance(growing, GrowingOutput)
+                raise (UnfinishedError if resumes else UserError)(
                     f"translation is not finished: {stop} was received; {growing.kept(text.count)}"
                 ) from None
 

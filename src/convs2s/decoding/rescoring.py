@@ -26,7 +26,7 @@ from convs2s.decoding.translate import load_ensemble, translator_of_job
 from convs2s.decoding.words import Form, Splitter, most_tokens
 from convs2s.devices import held_device
 from convs2s.errors import UserError
-from convs2s.files.text import read_lines, write_json, write_lines
+from convs2s.files.text import read_line_pairs, read_lines, write_json, write_lines
 from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.steps import Average
@@ -111,17 +111,18 @@ class PairScorer:
         return cls(*load_ensemble(models, device, settings), device, form)
 
     def score(
-        self, pairs: Sequence[tuple[str, Sequence[str]]], first: int = 1
+        self, pairs: Sequence[tuple[str, Sequence[str]]], numbers: Sequence[int] | None = None
     ) -> list[list[PairScore]]:
         """Return for each source the scores of its targets, in their order.
 
-        A line of more tokens than the models have positions is a UserError, which counts the pairs
-        from ``first``.
+        A line of more tokens than the models have positions is a UserError, which has the pair's
+        number: that of ``numbers``, or else counted from 1.
         """
         units: list[_Unit] = []
         for index, (source_line, target_lines) in enumerate(pairs):
-            tokens = self._encode("source", source_line, first + index)
-            rows = [self._encode("target", line, first + index) for line in target_lines]
+            number = index + 1 if numbers is None else numbers[index]
+            tokens = self._encode("source", source_line, number)
+            rows = [self._encode("target", line, number) for line in target_lines]
             by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
             for start in range(0, len(rows), OF_ONE_SOURCE):
                 part = by_length[start : start + OF_ONE_SOURCE]
@@ -131,9 +132,8 @@ class PairScorer:
         scores: dict[tuple[int, int], PairScore] = {}
         batches = list(_batches(units))
         threads = torch.get_num_threads() if self.device == "cpu" else 1
-        for batch, totals in zip(
-            batches, search_in_threads(self._totals, batches, threads), strict=True
-        ):
+        found = search_in_threads(self._totals, batches, threads)
+        for batch, totals in zip(batches, found, strict=True):
             for unit, row in zip(batch, totals, strict=True):
                 for place, tokens, total in zip(unit.places, unit.targets, row, strict=False):
                     scores[place] = PairScore(total, len(tokens))
@@ -199,11 +199,11 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
 
 def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
     """Yield the score of each source and target, in their order."""
-    rest, first = iter(pairs), 1
+    rest = enumerate(pairs, start=1)
     while chunk := list(islice(rest, TARGETS_PER_CHUNK)):
-        for (score,) in scorer.score([(source, [target]) for source, target in chunk], first):
+        asked = [(source, [target]) for _, (source, target) in chunk]
+        for (score,) in scorer.score(asked, [number for number, _ in chunk]):
             yield score
-        first += len(chunk)
 
 
 def score_groups(
@@ -218,13 +218,13 @@ def score_groups(
     ``sources`` are the lines that the list's sentences count from 0. A sentence beyond them, and a
     feature that the list has already, are refused with a UserError.
     """
-    read, first = unescaped if scorer.form == "raw" else str, 1
+    read = unescaped if scorer.form == "raw" else str
     for chunk in _chunks(_with_sources(sources, groups)):
         pairs = [(source, [read(row.text) for row in group]) for source, group in chunk]
-        for (_, group), scores in zip(chunk, scorer.score(pairs, first), strict=True):
+        lines = [group[0].sentence + 1 for _, group in chunk]
+        for (_, group), scores in zip(chunk, scorer.score(pairs, lines), strict=True):
             for row, score in zip(group, scores, strict=True):
                 yield row.with_feature(feature, score.normalized(length_penalty))
-        first += len(chunk)
 
 
 def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
@@ -317,8 +317,7 @@ def measure_perplexity(
     torch.set_num_threads(threads)
     with held_device(device) as own:
         scorer = PairScorer.load(models, own, "words")
-        pairs = zip(read_lines(source), read_lines(target), strict=True)
-        scores = list(score_pairs(scorer, pairs))
+        scores = list(score_pairs(scorer, read_line_pairs(source, target)))
     tokens = sum(score.tokens for score in scores)
     perplexity = math.exp(-sum(score.log_probability for score in scores) / tokens)
     measured = {"score": perplexity, "signature": f"{tokens:,} tokens"}

@@ -203,6 +203,7 @@ def further_score(
     if "source" in signature(metric).parameters:
         if source is None:
             raise UserError(f"metric {name}: reads the source: give it by --source")
+        check_lines(text, [source], name, ["the source"])
         read = {"source": source}
     value = metric(text, *references, **read)
     digest = digest_of_extension("METRICS", name)

@@ -16,6 +16,7 @@ from convs2s.scoring.bleu import (
     BleuForm,
     Score,
     SentenceBleu,
+    check_lines,
     detokenized_bleu,
     length_ratio,
     tokenized_bleu,
@@ -51,7 +52,12 @@ COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
 
 
 def first_and_oracle(
-    groups: Iterable[Group], references: Sequence[Sequence[str]], form: BleuForm, read: Reader = str
+    groups: Iterable[Group],
+    references: Sequence[Sequence[str]],
+    form: BleuForm,
+    read: Reader = str,
+    name: object = "hypotheses",
+    files: Sequence[object] = (),
 ) -> tuple[list[str], list[str]]:
     """Choose from an n-best list by its own score, and the best that could be chosen.
 
@@ -62,7 +68,7 @@ def first_and_oracle(
 
     The references are one or more lists of lines in the form that ``form``, the BLEU to choose by,
     asks for; ``read`` brings a hypothesis's text into that form. A list that has not a hypothesis
-    of each of their sentences is refused with a UserError.
+    of each of their sentences is refused with a UserError, by its ``name`` and their ``files``.
     """
     sentence_bleu, first, chosen = SentenceBleu(form), list[str](), list[str]()
     for number, group in enumerate(every_sentence(groups)):
@@ -73,6 +79,7 @@ def first_and_oracle(
             chosen.append(max(texts, key=lambda text: sentence_bleu(text, *lines)))
     if not first:
         raise UserError("the n-best list is empty: give one with a hypothesis of each sentence")
+    check_lines(first, references, name, files)
     metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
     of_first = metric(first, *references)
     is_better = metric(chosen, *references).score >= of_first.score
@@ -108,7 +115,7 @@ def rescore_n_best(
     def choose(criterion: Criterion) -> list[str]:
         return [max(group, key=criterion).text for group in groups()]
 
-    first, oracle = first_and_oracle(groups(), [in_words], "tokenized")
+    first, oracle = first_and_oracle(groups(), [in_words], "tokenized", str, n_best, [tokenized])
     model, average = choose(lambda listed: listed.feature(MODEL)), choose(average_with(MODEL))
     choices = dict(zip(CHOICES, (first, model, average, oracle), strict=True))
     plain = {name: list(map(restore, words)) for name, words in choices.items()}
@@ -116,13 +123,12 @@ def rescore_n_best(
     write_lines(translations, plain["average"])
     about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
     write_json(json, {**about, "bleu": bleu, "manifest": manifest})
-    kinds = ("tokenized BLEU", "detokenized BLEU")
     rows = [[CHOICES[name], *map(str, bleu[name].by_name().values())] for name in choices]
     signatures = (f"{form}: {score.signature}" for form, score in bleu["first"].by_name().items())
     report = [
         *heading(stand_in, header),
         *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),
-        *aligned(["chosen by", *kinds], rows),
+        *aligned(["chosen by", *bleu["first"].by_name()], rows),
         "",
         *signatures,
     ]

@@ -5,6 +5,7 @@ states as well, where no rule knows of it.
 """
 
 import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -63,7 +64,10 @@ def on_terminal() -> bool:
 def log(message: str) -> None:
     """Say a line."""
     if not _speaker.quiet:
-        print(f"{_speaker.label}{message}", file=sys.stderr)
+        try:
+            print(f"{_speaker.label}{message}", file=sys.stderr)
+        except OSError:  # its reader has gone, or its disk is full: the kept log has the lines
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     keep(message)
 
 

@@ -66,10 +66,8 @@ class Schedule:
 
         While a plateau's rate is constant, validation decides: only the maximum is known.
         """
-        maximum = recipe.maximum_epochs
-        if recipe.schedule.kind == "cosine" or (
-            recipe.schedule.kind == "plateau" and not self.annealing
-        ):
+        maximum, kind = recipe.maximum_epochs, recipe.schedule.kind
+        if kind == "cosine" or (kind == "plateau" and not self.annealing):
             return maximum
         schedule = self.after_epoch(epoch, math.inf, recipe)  # by now no loss changes the end
         while schedule.stop_reason is None:

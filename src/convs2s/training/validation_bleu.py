@@ -34,16 +34,13 @@ class ValidationBleu:
     def __call__(self, network: Network) -> float:
         """Return BLEU, 0 to 100: the same for any number of workers."""
         ensemble = Ensemble([network])
-        parts = []
-        for number, rows in enumerate(self._batches):
-            part = np.zeros((len(rows), 6))
-            if number % self._workers.count == self._workers.rank:
-                pairs = [self._store[int(row)] for row in rows]
-                found = beam_search(ensemble, pad([pair[0] for pair in pairs]), GREEDY)
-                hypotheses = [self._words(best[0].tokens if best else ()) for best in found]
-                references = [self._words(pair[1][:-1].tolist()) for pair in pairs]  # no </s>
-                part[:] = statistics_of(hypotheses, references)
-            parts.append(part)
+        parts = [np.zeros((len(rows), 6)) for rows in self._batches]
+        for number in range(self._workers.rank, len(parts), self._workers.count):
+            pairs = [self._store[int(row)] for row in self._batches[number]]
+            found = beam_search(ensemble, pad([pair[0] for pair in pairs]), GREEDY)
+            hypotheses = [self._words(best[0].tokens if best else ()) for best in found]
+            references = [self._words(pair[1][:-1].tolist()) for pair in pairs]  # no </s>
+            parts[number][:] = statistics_of(hypotheses, references)
         statistics = np.concatenate(parts)
         totals = self._workers.totals(statistics.ravel().tolist())
         return bleu_of_statistics(np.array(totals, np.int64).reshape(statistics.shape))

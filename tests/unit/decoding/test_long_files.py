@@ -247,6 +247,19 @@ def test_a_killed_process_is_gone_on_with(
     assert list(read_lines(tmp_path / "out")) == expected
 
 
+def test_what_goes_to_a_pipe_has_nothing_to_resume(model: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in", sentences(4000))
+    files = ("--input", tmp_path / "in", "--output", "/dev/stdout", "--batch-sentences", 1)
+    started = command(model, *files, *SHORT_OPTIONS)
+    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate()[1].decode()
+    assert "SIGTERM was received" in said
+    assert process.returncode == 1, "75 says that a state was saved"
+
+
 def _defaults(model: Path) -> LineTranslator:
     return LineTranslator([model], DecodingSettings(), "cpu")
 

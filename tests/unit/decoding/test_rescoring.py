@@ -302,7 +302,20 @@ def test_an_overlong_line_is_not_scored(
 ) -> None:
     said = f"^pairs:7: the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
     with pytest.raises(UserError, match=said):
-        PairScorer.load([model], "cpu", "tokens").score([("w1", ["w1x"]), pair], first=6)
+        PairScorer.load([model], "cpu", "tokens").score([("w1", ["w1x"]), pair], [6, 7])
+
+
+def test_an_overlong_hypothesis_is_that_of_its_source(model: Path) -> None:
+    rows = [f"{number} ||| {text} ||| ||| 0" for number, text in ((0, "w1x"), (4, "w1x " * 16))]
+    scored = score_groups(
+        PairScorer.load([model], "cpu", "tokens"),
+        ["w1"] * 5,
+        read_n_best(rows, "list"),
+        "Model",
+        0.0,
+    )
+    with pytest.raises(UserError, match=r"^pairs:5: the target has 16 tokens"):
+        list(scored)
 
 
 @pytest.mark.slow

@@ -98,6 +98,8 @@ def test_what_is_missing_is_said_in_one_line(
 ) -> None:
     with pytest.raises(UserError, match="metric COMET: reads the source: give it by --source"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=None)
+    with pytest.raises(UserError, match="COMET: 2 lines, but the source has 1"):
+        further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES[:1])
     with pytest.raises(UserError, match="the package unbabel-comet is not installed"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)
     with pytest.raises(UserError, match="BLEURT: 2 lines, but the reference has 1"):

@@ -207,6 +207,8 @@ def test_references_of_another_set_are_refused() -> None:
     groups, references = random_lists(0)
     with pytest.raises(UserError, match="20 lines, but the reference has 19"):
         first_and_oracle(groups, [references[:-1]], "tokenized")
+    with pytest.raises(UserError, match=r"^my_list: 20 lines, but lines has 19"):
+        first_and_oracle(groups, [references[:-1]], "tokenized", str, "my_list", ["lines"])
     with pytest.raises(UserError, match="the n-best list is empty"):
         first_and_oracle([], [[]], "tokenized")
 

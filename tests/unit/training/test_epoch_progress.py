@@ -1,6 +1,7 @@
 """What a log and a terminal say of a running epoch."""
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from convs2s.training import progress as progress_module
 from convs2s.training import state_folder
 from convs2s.training.history import EpochRecord, RunningFigures
-from convs2s.training.log import duration, kept_in, log, speaking_as
+from convs2s.training.log import LOG_NAME, duration, kept_in, log, speaking_as
 from convs2s.training.progress import EpochProgress, EpochSpan, Watch
 from convs2s.training.schedule import Schedule
 from convs2s.training.state_folder import ProgressFile
@@ -44,6 +45,18 @@ def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str], watch: Wa
         assert not progress.is_due()
         progress.advance(50, 4000, FIGURES)
     assert capsys.readouterr().err == ""
+
+
+def test_a_reader_that_has_gone_ends_no_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as stream, kept_in(tmp_path):
+        monkeypatch.setattr(sys, "stderr", stream)
+        log("a line")
+        log("another")
+    assert (tmp_path / LOG_NAME).read_text("utf-8") == "a line\nanother\n"
 
 
 def test_a_terminal_has_a_labelled_bar(
