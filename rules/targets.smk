@@ -12,7 +12,7 @@ PAGES = [page for page, path in SHOWN.items() if page.startswith("paper.") or is
 
 rule download:
     input:
-        local_files(file for task in STAGE_TASKS for file in tasks[task].needed_references()),
+        local_files(file for task in STAGE_TASKS for file in settings.needed_references(task)),
 
 
 rule prepare:

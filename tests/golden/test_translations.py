@@ -96,7 +96,7 @@ def test_raw_text_is_prepared_as_fairseqs_input_was(imported: Path) -> None:
     limit = MaximumLength(factor=0.0, offset=60)
     translator = LineTranslator([imported], DecodingSettings(maximum_length=limit), "cpu")
     raw = golden_lines(DATA / "tok", "input.en")[: len(SOURCES)]
-    assert [" ".join(translator.prepare(line)) for line in raw] == SOURCES
+    assert [" ".join(translator.prepare(line, 1)) for line in raw] == SOURCES
     found = [" ".join(one.tokens) + END_TOKEN for one in translator.translate(raw[:20])]
     assert found == [output["beam5"][0]["tokens"] for output in OUTPUTS[:20]]
 

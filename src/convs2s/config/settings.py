@@ -57,6 +57,14 @@ class Settings:
         vocabularies = (task.vocabulary_of for task in self.tasks.values())
         return {start.model for start in starts if start} | set(filter(None, vocabularies))
 
+    def needed_references(self, name: str) -> list[str]:
+        """Return what a task's headline needs, with the models to fetch that it begins with."""
+        task = self.tasks[name]
+        start = self.models[task.headline.model].training.start
+        begun = [task.vocabulary_of or "", start.model if start else ""]
+        fetched = [] if task.released else [model for model in begun if "://" in model]
+        return [*task.needed_references(), *fetched]
+
     def downloads_by_place(self) -> dict[str, Download]:
         """Return what is known of each file to fetch, by its place below the downloads folder.
 

@@ -99,7 +99,7 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], counted: set[P
     folders = {results / name, results / task.text_name} - counted
     with_text = results / task.text_name in folders
     counted |= folders
-    files = list(dict.fromkeys(map(parse_file_reference, task.needed_references())))
+    files = list(dict.fromkeys(map(parse_file_reference, settings.needed_references(name))))
     downloads = Path(settings.scale.downloads_dir)
     absent = {file.location: file for file in files if not file.path(downloads).exists()}
     pairs: int | None = None

@@ -142,7 +142,7 @@ class LineTranslator:
 
         ``n_best`` is how many of the best hypotheses each has in its ``n_best``; None: none.
         """
-        prepared = [(number, text, self.prepare(text)) for number, text in lines]
+        prepared = [(number, text, self.prepare(text, number)) for number, text in lines]
         lengths = np.array([len(tokens) for _, _, tokens in prepared])
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
@@ -189,9 +189,9 @@ class LineTranslator:
             [layer_attention(network, *indices) for network in attending], source, target
         )
 
-    def prepare(self, text: str) -> list[str]:
+    def prepare(self, text: str, number: int) -> list[str]:
         """Return the tokens that the model reads for a line; what it cuts is said."""
-        return cut_overlong(self._split(text), self.ensemble.positions("source"), text)
+        return cut_overlong(self._split(text), self.ensemble.positions("source"), number, text)
 
     def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
         """Search for the outputs of the tokens of sentences, none of them empty.

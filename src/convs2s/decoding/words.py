@@ -45,13 +45,13 @@ def most_tokens(positions: int | None) -> int:
     return (LONGEST_SENTENCE if positions is None else positions) - 1
 
 
-def cut_overlong(tokens: list[str], positions: int | None, text: str) -> list[str]:
+def cut_overlong(tokens: list[str], positions: int | None, number: int, text: str) -> list[str]:
     """Return what a model reads of the tokens of a line; say on the standard error what is cut."""
     most = most_tokens(positions)
     if len(tokens) > most:
         print(
-            f"warning: a line of {len(tokens):,} tokens is cut: the model reads its first {most:,} "
-            f"alone; split it into sentences: {text[:60]}...",
+            f"warning: line {number}, of {len(tokens):,} tokens, is cut: the model reads its "
+            f"first {most:,} alone; split it into sentences: {text[:60]}...",
             file=sys.stderr,
         )
     return tokens[:most]

@@ -86,7 +86,7 @@ def application(
         for path, answer in handlers.answers.items()
     ]
     app = Starlette(
-        routes=routes, lifespan=translating, exception_handlers={HTTPException: _http_fault}
+        routes=routes, lifespan=translating, exception_handlers={HTTPException: handlers.unrouted}
     )
     if settings.allow_origin:
         allowed = [settings.allow_origin], ["GET", "POST"], ["Content-Type"]
@@ -179,10 +179,18 @@ class _Handlers:
         content = prometheus.generate_latest(self._registry)
         return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
+    def unrouted(self, request: Request, error: Exception) -> Response:
+        """Say that there is no such address, or that it has no such method, which counts."""
+        assert isinstance(error, HTTPException)
+        if request.scope["path"] in self.answers:
+            self._requests.labels(request.scope["path"], str(error.status_code)).inc()
+        return _fault(error.status_code, error.detail, {**HEADERS, **(error.headers or {})})
+
     async def translate(self, request: Request) -> Response:
         """Translate what a request asks, together with others."""
         settings, headers = self._settings, request.headers
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        query: bytes = request.scope["query_string"]  # where some clients have their form
+        kind = headers.get("content-type", FORM if query else "").partition(";")[0].strip().lower()
         # Browsers send another site's form or text without asking, JSON never; they say so.
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:
@@ -194,7 +202,7 @@ class _Handlers:
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(SLOW, message, {"Connection": "close"})
-        stated, asked = read_form(body) if is_form else read_json(body), None
+        stated, asked = read_form(body or query) if is_form else read_json(body), None
         if KEYS & stated.keys():
             asked = validated(LibreTranslateRequest, stated, "request")
             stated = asked.as_own(self._languages, self._search.most_n_best)
@@ -245,11 +253,6 @@ async def _await_translations(
 
 def _fault(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
-
-
-def _http_fault(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _fault(error.status_code, error.detail, {**HEADERS, **(error.headers or {})})
 
 
 def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:

@@ -15,6 +15,7 @@ from convs2s.costs.preflight import Machine, estimates, exhibits_report, refusal
 from convs2s.costs.roofline import estimate
 from tests.support.cells import cells
 from tests.support.user_task import TASK
+from tests.unit.config.writing import append
 
 LARGE = Machine(results=10**13, downloads=10**13, is_one_disk=True, memory=10**11)
 GIGA_FREN = "www.statmt.org/wmt10/training-giga-fren.tar"
@@ -89,6 +90,21 @@ def test_the_papers_own_recipe_takes_the_papers_hours(settings: Settings) -> Non
     costs = settings.costs.model_copy(update={"trainings": (measured,)})
     assert costs.training("mine", "small") == measured
     assert costs.training("mine", "small_fp32") is None  # of another precision
+
+
+@pytest.mark.parametrize(("place", "fetched"), [("results", 0), ("https://a.example", 2)])
+def test_models_that_a_task_begins_with_are_downloaded(
+    mine: Path, place: str, fetched: int
+) -> None:
+    """Of local files none is missed: the workflow may make it, and its plan says if it cannot."""
+    start = f"{{from: {place}/start.safetensors, as: initialise}}"
+    models, task = mine / "config/models.yaml", mine / "config/tasks/mine.yaml"
+    append(models, f"mine: {{extends: small, training: {{start: {start}}}}}\n")
+    append(task, f"vocabulary_of: {place}/words.safetensors\nheadline: {{model: mine}}\n")
+    found = headline(load(mine, {}), "mine")
+    names = ["a.example/start.safetensors", "a.example/words.safetensors"]
+    assert sorted(found.downloads) == names[:fetched]
+    assert not [path for path in found.missing if path.endswith(".safetensors")]
 
 
 def test_a_file_that_is_there_is_not_to_be_downloaded(settings: Settings, here: Path) -> None:

@@ -210,11 +210,11 @@ def test_pieces_of_words_are_joined_and_counted_as_words(model: Path, tmp_path: 
 def test_an_overlong_line_is_cut_and_said(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (whole,) = translator(model).translate(["w1 " * 15])
     assert capsys.readouterr().err == ""
-    (cut,) = translator(model).translate(["w1 " * 100_000])
+    _, cut = translator(model).translate(["w1", "w1 " * 100_000])
     assert cut.source_tokens == whole.source_tokens == ["w1"] * 15
     assert cut.text == whole.text
     assert capsys.readouterr().err == (
-        "warning: a line of 100,000 tokens is cut: the model reads its first 15 alone; split it "
+        "warning: line 2, of 100,000 tokens, is cut: the model reads its first 15 alone; split it "
         f"into sentences: {'w1 ' * 20}...\n"
     )
 
@@ -222,9 +222,9 @@ def test_an_overlong_line_is_cut_and_said(model: Path, capsys: pytest.CaptureFix
 def test_a_model_without_positions_reads_a_bounded_number_of_tokens(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert cut_overlong(["w"] * 4095, None, "w w") == ["w"] * 4095
+    assert cut_overlong(["w"] * 4095, None, 1, "w w") == ["w"] * 4095
     assert capsys.readouterr().err == ""
-    assert cut_overlong(["w"] * 500_000, None, "w w") == ["w"] * 4095
+    assert cut_overlong(["w"] * 500_000, None, 1, "w w") == ["w"] * 4095
     assert "reads its first 4,095 alone" in capsys.readouterr().err
 
 

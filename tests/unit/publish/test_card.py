@@ -29,6 +29,16 @@ def sections(card: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
+def test_what_is_no_evaluation_of_this_model_is_left_out(results: Path) -> None:
+    before, own = model_card(results / MODEL), (results / MODEL).with_name("test.beam5.bleu.json")
+    for content in (b'{"bleu": 34.1}', b"\xff"):
+        own.with_name("foreign.bleu.json").write_bytes(content)
+        assert model_card(results / MODEL) == before
+    own.write_text(own.read_text("utf-8").replace('"lines"', '"line"'), "utf-8")
+    with pytest.raises(UserError, match="no evaluation of this version"):
+        model_card(results / MODEL)
+
+
 def test_a_copied_model_file_alone_says_where_it_comes_from(
     results: Path, tmp_path: Path, run: Terminal
 ) -> None:

@@ -142,20 +142,34 @@ def test_a_form_is_taken_from_programs_alone(server: ModelServer) -> None:
         assert answer.content["error"].startswith("request: not a form in UTF-8: ")
 
 
+def test_a_form_may_stand_in_the_address(server: ModelServer, expected: list[Translation]) -> None:
+    path = "/translate?" + urlencode({"q": FIRST, "source": "en", "target": "fr"})
+    for body, headers in ((None, {}), (b"", FORM)):
+        answer = server.ask(path, body, headers, "POST")
+        assert answer.content == {"translatedText": expected[0].text}
+    assert server.ask(path, None, {"Origin": "null"}, "POST").status == 415
+    assert server.ask("/translate", b"{}", {}).status == 415
+
+
 def test_metrics(sharp: Path) -> None:
     with serving(sharp, SEARCH) as running:
         running.translate(f"{FIRST} {SECOND}", "w1")
         running.ask("/translate", b"{")
+        for headers in ({}, {"Host": "[::1"}):
+            assert running.ask("/translate", None, headers).status == 405
+        assert running.ask("/nowhere").status == 404
         answer = running.ask("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=")
     lines = answer.body.decode().splitlines()
     for line in (
         'convs2s_requests_total{endpoint="/translate",status="200"} 1.0',
         'convs2s_requests_total{endpoint="/translate",status="400"} 1.0',
+        'convs2s_requests_total{endpoint="/translate",status="405"} 2.0',
         "convs2s_sentences_total 3.0",
         "convs2s_waiting 0.0",
     ):
         assert line in lines
+    assert b"/nowhere" not in answer.body
     assert any(
         line.startswith('convs2s_request_seconds_total{endpoint="/translate"}') for line in lines
     )

@@ -98,6 +98,13 @@ def test_steps_come_at_fixed_times() -> None:
     assert "maximum of 7.5 epochs" in str(Schedule(0.64).after_epoch(8, 1.0, one).stop_reason)
 
 
+def test_a_rounding_error_delays_no_step() -> None:
+    assert (5.3 - 5.0) / 0.1 < 3
+    steps = {"kind": "step", "hold": 5, "every": 0.1, "divide_by": 2}
+    one = recipe(learning_rate=0.8, schedule=steps)
+    assert Schedule(0.8).learning_rate_at(5.3, one) == 0.8 / 2**4
+
+
 def test_a_step_schedule_ends_at_its_minimum() -> None:
     # The PyTorch successor's recipe: 0.5, from epoch 50 on divided after each epoch.
     steps = {"kind": "step", "hold": 49, "every": 1, "divide_by": 10, "minimum": 1e-4}

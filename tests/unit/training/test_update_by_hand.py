@@ -20,6 +20,7 @@ from convs2s.data.vocabulary import END
 from convs2s.models.build import build_network
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData
+from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
@@ -200,3 +201,23 @@ def test_the_tokens_of_the_validation_loss_are_the_targets(
     assert tokens == 5
     found = Updater(network, recipe, seed=1, device="cpu").validate(valid)
     assert found == pytest.approx(loss.item() / 5, rel=1e-9)
+
+
+def test_a_try_that_fails_leaves_no_share_of_the_loss(
+    data: TrainingData, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, network = tiny.settings(**PLAIN).training, made(data, "paper")
+    weights = {name: p.detach() for name, p in network.named_parameters()}
+    loss, _ = loss_of(weights, data.train, ROWS, recipe, "paper")
+    updater = Updater(network, recipe, seed=1, device="cpu")
+    add, fits = updater._add_gradient, iter([False, True, False])  # the whole, then each half
+
+    def short_of_memory(inputs: LossInputs, divisor: int) -> Tensor | None:
+        return add(inputs, divisor) if next(fits, True) else None
+
+    monkeypatch.setattr(updater, "_add_gradient", short_of_memory)
+    started = updater.start(updater.loader.load(data.train, ROWS), Moment(1, 0, 0.1))
+    assert next(fits, None) is None
+    assert started.loss.dtype == torch.float64
+    (report,) = updater.read([started])
+    assert report.loss == pytest.approx(loss.item(), rel=1e-9)

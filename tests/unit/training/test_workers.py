@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -239,3 +240,20 @@ def test_workers_have_time_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     config, _, _ = run.config_from_args(asked[0])
     assert config.shutdown_timeout == SHUTDOWN_SECONDS
     assert asked[0].shutdown_timeout is None
+
+
+def test_a_trainer_compares_its_network_with_the_other_workers(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other worker always says what this one said first: it has the network of seed 1."""
+    said: list[Sequence[float]] = []
+
+    def totals(_: Workers, values: Sequence[float]) -> list[float]:
+        said.append(values)
+        return [mine + its for mine, its in zip(values, said[0], strict=True)]
+
+    monkeypatch.setattr(Workers, "totals", totals)
+    for _ in range(2):
+        tiny.trainer(task, tmp_path, workers=Workers(0, 2))
+    with pytest.raises(UserError, match="worker 0: the workers' parameters differ"):
+        tiny.trainer(task, tmp_path, seed=2, workers=Workers(0, 2))
