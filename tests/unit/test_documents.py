@@ -25,6 +25,7 @@ ELSEWHERE = {
     "curl http://127.0.0.1:8000/translate": "tests/unit/serving/test_server.py",
     "curl http://127.0.0.1:8000/metrics": "tests/unit/serving/test_clients.py",
     "pip install -c constraints.txt -e '.[hub]'": "tests/unit/publish/test_hub.py",
+    "pip install -c constraints.txt -e '.[serve]'": "tests/unit/serving/test_server.py",
     "import convs2s": "tests/unit/api/test_translator.py",
     "right, wrong = translator.score(": "tests/unit/api/test_translator.py",
     "rule all:": "tests/workflow/test_deployment.py",
