@@ -4,11 +4,10 @@ A shard's table is written in bounded memory, and tables are added up line by li
 does not grow with the corpus.
 """
 
-import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
     """
     lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
     with writing(output), scratch_folder(output.parent) as folder:
-        tables, counts, numbers = list[Path](), Counter[str](), itertools.count()
+        tables, counts, numbers = list[Path](), Counter[str](), count()
 
         def put_aside(entries: Iterable[tuple[str, int]]) -> None:
             path = folder / f"{next(numbers)}.tsv"
@@ -59,4 +58,4 @@ def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:
     A UserError names the line of a file that is no such table.
     """
     for word, entries in groupby(merge(*map(read_counts, paths)), itemgetter(0)):
-        yield word, sum(count for _, count in entries)
+        yield word, sum(times for _, times in entries)

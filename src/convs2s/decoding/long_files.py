@@ -88,8 +88,7 @@ def translate_long_file(
                 if not text.count:  # a compressed file of nothing has bytes
                     growing.append("", 0)
             except Interrupted as stop:
-                resumes = isinstance(growing, GrowingOutput)
-                raise (UnfinishedError if resumes else UserError)(
+                raise growing.stopped(
                     f"translation is not finished: {stop} was received; {growing.kept(text.count)}"
                 ) from None
 
@@ -148,6 +147,8 @@ def identity_of(
 
 class GrowingOutput:
     """An unfinished output, in which so many lines of the input are ``done``."""
+
+    stopped: type[UserError] = UnfinishedError
 
     def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
         """Resume after the last complete chunk, if the part is of the same work."""
@@ -209,6 +210,7 @@ class DirectOutput:
     """A device or a pipe, which nothing can be resumed in."""
 
     done = 0
+    stopped = UserError
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -59,8 +59,8 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    first = (table for name, table in written.items() if name in ("table1", "table2"))
-    short = [_with_value(table, "Metric", {"Notes"}) for table in first]
+    headlines = [written[name] for name in ("table1", "table2") if name in written]
+    short = [_with_value(table, "Metric", {"Notes"}) for table in headlines]
     verdicts = _with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"})
     *shown_first, shown_last = _without_repetition([*short, verdicts])
     parts = [

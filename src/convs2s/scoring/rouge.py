@@ -128,7 +128,7 @@ def rouge(
     return mean_rouge(items, options.signature(len(references), samples), samples)
 
 
-def _compared(name: RougeKind, hits: Hits) -> float:
+def _preference(name: RougeKind, hits: Hits) -> float:
     """Return what the script prefers a reference by: recall, which it rounds but for ROUGE-L."""
     return hits[0] / max(1, hits[1]) if name == "rouge_l" else triple(hits).recall
 
@@ -146,7 +146,7 @@ def rouge_items(
         for name, count in _COUNTS.items():
             hits = [count(ours, words) for words in theirs]
             if options.best:  # of equals the first
-                item[name] = triple(max(hits, key=partial(_compared, name)))
+                item[name] = triple(max(hits, key=partial(_preference, name)))
             else:
                 both, wanted, given = (sum(column) for column in zip(*hits, strict=True))
                 item[name] = triple((both, wanted, given))
