@@ -2,6 +2,7 @@
 
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import metadata
@@ -51,7 +52,10 @@ def manifest() -> dict[str, object]:
 
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
     """Return what a number rests on: what is stated, its inputs' checksums, and the machine."""
-    return {**stated, "sha256": {path: sha256(path) for path in inputs}, **manifest()}
+    torch = sys.modules.get("torch")
+    used = torch and torch.cuda.is_initialized()
+    gpu = {"gpu": torch.cuda.get_device_name()} if used else {}
+    return {**stated, "sha256": {path: sha256(path) for path in inputs}, **manifest(), **gpu}
 
 
 def revision(root: Path) -> str | None:

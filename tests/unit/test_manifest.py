@@ -6,6 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import torch
 
 from convs2s import __version__
 from convs2s.files.checksums import sha256
@@ -19,6 +20,14 @@ def test_a_run_names_the_bytes_that_it_read(tmp_path: Path) -> None:
     found = run_manifest(map(str, paths), seed=3)
     assert found["sha256"] == {str(path): sha256(path) for path in paths}
     assert (found["seed"], found["convs2s"]) == (3, __version__)
+
+
+def test_a_number_names_the_gpu_that_its_process_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    assert "gpu" not in run_manifest([])
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100")
+    assert run_manifest([])["gpu"] == "NVIDIA H100"
 
 
 def test_where_there_is_no_git_the_revision_is_not_known(

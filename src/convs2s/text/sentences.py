@@ -37,11 +37,13 @@ def first_sentence(text: str) -> str:
     """Return the first sentence of a text, its blanks single spaces; all of it where none ends.
 
     A sentence ends with ``.``, ``!`` or ``?`` before a blank and a capital, a digit or LaTeX. It
-    does not end after an abbreviation (e.g., et al., Fig.) or an initial, nor within a formula.
+    does not end after an abbreviation (e.g., et al., Fig.) or an initial, nor within a formula,
+    which a second ``$`` closes.
     """
     text = " ".join(text.split())
     for end in _END.finditer(text):
-        if not (_is_abbreviated(text, end) or text.count("$", 0, end.start()) % 2):
+        in_formula = text.count("$", 0, end.start()) % 2 and "$" in text[end.end() :]
+        if not (_is_abbreviated(text, end) or in_formula):
             return text[: end.end("closing")]
     return text
 

@@ -39,6 +39,7 @@ def test_where_it_ends(sentence: str) -> None:
         ("It ends. 5G begins.", "It ends."),
         ("It ends. $n$ is a number.", "It ends."),
         ("It ends. (So it does.)", "It ends."),
+        ("It costs $5. We pay. Then", "It costs $5."),
         ("Vitamin C. The rest", "Vitamin C."),
         ("Vitamin C. Smith found it. Then", "Vitamin C. Smith found it."),
     ],
