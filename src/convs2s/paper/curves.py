@@ -102,7 +102,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
 def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
     """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve.
 
-    What is below the dotted rule is within 1% of the last epoch.
+    What is below the dotted rule is within 1% of the best epoch.
     """
     groups: dict[str | None, list[Point]] = {}
     for result in shown:
@@ -110,10 +110,10 @@ def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
         for run, entry in result.entries.items():
             for epoch, value in enumerate(entry.curve, start=1):
                 point = {"training": f"{row.system}, {run}", "epoch": epoch}
-                point["share"] = value / entry.curve[-1]
+                point["share"] = value / min(entry.curve)
                 groups.setdefault(row.group, []).append(point)
     axis, scale = alt.Axis(format="%", tickCount=4, grid=False), alt.Scale(domain=[0.99, 1.2])
-    y = alt.Y("share:Q", title="of the last one", axis=axis, scale=scale)
+    y = alt.Y("share:Q", title="of the best one", axis=axis, scale=scale)
     rule = _chart([{"share": 1.01}]).mark_rule(strokeDash=[1, 2]).encode(y=y)
     panels = list[Panel]()
     for group, points in groups.items():
