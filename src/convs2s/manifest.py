@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from convs2s import __version__
 from convs2s.files.checksums import sha256
@@ -52,7 +53,7 @@ def manifest() -> dict[str, object]:
 
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
     """Return what a number rests on: what is stated, its inputs' checksums, and the machine."""
-    torch = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")
     used = torch and torch.cuda.is_initialized()
     gpu = {"gpu": torch.cuda.get_device_name()} if used else {}
     return {**stated, "sha256": {path: sha256(path) for path in inputs}, **manifest(), **gpu}

@@ -55,13 +55,14 @@ def failures_of(
 def reason_in(log: Path) -> str | None:
     """Return ``failed: `` and the fault that a log ends with, or STOPPED.
 
-    None where it ends with none of them, or is not there.
+    None where it ends with none of them, is not there, or may not be read.
     """
-    if not log.is_file():
+    try:
+        with log.open("rb") as stream:
+            stream.seek(max(0, log.stat().st_size - _LAST_BYTES))
+            text = stream.read().decode("utf-8", "replace").rstrip()
+    except OSError:
         return None
-    with log.open("rb") as stream:
-        stream.seek(max(0, log.stat().st_size - _LAST_BYTES))
-        text = stream.read().decode("utf-8", "replace").rstrip()
     last, (_, traced, raised) = text[text.rfind("\n") + 1 :].strip(), text.rpartition(_TRACEBACK)
     if traced and ", process " not in raised:  # no later try; a fault may have several lines
         last = next(filter(_FAULT.match, raised.splitlines()[::-1]), last)

@@ -88,8 +88,7 @@ def check_targets(targets: Iterable[str], rules: Collection[str], settings: Sett
     for target in sorted({*targets} - {*rules}):
         if not re.fullmatch(r"\w+", target):
             _check_folder(target, Path(settings.scale.results_dir))
-            if not Path(target).exists():
-                _check_path(target, settings)
+            _check_path(target, settings)
         elif target in settings.tasks:
             raise _report_instead(target, target, settings)
         elif get_close_matches(target, rules, n=1):
@@ -110,7 +109,7 @@ def _check_folder(path: str, results: Path) -> None:
     if results.parent.name != "scales" or not Path(path).is_relative_to(above):
         return
     place = Path(path).relative_to(above)
-    if not place.parts or Path(path).is_relative_to(results):
+    if place.parts in ((), ("scales",)) or Path(path).is_relative_to(results):
         return
     if place.parts[0] == "scales":
         raise UserError(f"{path}: belongs to another scale: add --config scale={place.parts[1]}")
@@ -122,12 +121,13 @@ def _check_folder(path: str, results: Path) -> None:
 
 def _check_path(path: str, settings: Settings) -> None:
     results = Path(settings.scale.results_dir)
-    if not Path(path).is_relative_to(results):
+    # A word of the command line that is no path may be longer than any file's name can be.
+    if not Path(path).is_relative_to(results) or Path(path).exists():
         return
     name, *place = Path(path).relative_to(results).parts or [""]
     if name == "scales" and place:
         raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
-    if name in FOLDERS_OF_RESULTS:
+    if name in ("", *FOLDERS_OF_RESULTS):
         return
     check_known(path, "task", name, [*settings.tasks, *FOLDERS_OF_RESULTS])
     if not place:

@@ -55,7 +55,7 @@ def view(status: Status, rows: int | None = None, width: int = WIDTH) -> Rendera
             below.append(Text(f"{work.name} crashed:", STYLES["crashed"]))
             below += [Text(f"    {line}") for line in work.log]
     if rows is not None:
-        below = below[: rows - len(shown) - 2]
+        below = below[: max(0, rows - len(shown) - 2)]
     for line in below if fits else ():
         line.no_wrap, line.overflow = True, "ellipsis"
     return Group(*above, *([_table(shown, fits, width)] if shown else []), *below)

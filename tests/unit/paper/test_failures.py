@@ -102,3 +102,13 @@ def test_what_is_there_has_not_failed(cell: Cell) -> None:
     write(cell.paths[0], "{}")
     write(f"{LOGS}/{cell.task}/{cell.model}/seed2/train.log", "convs2s: error: no memory\n")
     assert failures_of([cell], LAYOUT, LOGS) == {}
+
+
+def test_a_log_that_may_not_be_read_states_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write("train.log", "convs2s: error: a fault\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert reason_in(log) is None

@@ -130,7 +130,7 @@ def test_a_scale_has_its_own_folder(
     (tmp_path / target).touch()
     with pytest.raises(UserError, match=f"^{re.escape(f'{target}: {message}')}$"):
         check_targets([target], RULES, settings)
-    there = ["results/scales/demo/paper/table1.md", "elsewhere/x.txt", "results"]
+    there = ["results/scales/demo/paper/table1.md", "elsewhere/x.txt", "results", "results/scales"]
     check_targets(there, RULES, settings)
 
 
@@ -155,7 +155,8 @@ def test_what_there_is_may_be_asked_for(settings: Settings, root: Path) -> None:
 
 
 def test_a_target_unlike_any_other_is_left_to_snakemake(settings: Settings) -> None:
-    check_targets(["xyzzy"], RULES, settings)
+    overrides = f"overrides={{models: {{small: {{description: {'a' * 300}}}}}}}"
+    check_targets(["xyzzy", overrides, "results/"], RULES, settings)
 
 
 def test_the_folder_of_results_may_be_elsewhere(settings: Settings) -> None:
