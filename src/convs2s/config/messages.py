@@ -17,9 +17,11 @@ Place = tuple[str | int, ...]  # the way to a value: keys of mappings and indice
 _WORDS = {
     "dict_type": "expected a mapping of keys to values",
     "model_type": "expected a mapping of keys to values",
+    "model_attributes_type": "expected a mapping of keys to values",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
     "too_short": "expected {min_length} or more entries",
+    "string_too_short": "expected {min_length} or more characters",
     "greater_than_equal": "expected at least {ge:.10g}",
     "less_than_equal": "expected at most {le:.10g}",
     "greater_than": "expected more than {gt:.10g}",

@@ -168,9 +168,7 @@ class Scale(Section):
 
     def why_left_out(self, row: Row) -> str | None:
         """Return why the scale's tables lack a row of the paper's; None where they have it."""
-        if row.kind != "ours":
-            return None
-        for left_out in self.left_out:
+        for left_out in self.left_out if row.kind == "ours" else ():
             if row.model in left_out.models or row.task in left_out.tasks:
                 return left_out.because
         return None

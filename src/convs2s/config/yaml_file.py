@@ -25,7 +25,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
             return node.value  # most nodes are texts, and PyYAML's own way is a long one
         try:
             return super().construct_object(node, deep)
-        except (ValueError, KeyError, AttributeError) as error:  # 2020-13-01, or !!bool maybe
+        except (ValueError, LookupError, AttributeError) as error:  # 2020-13-01, !!int of nothing
             raise _fault(f"not a valid value: {error}", node) from None
 
 

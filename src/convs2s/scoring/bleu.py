@@ -146,8 +146,7 @@ class SentenceBleu:
 
     def __call__(self, hypothesis: str, *references: str) -> float:
         """Return the score of one sentence against one or more references."""
-        score: float = self._metric.sentence_score(hypothesis, references).score
-        return score
+        return float(self._metric.sentence_score(hypothesis, references).score)
 
 
 def compare(
@@ -193,8 +192,7 @@ def bleu_of_statistics(statistics: Statistics) -> float:
     """Return tokenized BLEU, but smoothed (sacrebleu's ``exp``), of statistics (lines, 6)."""
     words, reference, *matches = statistics.sum(0).tolist()
     n_grams = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0).sum(0).tolist()
-    score: float = BLEU.compute_bleu(matches, n_grams, words, reference, "exp").score
-    return score
+    return float(BLEU.compute_bleu(matches, n_grams, words, reference, "exp").score)
 
 
 def encode_statistics(statistics: Statistics) -> str:

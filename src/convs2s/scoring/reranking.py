@@ -81,8 +81,7 @@ def first_and_oracle(
         raise UserError("the n-best list is empty: give one with a hypothesis of each sentence")
     check_lines(first, references, name, files)
     metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
-    of_first = metric(first, *references)
-    is_better = metric(chosen, *references).score >= of_first.score
+    is_better = metric(chosen, *references).score >= metric(first, *references).score
     return first, chosen if is_better else first
 
 

@@ -63,10 +63,9 @@ def align_words(
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     sample = partial(_sample, source, target, total, pairs, seed)
     aligned = sum(pair is not None for pair in sample())
-    directions: Directions = iter(())
-    if aligned and aligner == "eflomal":
+    if aligner == "eflomal":
         directions = _eflomal_directions(sample, states.parent)
-    elif aligned:
+    else:
         directions = _fast_align_directions(sample, states)
     symmetrized = (grow_diag_final_and(*next(directions)) if pair else [] for pair in sample())
     write_lines(links, (" ".join(f"{i}-{j}" for i, j in line) for line in symmetrized))

@@ -20,16 +20,20 @@ def split_sentences(line: str, language: str) -> list[str]:
     after the "M." of "M. Dupont". Here none ends after what Moses' tokenizer takes for an
     abbreviation in this language (en_title: English), and none, such as "1.", is without a letter.
     """
-    language, sentences = language.partition("_")[0], list[str]()
+    language, sentences = language.partition("_")[0], list[list[str]]()
+    # Of the last sentence: its text from the last word on, and whether any letter is in it.
+    tail, has_letter = "", False
     # It fails on some blanks that are no spaces, such as U+2028.
     blocks = _BLOCK.findall(" ".join(line.split()))
     for part in (sentence for block in blocks for sentence in segment(language, block)):
-        last = sentences[-1].rstrip().rpartition(" ")[2].lstrip("([{\"'“‘«") if sentences else ""
-        both = (sentences[-1], part) if sentences else ()
-        lacks_letters = not all(any(map(str.isalpha, text)) for text in both)
+        last, part_has_letter = tail.rstrip().lstrip("([{\"'“‘«"), any(map(str.isalpha, part))
+        lacks_letters = bool(sentences) and not (has_letter and part_has_letter)
         is_short_form = last.endswith(".") and _tokenizer(language).is_abbreviation(last[:-1], part)
         if lacks_letters or is_short_form:
-            sentences[-1] += part
+            sentences[-1].append(part)
+            tail, has_letter = tail + part, has_letter or part_has_letter
         else:
-            sentences.append(part)
-    return list(map(str.strip, sentences)) if len(sentences) > 1 else [line]
+            sentences.append([part])
+            tail, has_letter = part, part_has_letter
+        tail = tail[tail.rstrip().rfind(" ") + 1 :]
+    return ["".join(parts).strip() for parts in sentences] if len(sentences) > 1 else [line]

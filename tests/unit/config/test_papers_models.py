@@ -283,7 +283,7 @@ DECODINGS: dict[str, Json] = {
     "beam5_minimum14": {**SEARCH, "minimum_length": 14},
 }
 
-OF_THIS_PROJECT = ("small", "demo")
+OF_THIS_PROJECT = ("small", "demo", "long")
 """What the names of models begin with that are in no paper."""
 
 WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}

@@ -55,6 +55,7 @@ def test_of_several_merged_mappings_the_first_wins(tmp_path: Path) -> None:
         ("b: 1\na: 2020-13-01", "not a valid value: month must be in 1..12"),
         ("a: !!int b", "not a valid value: invalid literal for int() with base 10: 'b'"),
         ("a: !!bool maybe", "not a valid value: 'maybe'"),
+        ("a: !!int ''", "not a valid value: string index out of range"),
         ("a: !!timestamp x", "not a valid value: "),
         ("? [a]\n: 1", "found unhashable key"),
         ("? {a: 1, a: 2}\n: 1", "duplicate key 'a'"),

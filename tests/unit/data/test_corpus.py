@@ -1,4 +1,5 @@
 import gzip
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -316,6 +317,14 @@ def test_json_lines_need_a_field(tmp_path: Path, sides: Sides) -> None:
         with pytest.raises(UserError, match=rf"{name}: expected a field NAME or NAME\[N\] after #"):
             extract([(path, path)], tmp_path, sides)
         assert nothing_written(sides)
+
+
+def test_json_lines_of_an_archive_are_refused(tmp_path: Path, sides: Sides) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("b.jsonl.gz", "{}")
+    member = f"{tmp_path / 'a.zip'}#b.jsonl.gz"
+    with pytest.raises(UserError, match=r"a\.zip#b\.jsonl\.gz: JSON lines of an archive are not"):
+        extract([(member, member)], tmp_path, sides)
 
 
 def test_a_further_reference(tmp_path: Path) -> None:
