@@ -88,7 +88,7 @@ class FileReference:
 
 
 def parse_file_reference(reference: str) -> FileReference:
-    """Split ``LOCATION#MEMBER``; a UserError names an empty part or a scheme that is not read."""
+    """Split ``LOCATION#MEMBER``; a UserError names an empty part, or what is not read."""
     location, mark, member = reference.partition("#")
     shown = masked(reference)
     if not location or (mark and not member):
@@ -96,7 +96,10 @@ def parse_file_reference(reference: str) -> FileReference:
     scheme = _SCHEME.match(location)
     if scheme and scheme[1] not in _READ_SCHEMES:
         raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
-    return FileReference(location, member or None)
+    parsed = FileReference(location, member or None)
+    if not parsed.is_records and FileReference(member, None).is_records:
+        raise UserError(f"{shown}: JSON lines of an archive are not read: unpack them")
+    return parsed
 
 
 def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalFiles:

@@ -120,10 +120,6 @@ def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterato
     parsed = parse_file_reference(reference)
     path, member = files[parsed.location], parsed.member
     name = f"{path}#{member}" if member else str(path)
-    if not parsed.is_records and ".jsonl" in PurePath((member or "").lower()).suffixes[-2:]:
-        raise UserError(
-            f"{name}: JSON lines of an archive are not read: unpack them and name FILE.jsonl#FIELD"
-        )
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream, name)
         file = PurePath(member or path)

@@ -150,7 +150,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str]
     if panels := plateau_panels(settings, tables.get(TRAININGS, ())):
         plot = folder / "plateaus.svg"
         sized = [panel.properties(width=_TREND_WIDTH) for panel in panels]
-        title = "Validation perplexity by epoch, as a share of the best one"
+        title = "Validation perplexity by epoch, as a share of the best epoch's"
         save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_TRENDS)
         plateaus.append(f"![{title}]({plot.name})\n")
     return shown, plateaus

@@ -42,7 +42,7 @@ def first_sentence(text: str) -> str:
     """
     text = " ".join(text.split())
     for end in _END.finditer(text):
-        in_formula = text.count("$", 0, end.start()) % 2 and "$" in text[end.end() :]
+        in_formula = text.count("$", 0, end.start()) % 2 and text.find("$", end.end()) > 0
         if not (_is_abbreviated(text, end) or in_formula):
             return text[: end.end("closing")]
     return text

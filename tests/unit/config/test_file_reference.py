@@ -34,7 +34,9 @@ def test_references(reference: str, location: str, member: str | None, path: str
     assert parsed.path(Path("d")) == Path(path)
 
 
-@pytest.mark.parametrize("reference", ["", "#a", "a.tgz#", "ftp://h/a", "s3://bucket/a#b"])
+@pytest.mark.parametrize(
+    "reference", ["", "#a", "a.tgz#", "ftp://h/a", "s3://bucket/a#b", "a.zip#b.JSONL"]
+)
 def test_bad_references(reference: str) -> None:
     with pytest.raises(UserError):
         parse_file_reference(reference)

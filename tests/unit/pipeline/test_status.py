@@ -165,6 +165,8 @@ def test_the_view_names_everything(
     said = capsys.readouterr().out
     assert len(said.splitlines()) <= 20
     assert "and 288 more" in said
+    console().print(view(Status(tuple(found.values()), ()), rows=2))
+    assert "crashed:\n" not in capsys.readouterr().out  # no room for it
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
