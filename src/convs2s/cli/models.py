@@ -113,7 +113,7 @@ def add_pull(command: argparse.ArgumentParser) -> None:
 def _pull(arguments: argparse.Namespace) -> None:
     from convs2s.publish.hub import pull
 
-    folder = arguments.folder or Path(arguments.repository.rpartition("/")[2])
+    folder = arguments.folder or Path(arguments.repository.rstrip("/").rpartition("/")[2])
     pull(arguments.repository, folder, arguments.revision)
     print(folder / "model.safetensors")
 

@@ -97,7 +97,10 @@ def add_section(
 
 def number_or_null(text: str) -> int | None:
     """Read a whole number, or what the configuration calls null: no limit."""
-    return None if text == "null" else int(text)
+    try:
+        return None if text == "null" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number or null, not {text!r}") from None
 
 
 def read_section(arguments: argparse.Namespace, section: type[S]) -> S:

@@ -144,7 +144,7 @@ def _train(arguments: argparse.Namespace) -> None:
         time_limit=arguments.time_limit,
         products=arguments.products or options.products,
         quiet=arguments.quiet,
-        label=f"{arguments.folder.name}/{model_name}/seed{arguments.seed}",
+        label=f"{arguments.folder.absolute().name}/{model_name}/seed{arguments.seed}",
     )
     try:
         launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
@@ -248,6 +248,8 @@ def _kernels(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(arguments.threads)
     model = load(Path.cwd()).model(arguments.model)
     products = choice.products_of(build_network(model.architecture, TYPES, TYPES))
+    if not products:
+        raise UserError(f"--model {arguments.model}: has no maps of this package to measure")
     chosen = choice.fastest_kernel(products)
     print(f"{'training in fp32':24} GFLOP/s")
     for kernel, rate in choice.training_rates(products).items():

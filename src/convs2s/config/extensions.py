@@ -8,7 +8,8 @@ import ast
 import hashlib
 import os
 import sys
-from collections.abc import Collection, Iterable
+import traceback
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -57,9 +58,7 @@ def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
     """Return what extensions add; a UserError refuses names that the package (``own``) has."""
     found: dict[str, object] = {}
     for path in extension_files():
-        if not path.is_file():
-            raise UserError(f"extensions or {VARIABLE}: {path}: no such file")
-        names = getattr(_module(path, path.read_text("utf-8")), registry, {})
+        names = _names(path, _text(path), registry)
         for name in sorted(names.keys() & {*own, *found}):
             raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
         found |= names
@@ -89,8 +88,8 @@ def run_rest(section: type) -> None:
 def digest_of_extension(registry: Registry, name: str) -> str | None:
     """Return a digest of the code of the extension that adds a name; None: none does."""
     for path in extension_files():
-        text = path.read_text("utf-8")
-        if name in getattr(_module(path, text), registry, {}):
+        text = _text(path)
+        if name in _names(path, text, registry):
             return hashlib.sha256(code_of(text).encode()).hexdigest()[:16]
     return None
 
@@ -108,6 +107,31 @@ class _WithoutWords(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         return None if isinstance(node.value, ast.Constant) else node
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise UserError(f"extensions or {VARIABLE}: {path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"extensions or {VARIABLE}: {path}: cannot be read: {error}") from None
+
+
+def _names(path: Path, text: str, registry: Registry) -> Mapping[str, object]:
+    """Return what an extension adds to a registry; a UserError says where its code fails."""
+    try:
+        names = getattr(_module(path, text), registry, {})
+    except UserError:
+        raise
+    except Exception as error:  # of code that is the user's own: whatever it raises
+        steps = traceback.extract_tb(error.__traceback__)
+        lines = [step.lineno for step in steps if step.filename == str(path)]
+        line = lines[-1] if lines else getattr(error, "lineno", 1)
+        raise UserError(f"{path}:{line}: {type(error).__name__}: {error}") from error
+    if not isinstance(names, Mapping):
+        raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
+    return names
 
 
 @cache

@@ -17,7 +17,7 @@ from convs2s.config.claims import Claim
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
-from convs2s.config.extensions import added, export_extensions
+from convs2s.config.extensions import added, check_added, export_extensions
 from convs2s.config.file_reference import Download
 from convs2s.config.messages import check_known, place_of, validated
 from convs2s.config.model import ModelSettings
@@ -218,7 +218,12 @@ def _with_texts_read(section: type[Section], stated: Values) -> Values:
     as text, and so it does with 1e-4 in a file.
     """
     try:
+        if isinstance(network := stated.get("architecture"), dict):
+            own = check_added("", "ARCHITECTURES", network.get("kind"), KINDS)
+            stated = stated | {"architecture": _with_texts_read(own, network)} if own else stated
         section.model_validate(stated)
+        return stated
+    except UserError:  # of an extension's network: who reads the section says it, with its place
         return stated
     except ValidationError as error:
         changed = deepcopy(stated)

@@ -3,11 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from convs2s.config.runs import RunName
 from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
+
+
+def _check_lengths(meanings: tuple[Sequence[str], ...]) -> tuple[Sequence[str], ...]:
+    if len(set(map(len, meanings))) > 1:
+        raise PydanticCustomError("lengths", "expected as many phrases of each meaning")
+    return meanings
 
 
 class Phrases(Section):
@@ -19,15 +26,13 @@ class Phrases(Section):
     """Where they come from."""
     language: str
     """Code of their language, the source language of the models that read them."""
-    meanings: Annotated[Items[Annotated[Items[Text], Field(min_length=2)]], Field(min_length=2)]
+    meanings: Annotated[
+        Items[Annotated[Items[Text], Field(min_length=2)]],
+        Field(min_length=2),
+        AfterValidator(_check_lengths),
+    ]
     """Two phrases or more of one meaning in a list, as people write them; of others in the next.
     The n-th phrases of all lists should differ in the meaning alone: claims swap them."""
-
-    @model_validator(mode="after")
-    def _check_lengths(self) -> Self:
-        if len(set(map(len, self.meanings))) > 1:
-            raise ValueError("meanings: write as many phrases of each meaning")
-        return self
 
 
 MeasureName = Literal[

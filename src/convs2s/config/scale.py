@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from convs2s.config.architecture import NetworkSettings
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
@@ -29,8 +30,8 @@ def _folder(path: str) -> str:
     """Return a path without / at its end: for results//mine Snakemake finds no rule."""
     try:
         return str(Path(path).expanduser())
-    except RuntimeError as error:  # ~NAME of nobody
-        raise ValueError(str(error)) from None
+    except RuntimeError:
+        raise PydanticCustomError("home", "expected ~NAME of a user that is known here") from None
 
 
 _Folder = Annotated[FileName, AfterValidator(_folder)]

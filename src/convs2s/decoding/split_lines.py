@@ -25,11 +25,12 @@ class SplitLines:
 
     def joined(self, translations: Iterable[Translation]) -> list[Translation]:
         """Return a translation for each line, of those of its sentences in their order."""
-        rest = iter(translations)
-        return [
-            replace(join(list(islice(rest, count)), " "), source=line)
-            for line, count in self._lines
-        ]
+        rest, whole = iter(translations), list[Translation]()
+        for line, count in self._lines:
+            best = join(list(islice(rest, count)), " ")
+            n_best = [replace(hypothesis, source=line) for hypothesis in best.n_best]
+            whole.append(replace(best, source=line, n_best=n_best))
+        return whole
 
 
 def join(parts: Sequence[Translation], separator: str) -> Translation:

@@ -60,14 +60,14 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
             return
         if member is None:
             raise UserError(f"{path}: an archive: say which member to read, as in {path}#MEMBER")
-        find = _zip_member if path.suffix == ".zip" else _tar_member
+        find = _zip_member if path.suffix.lower() == ".zip" else _tar_member
         with find(file, path, _safe_name(member, f"{path}#{member}")) as stream:
             yield decompressed(stream, member, f"{path}#{member}")
 
 
 def is_archive(path: str | PurePath) -> bool:
     """Say whether the name is that of a tar or zip archive."""
-    suffixes = PurePath(path).suffixes
+    suffixes = PurePath(str(path).lower()).suffixes
     known = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
     return bool(suffixes) and (suffixes[-1] in known or suffixes[-2:-1] == [".tar"])
 

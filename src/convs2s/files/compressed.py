@@ -85,7 +85,7 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     Reading raises a UserError that calls the stream ``name``: it is not of this format, truncated,
     followed by something else, or a bomb.
     """
-    suffix = PurePath(file_name).suffix
+    suffix = PurePath(file_name.lower()).suffix
     form = next((form for form, (_, _, suffixes) in _FORMATS.items() if suffix in suffixes), None)
     if form is None:
         return stream

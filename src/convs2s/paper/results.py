@@ -6,15 +6,29 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
+from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json, write_lines
 from convs2s.paper.cells import MEASURES, Cell, CellAddress, RunFile, ScoreFile
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 from convs2s.paper.trained import read_record
+
+
+class _Numbers(TypedDict, total=False):
+    """What a file of numbers says beside its scores."""
+
+    manifest: dict[str, Any]
+    lines: int | None
+    sentences: dict[str, str]
+    curve: list[float]
 
 
 @dataclass(frozen=True)
@@ -175,9 +189,11 @@ def write_ledger(
 def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) -> LedgerEntry:
     """Return the entry of a file, by the cells that show it."""
     cell, file = shown[0]
-    content = read_json(file.path)
-    assert isinstance(content, dict)
-    manifest, inputs = content.get("manifest", {}), cell.inputs(file.run, known)
+    content, inputs = read_json(file.path), cell.inputs(file.run, known)
+    with failures_of_file(file.path, "no file of numbers; delete it and ask for it again"):
+        numbers = TypeAdapter(_Numbers).validate_python(content)
+        scores = _scores(content, MEASURES[cell.measure].file)
+    manifest = numbers.get("manifest", {})
     written = Path(file.path).stat().st_mtime
     return LedgerEntry(
         fingerprint=fingerprint_of(inputs),
@@ -185,15 +201,15 @@ def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) 
         table_cells=tuple(cell.address for cell, _ in shown),
         run=_names(cell, file),
         scale=scale,
-        scores=_scores(content, MEASURES[cell.measure].file),
-        lines=content.get("lines"),
+        scores=scores,
+        lines=numbers.get("lines"),
         sha256=_checksums(file, manifest),
         processor=_processors(file, manifest),
         revision=manifest.get("revision"),
         date=datetime.fromtimestamp(written, UTC).date().isoformat(),
         inputs=inputs,
-        sentences=content.get("sentences", {}),
-        curve=tuple(content.get("curve", ())),
+        sentences=numbers.get("sentences", {}),
+        curve=tuple(numbers.get("curve", ())),
     )
 
 
@@ -220,11 +236,11 @@ def _names(cell: Cell, file: RunFile) -> RunNames:
     return RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
 
 
-def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScore]:
+def _scores(content: object, file: ScoreFile) -> dict[str, RunScore]:
     """Return the scores of all measures that are found in such a file, and are there."""
     scores = {}
     for name, measure in MEASURES.items():
-        value: object = content if measure.file == file else None
+        value = content if measure.file == file else None
         for key in measure.keys:
             value = value.get(key) if isinstance(value, Mapping) else None
         if isinstance(value, Mapping):

@@ -16,6 +16,8 @@ _LATEX = str.maketrans(
         "`": r"\textasciigrave{}",
         "^": r"\textasciicircum{}",
         "|": r"\textbar{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
         "±": r"$\pm$",
         "†": r"$\dagger$",
     }

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from pydantic import TypeAdapter
+
 from convs2s.config.section import Values
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock
 from convs2s.paper.failures import STOPPED, reason_in
 from convs2s.pipeline.job import lock_beside
+from convs2s.training.history import Progress
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
 
@@ -118,7 +121,7 @@ def _name(run: Path, root: Path) -> str:
 
 def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
     folder = run / STATE
-    progress = _read_fields(folder / PROGRESS)
+    progress = _read_fields(folder / PROGRESS, Progress)
     holder = ""
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
@@ -174,7 +177,7 @@ def _held_training(folder: Path, holder: str, trains: bool) -> Values:
     if not trains:
         name = holder or "a process that does not say its name"
         return {"condition": "locked", "why": f"{name} holds it and says nothing of a training"}
-    progress = _read_fields(folder / PROGRESS)
+    progress = _read_fields(folder / PROGRESS, Progress)
     phase = progress.get("phase")
     doing = None if phase == "training" else phase
     return {"condition": "running", "why": doing, **{key: progress.get(key) for key in _OF_RUNNING}}
@@ -259,13 +262,14 @@ def _is_held(path: Path) -> bool:
         return False  # no such file, or a file system without locks
 
 
-def _read_fields(path: Path) -> Values:
-    """Return what a JSON file says; nothing where it is missing, or damaged."""
+def _read_fields(path: Path, form: Any = Values) -> Values:
+    """Return what a JSON file of a form says; nothing where it is missing, or damaged."""
     try:
-        stated = json.loads(path.read_bytes())
+        stated: Values = json.loads(path.read_bytes())
+        TypeAdapter(form).validate_python(stated)
     except (OSError, ValueError):
         return {}
-    return stated if isinstance(stated, dict) else {}
+    return stated
 
 
 def _read_ends(path: Path) -> tuple[str, list[str]]:

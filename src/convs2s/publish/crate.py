@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from mimetypes import MimeTypes
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 
@@ -157,17 +158,19 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
     """Return the files that text came from, as the descriptions of the token stores name them."""
     entities: dict[str, Entity] = {}
     for file in files:
-        content = read_json(folder / file) if file.endswith("/dataset/train.json") else {}
-        assert isinstance(content, dict)
-        for source in content.get("sources", ()):
-            entity = {
-                "@id": f"#source-{len(entities) + 1}",
-                "@type": "CreativeWork",
-                "name": source["file"],
-                "usageInfo": source.get("licence") or "terms not known",
-                **({"sha256": source["sha256"]} if source.get("sha256") else {}),
-            }
-            entities.setdefault(source["file"], entity)
+        if not file.endswith("/dataset/train.json"):
+            continue
+        content: Any = read_json(folder / file)
+        with failures_of_file(str(folder / file), "no description of training text; prepare again"):
+            for source in content.get("sources", ()):
+                entity = {
+                    "@id": f"#source-{len(entities) + 1}",
+                    "@type": "CreativeWork",
+                    "name": source["file"],
+                    "usageInfo": source.get("licence") or "terms not known",
+                    **({"sha256": source["sha256"]} if source.get("sha256") else {}),
+                }
+                entities.setdefault(source["file"], entity)
     return list(entities.values())
 
 

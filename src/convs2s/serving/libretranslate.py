@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Literal
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from pydantic import ConfigDict
 
@@ -53,9 +53,13 @@ class LibreTranslateRequest(Section):
 
 
 def read_form(body: bytes) -> dict[str, object]:
-    """Return the fields of a form; a UserError says that it is none."""
+    """Return the fields of a form; a UserError says that it is none, or states a field twice."""
     options = {"keep_blank_values": True, "errors": "strict", "max_num_fields": 100}
     try:
-        return dict(parse_qsl(body.decode(), **options))  # type: ignore[arg-type]
+        fields = parse_qs(body.decode(), **options)  # type: ignore[arg-type]
     except ValueError as error:
         raise UserError(f"request: not a form in UTF-8: {error}") from None
+    for name, (_, *others) in fields.items():
+        if others:
+            raise UserError(f"request: {name[:20]!r} is stated twice: send several texts as JSON")
+    return {name: value for name, (value,) in fields.items()}

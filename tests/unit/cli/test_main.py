@@ -283,6 +283,15 @@ def test_the_limit_of_a_batch_may_be_lifted(run: Terminal, model: Path) -> None:
     assert run("translate", model, "--batch-tokens", "null", text=b"w1\n").count("\n") == 1
 
 
+def test_a_limit_of_a_batch_that_is_no_number(
+    model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["translate", str(model), "--batch-tokens", "many"])
+    said = "argument --batch-tokens: expected a whole number or null, not 'many'\n"
+    assert capfd.readouterr().err.endswith(said)
+
+
 def test_an_lstm_has_no_attention_to_show(run: Terminal, recurrent: Path) -> None:
     message = r"lstm\.safetensors: the kind lstm has no attention"
     with pytest.raises(SystemExit, match=message):

@@ -29,6 +29,14 @@ def test_files_that_are_not_there_or_not_asked_for_are_refused_before_a_training
     assert not jobs
 
 
+def test_the_current_folder_has_a_name(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
+) -> None:
+    monkeypatch.chdir(copy)
+    run("train", ".", "--model", "small", "--output", "model.safetensors")
+    assert jobs[0].label == f"{copy.name}/small/seed1"
+
+
 def test_tables_reach_the_training(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:
@@ -66,3 +74,12 @@ def test_what_no_option_says_is_the_configurations(
         (15.0, False),
         (0.5, True),
     ]
+
+
+def test_a_network_of_other_layers_has_no_products_to_measure(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr("convs2s.models.kernels.choice.products_of", lambda network: [])
+    with pytest.raises(SystemExit, match="--model demo: has no maps of this package to measure"):
+        run("kernels", "--model", "demo")

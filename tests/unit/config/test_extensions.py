@@ -18,8 +18,10 @@ from convs2s.config.extensions import (
     export_extensions,
 )
 from convs2s.config.load import load
+from convs2s.config.model import ModelSettings
 from convs2s.errors import UserError
 from convs2s.models.build import build_network
+from tests.unit.config.writing import append
 
 NETWORK = """
 from typing import Literal
@@ -36,6 +38,12 @@ class Settings(NetworkSettings):
 ARCHITECTURES = {"tiny": Settings}
 import torch
 LOADED = True
+"""
+TINY_MODEL = """
+tiny:
+  description: of an extension
+  architecture: {kind: tiny}
+  training: {learning_rate: 0.1}
 """
 METRIC = "METRICS = {'lines': lambda translations, references: len(translations)}\n"
 
@@ -119,6 +127,52 @@ def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Pa
     own = write("METRICS = {'chrF': None}")
     with pytest.raises(UserError, match=r"own\.py: METRICS: the name 'chrF' is taken"):
         load(root, {"extensions": [str(own)]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("METRICS = {\n", r"own\.py:1: SyntaxError: "),
+        ("METRICS = {}\nMETRICS['a'] = missing\n", r"own\.py:2: NameError: name 'missing' is not"),
+        ("import no_such_module\n", r"own\.py:1: ModuleNotFoundError: No module named 'no_such"),
+        ("import json\n\njson.loads('{')\n", r"own\.py:3: JSONDecodeError: "),
+        ("METRICS = ['lines']\n", r"own\.py: METRICS: expected a mapping of names"),
+    ],
+)
+def test_code_that_fails_is_named_with_its_line(
+    write: Callable[..., Path], text: str, message: str
+) -> None:
+    write(text)
+    with pytest.raises(UserError, match=message):
+        added("METRICS", ())
+    with pytest.raises(UserError, match=message):
+        digest_of_extension("METRICS", "lines")
+
+
+def test_a_file_that_is_no_text_is_named(write: Callable[..., Path]) -> None:
+    write("").write_bytes(b"\xff")
+    with pytest.raises(UserError, match=r"own\.py: cannot be read: 'utf-8' codec can't decode"):
+        added("METRICS", ())
+
+
+def test_an_override_that_snakemake_left_as_text_is_read(
+    copy: Path, write: Callable[..., Path]
+) -> None:
+    own = write(NETWORK)
+    append(copy / "config/models.yaml", TINY_MODEL)
+    given = {"extensions": [str(own)], "overrides": {"models": {"tiny": {}}}}
+
+    def loaded(width: object, rate: object = "0.5") -> ModelSettings:
+        stated = {"architecture": {"width": width}, "training": {"learning_rate": rate}}
+        given["overrides"] = {"models": {"tiny": stated}}
+        return load(copy, given).models["tiny"]
+
+    tiny = loaded("5")
+    assert (tiny.architecture.model_dump()["width"], tiny.training.learning_rate) == (5, 0.5)
+    with pytest.raises(
+        UserError, match=r"models\.yaml: tiny \(with the overrides .*expected a valid int"
+    ):
+        loaded("five")
 
 
 def test_an_unknown_name_is_answered_with_those_that_are_known(write: Callable[..., Path]) -> None:

@@ -34,6 +34,7 @@ def test_a_line_has_its_sentences_translations(translator: Translator) -> None:
     assert joined.text_before == f"{one.text_before} {two.text_before}"
     for name in ("source_words", "source_tokens", "words", "words_before", "tokens"):
         assert getattr(joined, name) == getattr(one, name) + getattr(two, name)
+    assert {best.source for best in joined.n_best} == {LINE}
     assert joined.score == pytest.approx(one.score + two.score)
     assert [best.text for best in joined.n_best] == [
         f"{left.text} {right.text}" for left, right in zip(one.n_best, two.n_best, strict=True)

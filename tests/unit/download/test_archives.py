@@ -220,6 +220,16 @@ def test_truncated_files_are_refused(tmp_path: Path, suffix: str, share: float) 
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
+def test_a_suffix_may_stand_in_capitals(tmp_path: Path, name: str) -> None:
+    path = make_archive(tmp_path / name).rename(tmp_path / name.upper())
+    assert is_archive(path)
+    assert read(path, "a/one.en") == TEXT
+    plain = tmp_path / "ONE.EN.GZ"
+    plain.write_bytes(gzip.compress(TEXT))
+    assert read(plain) == TEXT
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
 @pytest.mark.parametrize("share", [0, 0.2, 0.5, 0.9])
 def test_truncated_archives_are_refused(tmp_path: Path, name: str, share: float) -> None:
     members = {"one": noise(9000), "two": noise(9001), "three": noise(1)}

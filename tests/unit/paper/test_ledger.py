@@ -65,6 +65,16 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
         entries_of(demo, cell, [score])
 
 
+@pytest.mark.parametrize(
+    "content", [[], {"manifest": []}, {"before_replacement": {"bleu": {"tokenized": {"score": 1}}}}]
+)
+def test_a_damaged_file_of_numbers_is_named(demo: Settings, content: object) -> None:
+    score = path(demo, "bleu")
+    write(score, content)
+    with pytest.raises(UserError, match=r"bleu\.json: no file of numbers; delete it and ask"):
+        entries_of(demo, cells(demo, "table4"), [score])
+
+
 def path(settings: Settings, column: str) -> str:
     cell = next(one for one in cells(settings, "table4") if one.address.column == column)
     return cell.paths[0]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from convs2s.config.load import load
-from convs2s.paper.table_formats import Sheet, fitted, svg
+from convs2s.paper.table_formats import Sheet, fitted, latex, svg
 from convs2s.paper.tables import write_table
 from tests.support.cells import cells
 from tests.support.documents import svg_texts
@@ -110,6 +110,11 @@ def test_a_drawing_is_as_large_as_its_lines() -> None:
     assert f'width="{width:.1f}pt" height="{height:.1f}pt"' in drawn
     assert next(text for text in lines if text) == "A title"
     assert "".join(lines).count("A title") == 1
+
+
+def test_latex_has_no_sign_that_it_would_show_as_another() -> None:
+    sheet = Sheet(["A title"], [{"n": "a < b > c"}], "n", {}, {}, ())
+    assert r"a \textless{} b \textgreater{} c" in latex(sheet)
 
 
 def test_columns_are_narrowed_until_they_fit() -> None:

@@ -220,8 +220,9 @@ def test_a_process_elsewhere_whose_lock_cannot_be_seen_is_believed(tmp_path: Pat
     said = {"owner": "process 7 on elsewhere", "phase": "training", "written": time.time()}
     (state / "progress.json").write_text(json.dumps(said))
     assert status(tmp_path).trainings[0].condition == "running"
-    (state / "progress.json").write_text(json.dumps({**said, "written": time.time() - 3600}))
-    assert status(tmp_path).trainings[0].condition == "crashed"
+    for old in ({"written": time.time() - 3600}, {"written": None}, {"epoch": "two"}):
+        (state / "progress.json").write_text(json.dumps({**said, **old}))
+        assert status(tmp_path).trainings[0].condition == "crashed"
 
 
 @pytest.mark.parametrize(

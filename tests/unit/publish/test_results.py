@@ -238,6 +238,16 @@ def test_what_jobs_took_stays_behind(results: Path, tmp_path: Path) -> None:
     assert tables == [f"{RUN}/valid.beam5.length_penalty.tsv"]
 
 
+@pytest.mark.parametrize("content", ["[]", '{"sources": 1}', '{"sources": [{"name": "a"}]}'])
+def test_a_damaged_description_of_text_is_named(
+    results: Path, tmp_path: Path, content: str
+) -> None:
+    (results / "dataset/train.json").write_text(content)
+    message = r"dataset/train\.json: no description of training text; prepare again: "
+    with pytest.raises(UserError, match=message):
+        export_results(results, tmp_path / "exported")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -140,6 +140,9 @@ def test_a_form_is_taken_from_programs_alone(server: ModelServer) -> None:
         answer = server.ask("/translate", bad, FORM)
         assert answer.status == 400
         assert answer.content["error"].startswith("request: not a form in UTF-8: ")
+    answer = server.ask("/translate", b"q=w1&q=w2&source=en&target=fr", FORM)
+    assert answer.status == 400
+    assert answer.content["error"].startswith("request: 'q' is stated twice: send several texts")
 
 
 def test_a_form_may_stand_in_the_address(server: ModelServer, expected: list[Translation]) -> None:
