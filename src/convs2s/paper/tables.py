@@ -179,7 +179,7 @@ def _values(
     return {
         _PAPER.format(name): TableValue(_number(printed, digits), "paper", papers),
         _OURS.format(name): TableValue(
-            ours or _why_absent(settings, row, result, of_row), "ours", mean, result
+            ours or _why_absent(settings, row, column, of_row), "ours", mean, result
         ),
         _DIFFERENCE.format(name): TableValue(
             "" if difference is None else f"{difference:+.{digits}f}", number=difference
@@ -194,8 +194,9 @@ def _number(value: float | str | None, digits: int) -> str:
 
 
 def _why_absent(
-    settings: Settings, row: Row, result: Result | None, of_row: Mapping[str, Result]
+    settings: Settings, row: Row, column: Column, of_row: Mapping[str, Result]
 ) -> str:
+    result = of_row.get(column.key)
     if row.kind == "cited":
         return ""
     if result is not None and result.failures:
@@ -205,7 +206,9 @@ def _why_absent(
     if row.task is None or result is not None:
         return "not run"
     model = row.model if settings.scale.has_task(row.task) else None
-    return "not measured" if model and settings.scale.model_for(model) else "no stand-in"
+    if not model or not settings.scale.model_for(model):
+        return "no stand-in"
+    return "not measured" if column.key in row.paper else ""
 
 
 def _provenance(
