@@ -44,8 +44,9 @@ RUNS = "t-test over runs"
 PERMUTATIONS = "swaps of the phrases' meanings, the largest p of the runs"
 SAME_MODELS = ", the same models on both sides"
 
-Verdict = Literal["held", "not held", "undecided", "no verdict", "not run"]
-"""No verdict: there are scores, and too few runs, or of several processors."""
+Verdict = Literal["held", "not held", "undecided", "no verdict", "not run", "not tested"]
+"""No verdict: there are scores, and too few runs, or of several processors. Not tested: it has no
+test, whatever is run."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
             ]
         )
         verdict = verdict_of(finding.verdict for finding in findings)
+        verdict = "not tested" if claim.untested else verdict
         judged.append(
             JudgedClaim(name, claim.says, claim.source, verdict, findings, claim.untested)
         )
@@ -259,7 +261,7 @@ def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
             "Notes": finding.note or "",
         }
         for claim in judged
-        for finding in claim.findings or [Finding("", note=claim.untested)]
+        for finding in claim.findings or [Finding("", "not tested", note=claim.untested)]
     ]
 
 

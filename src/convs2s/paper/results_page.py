@@ -89,9 +89,10 @@ def write_results_page(
 
 def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
     """Return a table without rows that have no value in a column, and without some columns."""
+    without = "", "not run", "not tested", "no verdict"
     return replace(
         table,
-        rows=[row for row in table.rows if row[column] not in ("", "not run", "no verdict")],
+        rows=[row for row in table.rows if row[column] not in without],
         left_out=[*table.left_out, *left_out],
     )
 

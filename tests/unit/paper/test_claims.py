@@ -468,6 +468,7 @@ def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     assert judged["positions_help"]["findings"][0]["value"] == pytest.approx(0.6)
     assert judged["beam_5_beats_1"]["verdict"] == "not run"
     assert judged["attention_is_cheap"]["untested"]
+    assert judged["attention_is_cheap"]["verdict"] == "not tested"
 
 
 def test_an_empty_ledger_is_all_not_run(demo: Settings, tmp_path: Path) -> None:
@@ -475,7 +476,7 @@ def test_an_empty_ledger_is_all_not_run(demo: Settings, tmp_path: Path) -> None:
     output = tmp_path / "claims.json"
     write_claims(demo, ledger=tmp_path / "ledger.jsonl", outputs=[output])
     judged = json.loads(output.read_text("utf-8"))["claims"]
-    assert {one["verdict"] for one in judged} == {"not run"}
+    assert {one["verdict"] for one in judged} == {"not run", "not tested"}
 
 
 @pytest.mark.parametrize(
