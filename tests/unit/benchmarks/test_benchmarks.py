@@ -94,6 +94,15 @@ def test_the_lstms_benchmark_prints_its_speed_beside_the_kernels(root: Path) -> 
     assert 0 < figures["update_of_bare"] < 1
 
 
+def test_attention_in_all_layers_is_what_others_are_measured_by(root: Path) -> None:
+    done = run(root, "--scale", "demo", "--rounds", "1", "--updates", "1", script="attention.py")
+    assert done.returncode == 0, done.stderr
+    shares = json.loads(done.stdout.splitlines()[-1])
+    assert shares.pop("1, 2, 3, 4, 5") == 1
+    assert len(shares) == 9
+    assert min(shares.values()) > 0
+
+
 @pytest.mark.slow
 def test_scaling_runs_in_the_small(root: Path) -> None:
     done = run(root, "processes", "lengths", "beams", "--most", "2", "--quick", script="scaling.py")
