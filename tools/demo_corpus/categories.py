@@ -74,7 +74,7 @@ def expression(expressions: WordSet[Expression]) -> Draw:
 
     def draw(rng: random.Random) -> Fixed:
         english, french = expressions.draw(rng)
-        return Fixed(english, french, (english,))
+        return Fixed(english, french, lexemes=(english,))
 
     return draw
 

@@ -139,40 +139,21 @@ def possessive(owner: Filler | None) -> str:
 
 
 @dataclass(frozen=True)
-class Name:
-    """A person with a name: ``Mrs. Katilen``, ``Mme Katilen``. Every form is the same."""
-
-    in_english: str
-    in_french: str
-    gender: str
-    plural: bool = False
-    lexemes: tuple[str, ...] = ()
-
-    def english(self, form: str, other: Filler | None) -> str:
-        """Return the name."""
-        return self.in_english
-
-    def french(self, form: str, other: Filler | None) -> str:
-        """Return the name, for a doctor with the article: ``le docteur Katilen``."""
-        return self.in_french
-
-
-@dataclass(frozen=True)
 class Fixed:
-    """An expression that has one form: ``two weeks ago``, or a number, a date, a price."""
+    """What has one form: ``two weeks ago``, ``Mrs. Katilen``, or a number, a date, a price."""
 
     in_english: str
     in_french: str
-    lexemes: tuple[str, ...] = ()
     gender: str = "m"
     plural: bool = False
+    lexemes: tuple[str, ...] = ()
 
     def english(self, form: str, other: Filler | None) -> str:
-        """Return the expression."""
+        """Return the text, whatever the form."""
         return self.in_english
 
     def french(self, form: str, other: Filler | None) -> str:
-        """Return the expression."""
+        """Return the text, whatever the form."""
         return self.in_french
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo_corpus.data_files import read_table, require
-from demo_corpus.fillers import Fixed, Name
+from demo_corpus.fillers import Fixed
 
 GENDERS = ("m", "f")
 PARTS = ("openings", "syllables", "family_endings", "town_endings")
@@ -19,21 +19,21 @@ PARTS = ("openings", "syllables", "family_endings", "town_endings")
 class NameLists:
     """What people and towns are called."""
 
-    first_names: Sequence[Name]
-    titles: Sequence[Name]
+    first_names: Sequence[Fixed]
+    titles: Sequence[Fixed]
     """What a rare family name is put behind, with its gender."""
     family_names: Sequence[str]
     town_names: Sequence[str]
 
-    def friend(self, rng: random.Random) -> Name:
+    def friend(self, rng: random.Random) -> Fixed:
         """Draw a common first name."""
         return rng.choice(self.first_names)
 
-    def named(self, rng: random.Random) -> Name:
+    def named(self, rng: random.Random) -> Fixed:
         """Draw a person with a rare name: ``Mrs. Katilen``."""
         title = rng.choice(self.titles)
         name = rng.choice(self.family_names)
-        return Name(f"{title.in_english} {name}", f"{title.in_french} {name}", title.gender)
+        return Fixed(f"{title.in_english} {name}", f"{title.in_french} {name}", title.gender)
 
     def town(self, rng: random.Random) -> Fixed:
         """Draw the rare name of a town."""
@@ -51,11 +51,11 @@ def read_names(folder: Path) -> NameLists:
     stems = [a + b for a in parts["openings"] for b in parts["syllables"]]
     return NameLists(
         first_names=[
-            Name(row["name"], row["name"], row.choice("gender", GENDERS))
+            Fixed(row["name"], row["name"], row.choice("gender", GENDERS))
             for row in read_table(folder / "first_names.tsv", "name gender")
         ],
         titles=[
-            Name(row["english"], row["french"], row.choice("gender", GENDERS))
+            Fixed(row["english"], row["french"], row.choice("gender", GENDERS))
             for row in read_table(folder / "titles.tsv", "english french gender")
         ],
         family_names=[stem + ending for stem in stems for ending in parts["family_endings"]],

@@ -4,7 +4,7 @@ import pytest
 
 from demo_corpus.agreement import english_ing, french_plural, with_s
 from demo_corpus.data_files import DATA
-from demo_corpus.fillers import Action, Name, NounPhrase, Quality
+from demo_corpus.fillers import Action, Fixed, NounPhrase, Quality
 from demo_corpus.notation import Sentence, Template
 from demo_corpus.words import Adjective, Noun, Verb, read_adjectives, read_nouns, read_verbs
 
@@ -76,10 +76,10 @@ def test_indefinite_phrases(phrase: NounPhrase, english: str, french: str) -> No
         (NounPhrase(noun("man")), "his clock", "son horloge"),
         (NounPhrase(noun("woman")), "her clock", "son horloge"),
         (NounPhrase(noun("girl"), plural=True), "their clock", "leur horloge"),
-        (Name("Mrs. Alolen", "Mme Alolen", "f"), "her clock", "son horloge"),
+        (Fixed("Mrs. Alolen", "Mme Alolen", "f"), "her clock", "son horloge"),
     ],
 )
-def test_possessives(owner: NounPhrase | Name, english: str, french: str) -> None:
+def test_possessives(owner: NounPhrase | Fixed, english: str, french: str) -> None:
     clock = NounPhrase(noun("clock"))
     assert (clock.english("its", owner), clock.french("son", owner)) == (english, french)
 
