@@ -110,19 +110,19 @@ def person(categories: Mapping[str, Draw]) -> Draw:
 def quantity_categories(months: Sequence[Expression]) -> dict[str, Draw]:
     """Return the categories of numbers, prices, dates and times."""
     functions: dict[str, Callable[[random.Random], tuple[str, str]]] = {
-        "number": quantities.number,
-        "small": quantities.small_number,
+        "number": partial(quantities.whole_number, numbers=range(12, 61)),
+        "small": partial(quantities.whole_number, numbers=range(2, 31)),
         "decimal": quantities.decimal,
         "thousands": quantities.thousands,
-        "grams": quantities.grams,
+        "grams": partial(quantities.whole_number, numbers=range(50, 1000, 50)),
         "price": quantities.price,
         "cost": quantities.high_price,
-        "year": quantities.year,
+        "year": partial(quantities.whole_number, numbers=quantities.YEARS),
         "day": partial(quantities.day, months=months),
         "date": partial(quantities.date, months=months),
-        "time": quantities.time,
-        "early": quantities.early,
-        "late": quantities.late,
+        "time": quantities.time_of_any_part,
+        "early": partial(quantities.time, part_of_day=quantities.MORNING),
+        "late": partial(quantities.time, part_of_day=quantities.EVENING),
         "score": quantities.score,
         "code": quantities.code,
     }

@@ -10,19 +10,14 @@ from collections.abc import Sequence
 MORNING = ("in the morning", "du matin", range(5, 12))
 AFTERNOON = ("in the afternoon", "de l'après-midi", range(1, 6))
 EVENING = ("in the evening", "du soir", range(6, 11))
-DIGITS = [("two", "deux"), ("three", "trois")]
 MINUTES = ["05", "10", "15", "20", "30", "40", "45", "50"]
+YEARS = range(1960, 2025)
+DIGITS = [("two", "deux"), ("three", "trois")]
 
 
-def number(rng: random.Random) -> tuple[str, str]:
-    """Return a number from 12 to 60."""
-    digits = str(rng.choice(range(12, 61)))
-    return digits, digits
-
-
-def small_number(rng: random.Random) -> tuple[str, str]:
-    """Return a number from 2 to 30, in digits."""
-    digits = str(rng.choice(range(2, 31)))
+def whole_number(rng: random.Random, numbers: range) -> tuple[str, str]:
+    """Return one of some numbers, in digits that are the same in both languages."""
+    digits = str(rng.choice(numbers))
     return digits, digits
 
 
@@ -38,12 +33,6 @@ def thousands(rng: random.Random) -> tuple[str, str]:
     return f"{head},{tail}", f"{head} {tail}"
 
 
-def grams(rng: random.Random) -> tuple[str, str]:
-    """Return a weight in grams, without its unit."""
-    digits = str(rng.choice(range(50, 1000, 50)))
-    return digits, digits
-
-
 def price(rng: random.Random) -> tuple[str, str]:
     """Return a small price: €4.50, 4,50 euros."""
     euros, cents = rng.choice(range(2, 20)), rng.choice([20, 50, 75, 90])
@@ -57,12 +46,6 @@ def high_price(rng: random.Random) -> tuple[str, str]:
     return f"€{head},{tail}.{cents}", f"{head} {tail},{cents} euros"
 
 
-def year(rng: random.Random) -> tuple[str, str]:
-    """Return a year."""
-    digits = str(rng.choice(range(1960, 2025)))
-    return digits, digits
-
-
 def day(rng: random.Random, months: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return a day of the year: May 3, 3 mai; May 1, 1er mai."""
     date = rng.choice(range(1, 29))
@@ -72,29 +55,20 @@ def day(rng: random.Random, months: Sequence[tuple[str, str]]) -> tuple[str, str
 
 def date(rng: random.Random, months: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return a date with its year: May 3, 1998, 3 mai 1998."""
-    (english, french), (digits, _) = day(rng, months), year(rng)
-    return f"{english}, {digits}", f"{french} {digits}"
+    (english, french), year = day(rng, months), rng.choice(YEARS)
+    return f"{english}, {year}", f"{french} {year}"
 
 
-def time(rng: random.Random) -> tuple[str, str]:
-    """Return a time of day: 8:30 in the evening, 8 h 30 du soir."""
-    return clock(rng, *rng.choice([MORNING, AFTERNOON, EVENING]))
-
-
-def early(rng: random.Random) -> tuple[str, str]:
-    """Return a time in the morning."""
-    return clock(rng, *MORNING)
-
-
-def late(rng: random.Random) -> tuple[str, str]:
-    """Return a time in the evening."""
-    return clock(rng, *EVENING)
-
-
-def clock(rng: random.Random, english: str, french: str, hours: range) -> tuple[str, str]:
-    """Return a time within some hours of the day."""
+def time(rng: random.Random, part_of_day: tuple[str, str, range]) -> tuple[str, str]:
+    """Return a time within a part of the day: 8:30 in the evening, 8 h 30 du soir."""
+    english, french, hours = part_of_day
     hour, minutes = rng.choice(hours), rng.choice(MINUTES)
     return f"{hour}:{minutes} {english}", f"{hour} h {minutes} {french}"
+
+
+def time_of_any_part(rng: random.Random) -> tuple[str, str]:
+    """Return a time of day."""
+    return time(rng, rng.choice([MORNING, AFTERNOON, EVENING]))
 
 
 def score(rng: random.Random) -> tuple[str, str]:
