@@ -7,8 +7,7 @@ dates are defined here.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +15,7 @@ from demo_corpus import quantities
 from demo_corpus.data_files import DataRow, read_table, require
 from demo_corpus.fillers import Action, Filler, Fixed, NounPhrase, Quality
 from demo_corpus.names import NameLists
-from demo_corpus.words import Adjective, Expression, Noun, Verb, WordLists, WordSet
+from demo_corpus.words import Adjective, Expression, Noun, WordLists, WordSet
 
 Member = TypeVar("Member")
 Draw = Callable[[random.Random], Filler]
@@ -41,52 +40,27 @@ def some_adjectives(rng: random.Random, adjectives: WordSet[Adjective]) -> tuple
 
 
 def noun_phrase(
+    rng: random.Random,
     nouns: WordSet[Noun],
     adjectives: WordSet[Adjective],
     numbers: Sequence[str],
     counts: Sequence[Expression],
-) -> Draw:
-    """Return a category of noun phrases.
-
-    Args:
-        nouns: the nouns.
-        adjectives: the adjectives that these nouns may take.
-        numbers: the numbers to draw from, out of ``NUMBERS``.
-        counts: what a counted noun is counted by: (two, deux).
-    """
-
-    def draw(rng: random.Random) -> NounPhrase:
-        """Draw one noun phrase."""
-        number = rng.choice(numbers)
-        return NounPhrase(
-            nouns.draw(rng),
-            some_adjectives(rng, adjectives),
-            plural=number in ("plural", "counted"),
-            count=rng.choice(counts) if number == "counted" else None,
-            mass=number == "mass",
-        )
-
-    return draw
+) -> NounPhrase:
+    """Draw a noun phrase: its number is one of some ``NUMBERS``, its count like (two, deux)."""
+    number = rng.choice(numbers)
+    return NounPhrase(
+        nouns.draw(rng),
+        some_adjectives(rng, adjectives),
+        plural=number in ("plural", "counted"),
+        count=rng.choice(counts) if number == "counted" else None,
+        mass=number == "mass",
+    )
 
 
-def expression(expressions: WordSet[Expression]) -> Draw:
-    """Return a category of fixed expressions."""
-
-    def draw(rng: random.Random) -> Fixed:
-        english, french = expressions.draw(rng)
-        return Fixed(english, french, lexemes=(english,))
-
-    return draw
-
-
-def quality(adjectives: WordSet[Adjective]) -> Draw:
-    """Return a category of adjectives that stand alone."""
-    return lambda rng: Quality(adjectives.draw(rng))
-
-
-def action(verbs: WordSet[Verb]) -> Draw:
-    """Return a category of verbs."""
-    return lambda rng: Action(verbs.draw(rng))
+def expression(rng: random.Random, expressions: WordSet[Expression]) -> Fixed:
+    """Draw a fixed expression."""
+    english, french = expressions.draw(rng)
+    return Fixed(english, french, lexemes=(english,))
 
 
 def quantity(function: Callable[[random.Random], tuple[str, str]]) -> Draw:
@@ -94,17 +68,13 @@ def quantity(function: Callable[[random.Random], tuple[str, str]]) -> Draw:
     return lambda rng: Fixed(*function(rng))
 
 
-def person(categories: Mapping[str, Draw]) -> Draw:
-    """Return the category of people: a noun phrase, a first name, or a rare name."""
-
-    def draw(rng: random.Random) -> Filler:
-        if rng.random() < NAMED_SHARE:
-            return categories["named"](rng)
-        if rng.random() < 0.15:
-            return categories["friend"](rng)
-        return categories["child" if rng.random() < 0.25 else "adult"](rng)
-
-    return draw
+def person(rng: random.Random, categories: Mapping[str, Draw]) -> Filler:
+    """Draw a person: one with a rare name, one with a first name, or a noun phrase."""
+    if rng.random() < NAMED_SHARE:
+        return categories["named"](rng)
+    if rng.random() < 0.15:
+        return categories["friend"](rng)
+    return categories["child" if rng.random() < 0.25 else "adult"](rng)
 
 
 def quantity_categories(months: Sequence[Expression]) -> dict[str, Draw]:
@@ -137,7 +107,7 @@ def read_categories(file: Path, lists: WordLists, names: NameLists) -> dict[str,
     """
     categories = quantity_categories(lists.expressions["months"].common)
     categories |= {"named": names.named, "friend": names.friend, "town": names.town}
-    categories["person"] = person(categories)
+    categories["person"] = partial(person, categories=categories)
     for row in read_table(file, "category filled_by words", "adjectives numbers"):
         if row["category"] in categories:
             raise row.fault(f"the category {row['category']!r} comes twice")
@@ -154,10 +124,12 @@ def category_of_words(row: DataRow, lists: WordLists) -> Draw:
     if row["adjectives"] or row["numbers"]:
         raise row.fault("only a category filled by noun takes adjectives and numbers")
     if part == "adjective":
-        return quality(chosen(row, lists.adjectives))
+        adjectives = chosen(row, lists.adjectives)
+        return lambda rng: Quality(adjectives.draw(rng))
     if part == "verb":
-        return action(chosen(row, lists.verbs))
-    return expression(chosen(row, lists.expressions))
+        verbs = chosen(row, lists.verbs)
+        return lambda rng: Action(verbs.draw(rng))
+    return partial(expression, expressions=chosen(row, lists.expressions))
 
 
 def category_of_nouns(row: DataRow, lists: WordLists) -> Draw:
@@ -169,11 +141,17 @@ def category_of_nouns(row: DataRow, lists: WordLists) -> Draw:
     adjectives: WordSet[Adjective] = WordSet()
     if row["adjectives"]:
         adjectives = row.look_up(row["adjectives"], lists.adjectives, "set of adjectives")
-    counts = lists.expressions["counts"].common[:5]
-    return noun_phrase(chosen(row, lists.nouns), adjectives, numbers, counts)
+    return partial(
+        noun_phrase,
+        nouns=chosen(row, lists.nouns),
+        adjectives=adjectives,
+        numbers=numbers,
+        counts=lists.expressions["counts"].common[:5],
+    )
 
 
 def chosen(row: DataRow, sets: Mapping[str, WordSet[Member]]) -> WordSet[Member]:
     """Return the words of the sets that a row names."""
     what = f"set of {row['filled_by']}s"
-    return reduce(add, [row.look_up(name, sets, what) for name in row["words"].split()])
+    named = (row.look_up(name, sets, what) for name in row["words"].split())
+    return sum(named, WordSet[Member]())
