@@ -6,21 +6,19 @@ form at the end by ``french_surface``; English likewise by ``english_surface``.
 """
 
 import re
+from collections.abc import Sequence
 
 ASPIRATED = ("hache", "hamac", "hamster", "hareng", "haricot", "harpe", "haut", "hérisson", "hibou")
 """Openings of the words that take no elision in spite of their h, the h aspiré."""
 
-VOWELS = "aàâeéèêëiîïoôuùûœæ"
+VOWELS_AND_H = tuple("aàâeéèêëiîïoôuùûœæh")
 ENGLISH_VOWELS = "aeiou"
-WORD = r"[\w'-]+"
 
 
 def opens_with_vowel(word: str) -> bool:
     """Say whether a French word opens with a vowel sound, so that ``le`` before it is ``l'``."""
-    first = word.lower()
-    if re.match(WORD, first) is None or first.startswith(ASPIRATED):
-        return False
-    return first[0] in VOWELS or first[0] == "h"
+    lowered = word.lower()
+    return lowered.startswith(VOWELS_AND_H) and not lowered.startswith(ASPIRATED)
 
 
 def elide(sentence: str) -> str:
@@ -30,7 +28,7 @@ def elide(sentence: str) -> str:
         short, following = match.group(1)[:-1], match.group(2)
         return f"{short}'" if opens_with_vowel(following) else match.group(0)
 
-    return re.sub(rf"\b(le|la|de|que|ne|se|je|me)\s+(?=({WORD}))", shorten, sentence)
+    return re.sub(r"\b(le|la|de|que|ne|se|je|me)\s+(?=([\w'-]+))", shorten, sentence)
 
 
 def contract(sentence: str) -> str:
@@ -53,6 +51,11 @@ def english_surface(sentence: str) -> str:
 def capital(sentence: str) -> str:
     """Return the sentence with its first letter raised."""
     return sentence[0].upper() + sentence[1:]
+
+
+def agreeing(forms: Sequence[str], gender: str, plural: bool) -> str:
+    """Choose among the forms masculine, feminine, masculine plural, feminine plural."""
+    return forms[2 * plural + (gender == "f")]
 
 
 def french_plural(word: str) -> str:

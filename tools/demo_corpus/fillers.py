@@ -123,7 +123,7 @@ class NounPhrase:
         if form == "son" and other is not None and other.plural:
             form = "leur"
         plural = self.plural or self.noun.always_plural
-        determiner = FRENCH_DETERMINERS[form][2 * plural + (self.gender == "f")]
+        determiner = agreement.agreeing(FRENCH_DETERMINERS[form], self.gender, plural)
         if agreement.opens_with_vowel(following):
             return BEFORE_VOWEL.get(determiner, determiner)
         return determiner
@@ -218,7 +218,8 @@ class Action:
             "participle": verb.participle,
             "past": f"{'ont' if plural else 'a'} {verb.participle}",
             "future": verb.future_stem + ("ont" if plural else "a"),
-            "imperfect": verb.imperfect_stem() + ("aient" if plural else "ait"),
+            # The stem of these verbs is the same in all persons of the present's plural.
+            "imperfect": verb.plural.removesuffix("ent") + ("aient" if plural else "ait"),
         }
         if form == "past" and verb.with_etre and other is not None:
             agreed = verb.participle + "e" * (other.gender == "f") + "s" * plural

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from demo_corpus.agreement import english_surface, french_surface
+from demo_corpus.agreement import agreeing, english_surface, french_surface
 from demo_corpus.fillers import Filler
 
 SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?(?: (\w+))?(?:\?([^}]*))?\}")
@@ -86,7 +86,4 @@ def variant(filler: Filler, variants: str) -> str:
     texts = variants.split("|")
     if len(texts) == 2:
         return texts[filler.plural]
-    masculine, feminine, masculine_plural, feminine_plural = texts
-    if filler.gender == "f":
-        return feminine_plural if filler.plural else feminine
-    return masculine_plural if filler.plural else masculine
+    return agreeing(texts, filler.gender, filler.plural)

@@ -44,20 +44,16 @@ class Adjective:
     """An adjective: its French forms, and whether it stands before the French noun."""
 
     english: str
-    masculine: str
-    feminine: str
-    masculine_plural: str
-    feminine_plural: str
+    forms: Sequence[str]
+    """Masculine, feminine, masculine plural, feminine plural."""
     before_vowel: str
     precedes: bool
 
     def agree(self, gender: str, plural: bool, following: str = "") -> str:
         """Return the French form for a gender and number; ``following`` is the word after it."""
-        if gender == "f":
-            return self.feminine_plural if plural else self.feminine
-        if plural:
-            return self.masculine_plural
-        return self.before_vowel if agreement.opens_with_vowel(following) else self.masculine
+        if gender == "m" and not plural and agreement.opens_with_vowel(following):
+            return self.before_vowel
+        return agreement.agreeing(self.forms, gender, plural)
 
 
 @dataclass(frozen=True)
@@ -73,10 +69,6 @@ class Verb:
     participle: str
     future_stem: str
     with_etre: bool = False
-
-    def imperfect_stem(self) -> str:
-        """Return the stem of the imperfect, for verbs whose stem is the same in all persons."""
-        return self.plural.removesuffix("ent")
 
 
 @dataclass(frozen=True)
@@ -148,36 +140,21 @@ def read_adjectives(file: Path) -> dict[str, Adjective]:
     for row in read_table(file, "english position masculine", "feminine before_vowel"):
         if row["english"] in adjectives:
             raise row.fault(f"{row['english']!r} comes twice")
-        invariable = row.choice("position", POSITIONS) == "invariable"
-        adjectives[row["english"]] = invariable_adjective(row) if invariable else adjective(row)
+        adjectives[row["english"]] = adjective(row)
     return adjectives
 
 
 def adjective(row: DataRow) -> Adjective:
     """Build an adjective from its row."""
+    position = row.choice("position", POSITIONS)
     masculine = row["masculine"]
     feminine = row["feminine"] or agreement.french_feminine(masculine)
+    plurals = (agreement.french_plural(masculine), agreement.french_plural(feminine))
     return Adjective(
         english=row["english"],
-        masculine=masculine,
-        feminine=feminine,
-        masculine_plural=agreement.french_plural(masculine),
-        feminine_plural=agreement.french_plural(feminine),
+        forms=(masculine,) * 4 if position == "invariable" else (masculine, feminine, *plurals),
         before_vowel=row["before_vowel"] or masculine,
-        precedes=row["position"] == "before",
-    )
-
-
-def invariable_adjective(row: DataRow) -> Adjective:
-    """Build an adjective that has one French form."""
-    return Adjective(
-        english=row["english"],
-        masculine=row["masculine"],
-        feminine=row["masculine"],
-        masculine_plural=row["masculine"],
-        feminine_plural=row["masculine"],
-        before_vowel=row["masculine"],
-        precedes=False,
+        precedes=position == "before",
     )
 
 
