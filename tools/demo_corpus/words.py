@@ -4,7 +4,7 @@ Regular forms are left out of the tables.
 """
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -13,7 +13,6 @@ from demo_corpus import agreement
 from demo_corpus.data_files import DataRow, read_table, require
 
 Item = TypeVar("Item")
-Entry = TypeVar("Entry")
 Expression = tuple[str, str]
 
 NOUN_GENDERS = ("m", "f", "mp", "fp")
@@ -105,20 +104,17 @@ def read_word_lists(folder: Path) -> WordLists:
     Raises:
         UserError: a table is malformed; the message names the file and the line.
     """
+    forms_of_verbs = "english_past english_participle singular plural participle future_stem"
+    expressions = read_word_sets(folder / "expressions.tsv", expression)
+    require(("counts", "months"), expressions, folder / "expressions.tsv", "set")
     return WordLists(
-        nouns=read_nouns(folder / "nouns.tsv"),
+        nouns=read_word_sets(folder / "nouns.tsv", noun, "gender", "english_plural french_plural"),
         adjectives=read_adjective_sets(
             folder / "adjective_sets.tsv", read_adjectives(folder / "adjectives.tsv")
         ),
-        verbs=read_verbs(folder / "verbs.tsv"),
-        expressions=read_expressions(folder / "expressions.tsv"),
+        verbs=read_word_sets(folder / "verbs.tsv", verb, "auxiliary", forms_of_verbs),
+        expressions=expressions,
     )
-
-
-def read_nouns(file: Path) -> dict[str, WordSet[Noun]]:
-    """Read the sets of nouns."""
-    required = "set frequency english french gender"
-    return word_sets(read_table(file, required, "english_plural french_plural"), noun)
 
 
 def noun(row: DataRow) -> Noun:
@@ -174,13 +170,6 @@ def read_adjective_sets(
     return sets
 
 
-def read_verbs(file: Path) -> dict[str, WordSet[Verb]]:
-    """Read the sets of verbs."""
-    required = "set frequency english french auxiliary"
-    optional = "english_past english_participle singular plural participle future_stem"
-    return word_sets(read_table(file, required, optional), verb)
-
-
 def verb(row: DataRow) -> Verb:
     """Build a verb from its row."""
     first, _, particle = row["english"].partition(" ")
@@ -199,25 +188,28 @@ def verb(row: DataRow) -> Verb:
     )
 
 
-def read_expressions(file: Path) -> dict[str, WordSet[Expression]]:
-    """Read the sets of fixed expressions."""
-    rows = read_table(file, "set frequency english french")
-    sets = word_sets(rows, lambda row: (row["english"], row["french"]))
-    require(("counts", "months"), sets, file, "set")
-    return sets
+def expression(row: DataRow) -> Expression:
+    """Return the expression of a row."""
+    return row["english"], row["french"]
 
 
-def word_sets(
-    rows: Iterable[DataRow], build: Callable[[DataRow], Entry]
-) -> dict[str, WordSet[Entry]]:
-    """Gather the rows of a table into sets.
+def read_word_sets(
+    file: Path, build: Callable[[DataRow], Item], required: str = "", optional: str = ""
+) -> dict[str, WordSet[Item]]:
+    """Read the sets of a table.
+
+    Args:
+        file: the table.
+        build: makes a word of a row.
+        required: the columns that are never empty, behind those that all these tables have.
+        optional: the columns that may be empty.
 
     Raises:
         UserError: a set has a word twice, or no common word ahead of its rare ones.
     """
-    sets: dict[str, dict[str, list[Entry]]] = {}
+    sets: dict[str, dict[str, list[Item]]] = {}
     seen: set[tuple[str, str]] = set()
-    for row in rows:
+    for row in read_table(file, f"set frequency english french {required}", optional):
         words = sets.setdefault(row["set"], {"common": [], "rare": []})
         frequency = row.choice("frequency", FREQUENCIES)
         if frequency == "rare" and not words["common"]:

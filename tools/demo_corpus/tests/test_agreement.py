@@ -6,15 +6,12 @@ from demo_corpus.agreement import english_ing, french_plural, with_s
 from demo_corpus.data_files import DATA
 from demo_corpus.fillers import Action, Fixed, NounPhrase, Quality
 from demo_corpus.notation import Sentence, Template
-from demo_corpus.words import Adjective, Noun, Verb, read_adjectives, read_nouns, read_verbs
+from demo_corpus.words import Adjective, Noun, Verb, read_adjectives, read_word_lists
 
 TWO = ("two", "deux")
-NOUNS = {
-    noun.english: noun for nouns in read_nouns(DATA / "nouns.tsv").values() for noun in nouns.common
-}
-VERBS = {
-    verb.english: verb for verbs in read_verbs(DATA / "verbs.tsv").values() for verb in verbs.common
-}
+LISTS = read_word_lists(DATA)
+NOUNS = {noun.english: noun for nouns in LISTS.nouns.values() for noun in nouns.common}
+VERBS = {verb.english: verb for verbs in LISTS.verbs.values() for verb in verbs.common}
 ADJECTIVES = read_adjectives(DATA / "adjectives.tsv")
 
 
