@@ -14,8 +14,8 @@ from typing import TypeVar
 from demo_corpus import quantities
 from demo_corpus.data_files import DataRow, read_table, require
 from demo_corpus.fillers import Action, Filler, Fixed, NounPhrase, Quality
-from demo_corpus.names import NameLists
-from demo_corpus.words import Adjective, Expression, Noun, WordLists, WordSet
+from demo_corpus.names import read_names
+from demo_corpus.words import Adjective, Expression, Noun, WordLists, WordSet, read_word_lists
 
 Member = TypeVar("Member")
 Draw = Callable[[random.Random], Filler]
@@ -99,15 +99,17 @@ def quantity_categories(months: Sequence[Expression]) -> dict[str, Draw]:
     return {name: quantity(function) for name, function in functions.items()}
 
 
-def read_categories(file: Path, lists: WordLists, names: NameLists) -> dict[str, Draw]:
+def read_categories(folder: Path) -> dict[str, Draw]:
     """Return all categories: those of names and quantities, and those of a table.
 
     Raises:
-        UserError: the table is malformed, or refers to a set of words that is not there.
+        UserError: a table is malformed, or refers to a set of words that is not there.
     """
+    names, lists = read_names(folder), read_word_lists(folder)
     categories = quantity_categories(lists.expressions["months"].common)
     categories |= {"named": names.named, "friend": names.friend, "town": names.town}
     categories["person"] = partial(person, categories=categories)
+    file = folder / "categories.tsv"
     for row in read_table(file, "category filled_by words", "adjectives numbers"):
         if row["category"] in categories:
             raise row.fault(f"the category {row['category']!r} comes twice")

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from demo_corpus.categories import Draw
+from demo_corpus.categories import Draw, read_categories
 from demo_corpus.corpus import SEED, Drawing, is_composed, must_be_composed
 from demo_corpus.data_files import DATA, DataRow, read_records
 from demo_corpus.fillers import Filler
-from demo_corpus.grammar import faults, load_grammar
+from demo_corpus.grammar import faults
 from demo_corpus.notation import SLOT, Sentence, Template, category_of
 
 JOINED_SIZES = {"test_filtered": 250, "test_rest": 50, "valid": 250, "train": 8_000}
@@ -150,7 +150,7 @@ def load_clauses() -> ClauseGrammar:
     Raises:
         UserError: a file is malformed; the message names it and the line.
     """
-    categories = load_grammar(DATA).categories
+    categories = read_categories(DATA)
     clauses = read_clauses(DATA / "clauses.yaml", categories)
     return ClauseGrammar(categories, clauses, read_joins(DATA / "joins.yaml", categories))
 

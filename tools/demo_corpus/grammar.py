@@ -7,9 +7,7 @@ from pathlib import Path
 
 from demo_corpus.categories import Draw, read_categories
 from demo_corpus.data_files import DATA, DataRow, read_records
-from demo_corpus.names import NameLists, read_names
 from demo_corpus.notation import SLOT, Sentence, Template, category_of
-from demo_corpus.words import read_word_lists
 
 
 @dataclass(frozen=True)
@@ -18,7 +16,6 @@ class Grammar:
 
     categories: Mapping[str, Draw]
     templates: Sequence[Template]
-    names: NameLists
 
     def draw(self, rng: random.Random) -> Sentence:
         """Draw a sentence: a template, and a filler for each of its slots."""
@@ -33,9 +30,8 @@ def load_grammar(folder: Path = DATA) -> Grammar:
     Raises:
         UserError: a file is malformed; the message names it and the line.
     """
-    names = read_names(folder)
-    categories = read_categories(folder / "categories.tsv", read_word_lists(folder), names)
-    return Grammar(categories, read_templates(folder / "templates.yaml", categories), names)
+    categories = read_categories(folder)
+    return Grammar(categories, read_templates(folder / "templates.yaml", categories))
 
 
 def read_templates(file: Path, categories: Mapping[str, Draw]) -> list[Template]:

@@ -47,7 +47,10 @@ def read_names(folder: Path) -> NameLists:
     Raises:
         UserError: a table is malformed; the message names the file and the line.
     """
-    parts = read_parts(folder / "rare_names.tsv")
+    rare_names = folder / "rare_names.tsv"
+    rows = read_table(rare_names, "part texts")
+    parts = {row.choice("part", PARTS): row["texts"].split() for row in rows}
+    require(PARTS, parts, rare_names, "part")
     stems = [a + b for a in parts["openings"] for b in parts["syllables"]]
     return NameLists(
         first_names=[
@@ -61,11 +64,3 @@ def read_names(folder: Path) -> NameLists:
         family_names=[stem + ending for stem in stems for ending in parts["family_endings"]],
         town_names=[stem + ending for stem in stems for ending in parts["town_endings"]],
     )
-
-
-def read_parts(file: Path) -> dict[str, list[str]]:
-    """Read what rare names are made from."""
-    rows = read_table(file, "part texts")
-    parts = {row.choice("part", PARTS): row["texts"].split() for row in rows}
-    require(PARTS, parts, file, "part")
-    return parts

@@ -105,8 +105,9 @@ def read_word_lists(folder: Path) -> WordLists:
         UserError: a table is malformed; the message names the file and the line.
     """
     forms_of_verbs = "english_past english_participle singular plural participle future_stem"
-    expressions = read_word_sets(folder / "expressions.tsv", expression)
-    require(("counts", "months"), expressions, folder / "expressions.tsv", "set")
+    file = folder / "expressions.tsv"
+    expressions = read_word_sets(file, lambda row: (row["english"], row["french"]))
+    require(("counts", "months"), expressions, file, "set")
     return WordLists(
         nouns=read_word_sets(folder / "nouns.tsv", noun, "gender", "english_plural french_plural"),
         adjectives=read_adjective_sets(
@@ -186,11 +187,6 @@ def verb(row: DataRow) -> Verb:
         future_stem=row["future_stem"] or row["french"].removesuffix("e"),
         with_etre=row.choice("auxiliary", ("avoir", "être")) == "être",
     )
-
-
-def expression(row: DataRow) -> Expression:
-    """Return the expression of a row."""
-    return row["english"], row["french"]
 
 
 def read_word_sets(

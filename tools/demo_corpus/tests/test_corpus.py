@@ -8,11 +8,14 @@ import pytest
 from convs2s.demo.corpus import read_demo_corpus
 from demo_corpus.agreement import english_surface, french_surface
 from demo_corpus.corpus import sentences
+from demo_corpus.data_files import DATA
 from demo_corpus.grammar import load_grammar
+from demo_corpus.names import read_names
 from demo_corpus.notation import Sentence
 
 GRAMMAR = load_grammar()
-RARE_NAMES = {*GRAMMAR.names.family_names, *GRAMMAR.names.town_names}
+NAMES = read_names(DATA)
+RARE_NAMES = {*NAMES.family_names, *NAMES.town_names}
 
 Pairs = list[tuple[str, str]]
 
