@@ -17,7 +17,7 @@ from pathlib import Path
 
 from demo_corpus.categories import Draw, read_categories
 from demo_corpus.corpus import SEED, Drawing, is_composed, must_be_composed
-from demo_corpus.data_files import DATA, DataRow, read_records
+from demo_corpus.data_files import DATA, read_records
 from demo_corpus.fillers import Filler
 from demo_corpus.grammar import faults
 from demo_corpus.notation import SLOT, Sentence, Template, category_of
@@ -163,12 +163,11 @@ def read_clauses(file: Path, categories: Mapping[str, Draw]) -> list[Clause]:
     """
     clauses = []
     for row in read_records(file, ("en", *WORD_ORDERS)):
+        clause = Clause(row["en"], {order: row[order] for order in WORD_ORDERS})
         for order in WORD_ORDERS:
-            for fault in faults(
-                DataRow(row.place, {"en": row["en"], "fr": row[order]}), categories
-            ):
+            for fault in faults(clause.template(order), categories):
                 raise row.fault(f"{order}: {fault}")
-        clauses.append(Clause(row["en"], {order: row[order] for order in WORD_ORDERS}))
+        clauses.append(clause)
     return clauses
 
 
@@ -181,8 +180,7 @@ def read_joins(file: Path, categories: Mapping[str, Draw]) -> list[Join]:
     joins = []
     for row in read_records(file, ("en", "fr")):
         join = Join(row["en"], row["fr"])
-        slots = DataRow(row.place, {"en": join.frame.english, "fr": join.frame.french})
-        for fault in (*faults_of_join(join), *faults(slots, categories)):
+        for fault in (*faults_of_join(join), *faults(join.frame, categories)):
             raise row.fault(fault)
         joins.append(join)
     return joins

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from demo_corpus.categories import Draw, read_categories
-from demo_corpus.data_files import DATA, DataRow, read_records
+from demo_corpus.data_files import DATA, read_records
 from demo_corpus.notation import SLOT, Sentence, Template, category_of
 
 
@@ -42,30 +42,25 @@ def read_templates(file: Path, categories: Mapping[str, Draw]) -> list[Template]
     """
     templates = []
     for row in read_records(file, ("en", "fr")):
-        for fault in faults(row, categories):
+        template = Template(row["en"], row["fr"])
+        for fault in faults(template, categories):
             raise row.fault(fault)
-        templates.append(Template(row["en"], row["fr"]))
+        templates.append(template)
     return templates
 
 
-def faults(row: DataRow, categories: Mapping[str, Draw]) -> Iterator[str]:
-    """Yield what is wrong with a pair of patterns."""
-    slots = {match[1] for match in SLOT.finditer(row["en"])}
-    if slots != {match[1] for match in SLOT.finditer(row["fr"])}:
+def faults(template: Template, categories: Mapping[str, Draw]) -> Iterator[str]:
+    """Yield what is wrong with a template."""
+    if set(template.slots) != {match[1] for match in SLOT.finditer(template.french)}:
         yield "both patterns must have the same slots"
-    for slot in sorted(slots):
+    for slot in sorted(template.slots):
         if category_of(slot) not in categories:
             yield f"there is no category {category_of(slot)!r}"
-    for pattern in (row["en"], row["fr"]):
-        yield from faults_of_pattern(pattern, slots)
-
-
-def faults_of_pattern(pattern: str, slots: set[str]) -> Iterator[str]:
-    """Yield what is wrong with one pattern, given the slots of both."""
-    if set("{}") & set(SLOT.sub("", pattern)):
-        yield f"a slot is malformed or a brace is left over: {pattern}"
-    for match in SLOT.finditer(pattern):
-        if match[3] and match[3] not in slots:
-            yield f"{match[0]} refers to {match[3]!r}, which is no slot of the template"
-        if match[4] is not None and match[4].count("|") not in (1, 3):
-            yield f"{match[0]} has neither two texts nor four"
+    for pattern in (template.english, template.french):
+        if set("{}") & set(SLOT.sub("", pattern)):
+            yield f"a slot is malformed or a brace is left over: {pattern}"
+        for match in SLOT.finditer(pattern):
+            if match[3] and match[3] not in template.slots:
+                yield f"{match[0]} refers to {match[3]!r}, which is no slot of the template"
+            if match[4] is not None and match[4].count("|") not in (1, 3):
+                yield f"{match[0]} has neither two texts nor four"
