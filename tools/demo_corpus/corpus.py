@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 from zlib import crc32
 
-from demo_corpus.grammar import Grammar, load_grammar
+from demo_corpus.grammar import load_grammar
 from demo_corpus.notation import Sentence, category_of
 
 T = TypeVar("T")
@@ -100,26 +100,12 @@ def belongs(sentence: Sentence, split: str, number: int) -> bool:
     """Say whether a sentence may become the one with this number in a split."""
     if split == "train":
         return not is_composed(sentence)
-    return is_composed(sentence) or not must_be_composed(number)
+    return is_composed(sentence) or number % 5 >= COMPOSED_OF_FIVE
 
 
-def must_be_composed(number: int) -> bool:
-    """Say whether the validation or test sentence of a number must hold such a combination."""
-    return number % 5 < COMPOSED_OF_FIVE
-
-
-def drawing(grammar: Grammar, seed: int) -> Drawing[Sentence]:
-    """Draw sentences that belong where they stand and repeat no word."""
-
-    def fits(sentence: Sentence, split: str, number: int) -> bool:
-        return belongs(sentence, split, number) and not sentence.repeats_a_word()
-
-    return Drawing(seed, grammar.draw, Sentence.english, fits)
-
-
-def sentences(grammar: Grammar) -> dict[str, list[Sentence]]:
+def sentences() -> dict[str, list[Sentence]]:
     """Return the sentences of each split; no two of them have the same English text."""
-    return drawing(grammar, SEED).splits(SIZES)
+    return Drawing(SEED, load_grammar().draw, Sentence.english, belongs).splits(SIZES)
 
 
 def generate() -> dict[str, list[tuple[str, str]]]:
@@ -129,5 +115,5 @@ def generate() -> dict[str, list[tuple[str, str]]]:
     """
     return {
         split: [(sentence.english(), sentence.french()) for sentence in drawn]
-        for split, drawn in sentences(load_grammar()).items()
+        for split, drawn in sentences().items()
     }

@@ -4,6 +4,7 @@ A filler renders itself in either language in a named form, such as ``the`` or `
 depend on another filler of the sentence: a verb on its subject, a possessive on the owner.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -225,3 +226,9 @@ class Action:
             agreed = verb.participle + "e" * (other.gender == "f") + "s" * plural
             return f"{'sont' if plural else 'est'} {agreed}"
         return forms[form]
+
+
+def repeats_a_word(fillers: Iterable[Filler]) -> bool:
+    """Say whether two fillers hold the same dictionary word, name, number, date or price."""
+    words = [word for filler in fillers for word in (filler.lexemes or (filler.english("", None),))]
+    return len(words) != len(set(words))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from demo_corpus.categories import Draw, read_categories
 from demo_corpus.data_files import DATA, read_records
+from demo_corpus.fillers import Filler, repeats_a_word
 from demo_corpus.notation import SLOT, Sentence, Template, category_of
 
 
@@ -18,10 +19,19 @@ class Grammar:
     templates: Sequence[Template]
 
     def draw(self, rng: random.Random) -> Sentence:
-        """Draw a sentence: a template, and a filler for each of its slots."""
-        template = rng.choice(self.templates)
-        fillers = {slot: self.categories[category_of(slot)](rng) for slot in template.slots}
-        return Sentence(template, fillers)
+        """Draw a sentence with no word twice: a template, and a filler for each of its slots."""
+        while True:
+            template = rng.choice(self.templates)
+            fillers = draw_fillers(rng, template, self.categories)
+            if not repeats_a_word(fillers.values()):
+                return Sentence(template, fillers)
+
+
+def draw_fillers(
+    rng: random.Random, template: Template, categories: Mapping[str, Draw]
+) -> dict[str, Filler]:
+    """Draw a filler for each slot of a template."""
+    return {slot: categories[category_of(slot)](rng) for slot in template.slots}
 
 
 def load_grammar(folder: Path = DATA) -> Grammar:

@@ -41,13 +41,15 @@ class Sentence:
 
     def english(self) -> str:
         """Return the English text."""
-        return english_surface(self._fill(self.template.english, "english"))
+        return english_surface(self.filled("english"))
 
     def french(self) -> str:
         """Return the French text."""
-        return french_surface(self._fill(self.template.french, "french"))
+        return french_surface(self.filled("french"))
 
-    def _fill(self, pattern: str, language: Literal["english", "french"]) -> str:
+    def filled(self, language: Literal["english", "french"]) -> str:
+        """Return the text of a language in its underlying form."""
+
         def text(match: re.Match[str]) -> str:
             slot, form, other, variants = match.groups()
             filler = self.fillers[slot]
@@ -56,6 +58,7 @@ class Sentence:
             render = filler.english if language == "english" else filler.french
             return render(form or "", self.fillers[other] if other else None)
 
+        pattern = self.template.english if language == "english" else self.template.french
         return SLOT.sub(text, pattern)
 
     def combinations(self) -> frozenset[tuple[str, str, str]]:
@@ -69,16 +72,6 @@ class Sentence:
             for slot, filler in self.fillers.items()
             for lexeme in filler.lexemes
         )
-
-    def repeats_a_word(self) -> bool:
-        """Say whether two slots hold the same dictionary word or the same name."""
-        words = [word for filler in self.fillers.values() for word in distinct_words(filler)]
-        return len(words) != len(set(words))
-
-
-def distinct_words(filler: Filler) -> list[str]:
-    """Return what no other slot of the sentence should hold as well."""
-    return list(filler.lexemes) or [filler.english("", None)]
 
 
 def variant(filler: Filler, variants: str) -> str:

@@ -10,15 +10,14 @@ from convs2s.demo.corpus import read_demo_corpus
 from convs2s.errors import UserError
 from demo_corpus.clauses import (
     WORD_ORDERS,
-    Clause,
-    Join,
     JoinedSentence,
     joined_sentences,
     load_clauses,
     read_clauses,
     read_joins,
-    with_number,
 )
+from demo_corpus.fillers import Filler, Fixed, repeats_a_word
+from demo_corpus.notation import Sentence, Template
 
 GRAMMAR = load_clauses()
 
@@ -27,7 +26,7 @@ Pairs = list[tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, list[JoinedSentence]]:
-    return joined_sentences(GRAMMAR)
+    return joined_sentences()
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +50,7 @@ def test_no_sentence_comes_twice_and_each_has_one_translation(corpus: dict[str, 
 def test_tests_have_no_single_clause_and_training_has_them(
     drawn: dict[str, list[JoinedSentence]],
 ) -> None:
-    clauses = {split: Counter(one.join.size for one in drawn[split]) for split in drawn}
+    clauses = {split: Counter(len(one.clauses) for one in drawn[split]) for split in drawn}
     assert all(1 not in clauses[split] for split in ("valid", "test_filtered", "test_rest"))
     assert clauses["train"][1] >= 0.45 * len(drawn["train"])
 
@@ -59,20 +58,20 @@ def test_tests_have_no_single_clause_and_training_has_them(
 def test_two_fifths_of_the_tests_combine_what_training_does_not(
     drawn: dict[str, list[JoinedSentence]],
 ) -> None:
-    seen = frozenset().union(*map(combinations, drawn["train"]))
+    seen = frozenset().union(*(one.combinations() for one in drawn["train"]))
     for split in ("valid", "test_filtered"):
-        unseen = [one for one in drawn[split] if combinations(one) - seen]
+        unseen = [one for one in drawn[split] if one.combinations() - seen]
         assert len(unseen) >= 0.4 * len(drawn[split])
-
-
-def combinations(sentence: JoinedSentence) -> frozenset[tuple[str, str, str]]:
-    return frozenset().union(*(part.combinations() for _, part in sentence.parts))
 
 
 def test_most_long_sentences_say_a_word_again(drawn: dict[str, list[JoinedSentence]]) -> None:
     """So a word's own meaning does not say which of several it is."""
-    repeating = [one for one in drawn["test_filtered"] if one.whole().repeats_a_word()]
+    repeating = [one for one in drawn["test_filtered"] if repeats_a_word(fillers_of(one))]
     assert len(repeating) >= 0.6 * len(drawn["test_filtered"])
+
+
+def fillers_of(sentence: JoinedSentence) -> list[Filler]:
+    return [filler for one in sentence.clauses for filler in one["main"].fillers.values()]
 
 
 def test_words_are_few(corpus: dict[str, Pairs]) -> None:
@@ -86,7 +85,7 @@ def test_words_are_few(corpus: dict[str, Pairs]) -> None:
 def test_a_clause_has_its_verb_second_first_or_last() -> None:
     clause = GRAMMAR.clauses[2]
     assert [
-        re.findall(r"\{agent\?|\{hand|\{agent\.", clause.french[order]) for order in WORD_ORDERS
+        re.findall(r"\{agent\?|\{hand|\{agent\.", clause[order].french) for order in WORD_ORDERS
     ] == [
         ["{agent.", "{agent?", "{hand"],
         ["{agent?", "{agent.", "{hand"],
@@ -112,19 +111,18 @@ def test_phenomena(corpus: dict[str, Pairs], english: str, french: str) -> None:
     assert all(re.search(french, pair[1]) for pair in found)
 
 
-def test_slots_of_different_clauses_are_kept_apart() -> None:
-    pattern = "{agent.the} {deal.past agent} {goods?it|them} {town} {mood agent}"
-    assert with_number(pattern, 2) == (
-        "{agent2.the} {deal2.past agent2} {goods2?it|them} {town2} {mood2 agent2}"
-    )
-
-
-def test_a_join_puts_clauses_into_their_orders() -> None:
+def test_a_join_puts_clauses_into_their_orders_each_with_its_own_fillers() -> None:
     clauses = [
-        Clause(name, {order: f"{name}-{order}" for order in WORD_ORDERS}) for name in ("one", "two")
+        {
+            order: Sentence(Template("the {job}", f"le {{job}} {order}"), {"job": filler})
+            for order in WORD_ORDERS
+        }
+        for filler in (Fixed("cook", "cuisinier"), Fixed("actor", "acteur"))
     ]
-    template = Join("[1] when [2].", "quand [2 last], [1 turned].").template(clauses)
-    assert (template.english, template.french) == ("one when two.", "quand two-last, one-turned.")
+    join = Template("[1] when [2].", "quand [2 last], [1 turned].")
+    sentence = JoinedSentence(join, {}, clauses)
+    assert sentence.english() == "The cook when the actor."
+    assert sentence.french() == "Quand l'acteur last, le cuisinier turned."
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ Pairs = list[tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def drawn() -> dict[str, list[Sentence]]:
-    return sentences(GRAMMAR)
+    return sentences()
 
 
 @pytest.fixture(scope="module")
