@@ -2,27 +2,26 @@
 
 import hashlib
 import lzma
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from convs2s.demo.corpus import DATA
-from demo_corpus.clauses import generate_clauses
-from demo_corpus.corpus import generate
+from demo_corpus.clauses import joined_sentences
+from demo_corpus.corpus import sentences
+from demo_corpus.notation import Sentence
 
-Pairs = list[tuple[str, str]]
-
-GENERATORS: Mapping[str, Callable[[], dict[str, Pairs]]] = {
-    "clauses_en_fr": generate_clauses,
-    "en_fr": generate,
+GENERATORS: Mapping[str, Callable[[], Mapping[str, Sequence[Sentence]]]] = {
+    "clauses_en_fr": joined_sentences,
+    "en_fr": sentences,
 }
 
 
-def text_of(splits: Mapping[str, Pairs]) -> bytes:
+def text_of(splits: Mapping[str, Sequence[Sentence]]) -> bytes:
     """Return a corpus as one text: for each pair a line with its split, and its two sides."""
     return "".join(
-        f"{split}\n{english}\n{french}\n"
-        for split, pairs in splits.items()
-        for english, french in pairs
+        f"{split}\n{sentence.english()}\n{sentence.french()}\n"
+        for split, drawn in splits.items()
+        for sentence in drawn
     ).encode()
 
 

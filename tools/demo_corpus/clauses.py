@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from demo_corpus.categories import Draw, read_categories
-from demo_corpus.corpus import SEED, Drawing, belongs
+from demo_corpus.corpus import belongs, draw_splits
 from demo_corpus.data_files import DATA, read_records
 from demo_corpus.fillers import repeats_a_word
 from demo_corpus.grammar import draw_fillers, faults
@@ -141,14 +141,5 @@ def joined_belongs(sentence: JoinedSentence, split: str, number: int) -> bool:
 
 
 def joined_sentences() -> dict[str, list[JoinedSentence]]:
-    """Return the sentences of each split; no two of them have the same English text."""
-    drawing = Drawing(SEED, load_clauses().draw, JoinedSentence.english, joined_belongs)
-    return drawing.splits(JOINED_SIZES)
-
-
-def generate_clauses() -> dict[str, list[tuple[str, str]]]:
-    """Return the corpus: for each split of ``JOINED_SIZES``, the pairs (English, French)."""
-    return {
-        split: [(sentence.english(), sentence.french()) for sentence in drawn]
-        for split, drawn in joined_sentences().items()
-    }
+    """Return the corpus of clauses: for each split of ``JOINED_SIZES`` its sentences."""
+    return draw_splits(JOINED_SIZES, load_clauses().draw, joined_belongs)

@@ -11,13 +11,13 @@ word is still seen in training, in other templates.
 
 import random
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import TypeVar
 from zlib import crc32
 
 from demo_corpus.grammar import load_grammar
 from demo_corpus.notation import Sentence, category_of
 
-T = TypeVar("T")
+AnySentence = TypeVar("AnySentence", bound=Sentence)
 
 SEED = 2017
 SIZES = {"test": 500, "valid": 500, "train": 12_000}
@@ -47,43 +47,6 @@ COMPOSED_OF_FIVE = 2
 """Of five validation or test sentences, how many must hold a withheld combination."""
 
 
-class Drawing(Generic[T]):
-    """Draws sentences that are new, each for its place in a split.
-
-    Args:
-        seed: of the generator that ``draw`` is handed.
-        draw: draws a sentence.
-        english: its English text.
-        fits: whether it may become the one with this number in a split.
-    """
-
-    def __init__(
-        self,
-        seed: int,
-        draw: Callable[[random.Random], T],
-        english: Callable[[T], str],
-        fits: Callable[[T, str, int], bool],
-    ):
-        self._rng = random.Random(seed)
-        self._draw, self._english, self._fits = draw, english, fits
-        self._seen: set[str] = set()
-
-    def splits(self, sizes: Mapping[str, int]) -> dict[str, list[T]]:
-        """Return the sentences of each split by its name and size."""
-        return {
-            split: [self._new(split, number) for number in range(size)]
-            for split, size in sizes.items()
-        }
-
-    def _new(self, split: str, number: int) -> T:
-        while True:
-            drawn = self._draw(self._rng)
-            english = self._english(drawn)
-            if english not in self._seen and self._fits(drawn, split, number):
-                self._seen.add(english)
-                return drawn
-
-
 def withheld(combination: tuple[str, str, str]) -> bool:
     """Say whether a template-slot combination is kept out of training."""
     if category_of(combination[1]) not in WITHHELD_CATEGORIES:
@@ -103,17 +66,34 @@ def belongs(sentence: Sentence, split: str, number: int) -> bool:
     return is_composed(sentence) or number % 5 >= COMPOSED_OF_FIVE
 
 
-def sentences() -> dict[str, list[Sentence]]:
-    """Return the sentences of each split; no two of them have the same English text."""
-    return Drawing(SEED, load_grammar().draw, Sentence.english, belongs).splits(SIZES)
-
-
-def generate() -> dict[str, list[tuple[str, str]]]:
-    """Return the corpus: for train, valid and test, the pairs (English, French).
+def draw_splits(
+    sizes: Mapping[str, int],
+    draw: Callable[[random.Random], AnySentence],
+    fits: Callable[[AnySentence, str, int], bool],
+) -> dict[str, list[AnySentence]]:
+    """Return the sentences of each split; no two of them have the same English text.
 
     The same on every machine and every Python version: all chance is ``random.Random(SEED)``'s.
+
+    Args:
+        sizes: how many sentences each split has.
+        draw: draws a sentence.
+        fits: whether it may become the one with this number in a split.
     """
-    return {
-        split: [(sentence.english(), sentence.french()) for sentence in drawn]
-        for split, drawn in sentences().items()
-    }
+    rng = random.Random(SEED)
+    seen: set[str] = set()
+
+    def new(split: str, number: int) -> AnySentence:
+        while True:
+            sentence = draw(rng)
+            english = sentence.english()
+            if english not in seen and fits(sentence, split, number):
+                seen.add(english)
+                return sentence
+
+    return {split: [new(split, number) for number in range(size)] for split, size in sizes.items()}
+
+
+def sentences() -> dict[str, list[Sentence]]:
+    """Return the demo corpus: for each split of ``SIZES`` its sentences."""
+    return draw_splits(SIZES, load_grammar().draw, belongs)
