@@ -74,7 +74,11 @@ def read_table(file: Path, required: str, optional: str = "") -> Iterator[DataRo
     if header.split("\t") != columns:
         raise UserError(f"{place}: expected the columns {', '.join(columns)}, parted by tabs")
     for place, line in lines:
-        row = DataRow(place, _cells(place, line, columns))
+        cells = [cell.strip() for cell in line.split("\t")]
+        row = DataRow(place, dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False)))
+        if len(cells) > len(columns):
+            expected = f"expected at most {len(columns)}: {', '.join(columns)}"
+            raise row.fault(f"{len(cells)} cells; {expected}")
         for column in required.split():
             if not row[column]:
                 raise row.fault(f"{column} is empty")
@@ -86,15 +90,6 @@ def _table_lines(file: Path) -> Iterator[tuple[str, str]]:
         for number, line in enumerate(decode_lines(stream, str(file)), start=1):
             if line.strip() and not line.startswith("#"):
                 yield f"{file}:{number}", line
-
-
-def _cells(place: str, line: str, columns: Sequence[str]) -> dict[str, str]:
-    cells = [cell.strip() for cell in line.split("\t")]
-    if len(cells) > len(columns):
-        raise UserError(
-            f"{place}: {len(cells)} cells; expected at most {len(columns)}: {', '.join(columns)}"
-        )
-    return dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
 
 
 def read_records(file: Path, keys: Sequence[str]) -> Iterator[DataRow]:
@@ -132,13 +127,12 @@ def _place(file: Path, mark: yaml.Mark) -> str:
 
 
 def _record(file: Path, node: yaml.Node, keys: Sequence[str]) -> DataRow:
+    place = _place(file, node.start_mark)
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
     texts = [(key.value, value.value) for key, value in pairs if _is_text(value)]
     if sorted(key for key, _ in texts) != sorted(keys) or len(texts) != len(pairs):
-        raise UserError(
-            f"{_place(file, node.start_mark)}: expected a text for each of: {', '.join(keys)}"
-        )
-    return DataRow(_place(file, node.start_mark), dict(texts))
+        raise UserError(f"{place}: expected a text for each of: {', '.join(keys)}")
+    return DataRow(place, dict(texts))
 
 
 def _is_text(node: yaml.Node) -> bool:

@@ -41,7 +41,6 @@ ENGLISH_DETERMINERS = {
     "a": ("a", "some"),
     "this": ("this", "these"),
     "my": ("my", "my"),
-    "which": ("which", "which"),
 }
 
 FRENCH_DETERMINERS = {
@@ -94,25 +93,25 @@ class NounPhrase:
 
     def _english_determiner(self, form: str, other: Filler | None) -> str:
         if form == "its":
-            return possessive(other)
+            if other is None:
+                raise ValueError("a possessive needs its owner: {thing.its person}")
+            if other.plural:
+                return "their"
+            return "his" if other.gender == "m" else "her"
         if form == "a" and self.count:
             return ""
         return ENGLISH_DETERMINERS[form][self.plural or self.mass]
 
     def french(self, form: str, other: Filler | None) -> str:
         """Return the phrase with a determiner: ``les deux petites voitures rouges``."""
-        words = self._french_words()
-        if self.count:
-            words.insert(0, self.count[1])
-        determiner = self._french_determiner(form, other, following=words[0])
-        return " ".join([determiner, *words] if determiner else words)
-
-    def _french_words(self) -> list[str]:
         words = [self.noun.french_plural if self.plural else self.noun.french]
         for adjective in reversed(self.adjectives):
             agreed = adjective.agree(self.gender, self.plural, following=words[0])
             words = [agreed, *words] if adjective.precedes else [*words, agreed]
-        return words
+        if self.count:
+            words.insert(0, self.count[1])
+        determiner = self._french_determiner(form, other, following=words[0])
+        return " ".join([determiner, *words] if determiner else words)
 
     def _french_determiner(self, form: str, other: Filler | None, following: str) -> str:
         if form == "un" and self.mass:
@@ -128,15 +127,6 @@ class NounPhrase:
         if agreement.opens_with_vowel(following):
             return BEFORE_VOWEL.get(determiner, determiner)
         return determiner
-
-
-def possessive(owner: Filler | None) -> str:
-    """Return the English possessive of an owner."""
-    if owner is None:
-        raise ValueError("a possessive needs its owner: {thing.its person}")
-    if owner.plural:
-        return "their"
-    return "his" if owner.gender == "m" else "her"
 
 
 @dataclass(frozen=True)
