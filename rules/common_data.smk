@@ -115,15 +115,16 @@ def dataset_of(wildcards):
 
 
 def gpus(wildcards):
-    """GPUs of a training on each node: what config.yaml says, else all of --resources gpu=N, else 1.
+    """GPUs of a training on each node: config.yaml's, else --resources gpu=N of one machine, else 1.
 
-    A submission asks for them; its job is told by the scheduler which it was granted.
+    A submission asks for them; its job is told by the scheduler which it was granted, of a partition
+    of whole nodes all of a node's. On a cluster, N is the most that all jobs have at a time.
     """
     if options.device == "cpu":
         return 0
-    if workflow.remote_exec and granted_gpus(os.environ):
-        return granted_gpus(os.environ)
-    if options.gpus is None and GRANTED_GPUS is not None:
+    if workflow.remote_exec and (granted := granted_gpus(os.environ)):
+        return min(granted, options.gpus or granted)
+    if options.gpus is None and GRANTED_GPUS is not None and not is_on_cluster():
         return GRANTED_GPUS // options.nodes
     return options.gpus or 1
 

@@ -66,6 +66,12 @@ def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(checkout: Checkout) -> No
     ]
 
 
+def test_a_limit_on_all_jobs_is_no_request_of_one(checkout: Checkout) -> None:
+    said = asked(checkout, "slurm", "nodes=2", "--resources", "gpu=16")
+    asks = re.findall(r"--gpus\S*", said.partition(" --wrap")[0])
+    assert asks == ["--gpus-per-node=1", "--gpus=2"]
+
+
 @pytest.mark.parametrize(
     ("options", "number"),
     [pytest.param("gpus=8", 0, marks=pytest.mark.slow), ("gpus=4 nodes=2", 1)],

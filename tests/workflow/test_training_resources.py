@@ -23,6 +23,9 @@ IN_A_JOB = ["--mode", "remote"]
             "0,1",
             "--nodes 2 --workers 2 --time-limit 1440 2>&1",
         ),
+        # Of a whole node, Slurm grants more than were asked for.
+        ([*IN_A_JOB, "--config", "gpus=4"], "0,1,2,3,4,5,6,7", "--workers 4 --time-limit"),
+        ([*IN_A_JOB], "0,1,2,3,4,5,6,7", "--workers 8 --time-limit"),
         (
             [
                 *IN_A_JOB,

@@ -79,7 +79,7 @@ class Options(Section):
     folder (convs2s kernels prints it). They round differently; training.json names it."""
     gpus: Processes | None = None
     """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
-    batch; null takes all that snakemake --resources gpu=N grants, and one where nothing is said."""
+    batch; null takes one; on one machine, all that snakemake --resources gpu=N grants."""
     nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
     """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
     says, or with one worker each on CPUs. The global batch stays as it is."""
