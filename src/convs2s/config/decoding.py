@@ -65,7 +65,7 @@ class DecodingSettings(Section):
     cuda_graphs: bool = False
     """Whether a GPU records a step once and replays it, where the CPU would start its operations
     one by one: for ConvS2S without vocabulary selection. No effect on a CPU. On an H100
-    it was 1.8 to 3.7 times as fast (docs/notes/gpu.md)."""
+    it was 1.8 to 5.1 times as fast (docs/notes/gpu.md)."""
     batch_sentences: PositiveInt = 64
     """Most sentences translated at a time; on a CPU only the speed depends on it."""
     batch_tokens: PositiveInt | None = 4000
