@@ -7,6 +7,7 @@ import ctypes
 import os
 import re
 import sys
+import sysconfig
 import tempfile
 import time
 import warnings
@@ -128,16 +129,25 @@ def check_recipe(recipe: Recipe, device: str) -> None:
     """Refuse what a recipe asks of a device that has it not, before anything is computed.
 
     A UserError says that the current GPU of this process has no bf16, or this node no compiler for
-    what torch.compile writes: of C for a GPU, as Triton asks, of C++ for a CPU.
+    what torch.compile writes, of C for a GPU, as Triton asks, of C++ for a CPU, or no Python.h.
     """
     check_precision(recipe.precision, device)
     is_on_gpu = torch.device(device).type == "cuda"
     variable, usual = ("CC", "gcc or clang") if is_on_gpu else ("CXX", "g++")
     compilers = os.environ.get(variable, usual)
-    if recipe.compile and not any(map(which, compilers.split(" or "))):
+    if not recipe.compile:
+        return
+    otherwise = "or state compile: false"
+    if not any(map(which, compilers.split(" or "))):
         raise UserError(
-            f"compile: no compiler is on this node ({compilers}): install one, or state "
-            "compile: false"
+            f"compile: no compiler is on this node ({compilers}): install one, {otherwise}"
+        )
+    headers, python = sysconfig.get_path("include", "posix_prefix"), sysconfig.get_python_version()
+    folders = [headers, *os.environ.get("CPATH", "").split(os.pathsep)]
+    if not any(Path(folder, "Python.h").exists() for folder in folders):
+        raise UserError(
+            f"compile: Python's headers are not on this node (no Python.h in {headers}): install "
+            f"them (python{python}-dev of Debian, python{python}-devel of Fedora), {otherwise}"
         )
 
 

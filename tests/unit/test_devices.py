@@ -1,6 +1,7 @@
 """GPUs of trainings that share a machine, by their locks alone."""
 
 import os
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -296,6 +297,8 @@ def test_a_compiled_training_needs_a_compiler(
     monkeypatch.delenv(variable, raising=False)
     (tmp_path / compiler).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CPATH", f"/of/nothing:{tmp_path}")
+    (tmp_path / "Python.h").touch()
     check_recipe(Recipe(compile=True), device)
     (tmp_path / compiler).unlink()
     check_recipe(Recipe(), device)
@@ -304,6 +307,22 @@ def test_a_compiled_training_needs_a_compiler(
     monkeypatch.setenv(variable, "of/no/toolchain")
     with pytest.raises(UserError, match=r"on this node \(of/no/toolchain\): install one, or state"):
         check_recipe(Recipe(compile=True), device)
+
+
+def test_a_compiled_training_needs_the_headers_of_python(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CXX", sys.executable)
+    monkeypatch.delenv("CPATH", raising=False)
+    monkeypatch.setattr("sysconfig.get_path", lambda name, scheme: str(tmp_path))
+    says = (
+        rf"^compile: Python's headers are not on this node \(no Python.h in {tmp_path}\): install"
+    )
+    with pytest.raises(UserError, match=says + r" them \(python3\.\d+-dev of Debian, "):
+        check_recipe(Recipe(compile=True), "cpu")
+    check_recipe(Recipe(), "cpu")
+    (tmp_path / "Python.h").touch()
+    check_recipe(Recipe(compile=True), "cpu")
 
 
 @pytest.mark.parametrize(

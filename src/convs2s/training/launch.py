@@ -147,11 +147,13 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
 
     A UserError: this is no Slurm job, or a node failed; an UnfinishedError: training stopped early.
     """
-    if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
-        raise UserError(
-            f"{nodes} nodes are asked for, but this is no job of Slurm's: use a cluster profile "
-            "(docs/cluster.md), or set nodes to 1"
-        )
+    missing = ""
+    if "SLURM_JOB_ID" not in os.environ:
+        missing = "this is no job of Slurm's: use a cluster profile (docs/cluster.md)"
+    elif shutil.which("srun") is None:
+        missing = "there is no srun here, as in a container: train without one (docs/container.md)"
+    if missing:
+        raise UserError(f"{nodes} nodes are asked for, but {missing}, or set nodes to 1")
     store = TCPStore(socket.gethostname(), 0, is_master=True)
     srun = [
         "srun",

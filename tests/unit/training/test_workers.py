@@ -189,19 +189,23 @@ def test_workers_on_gpus_that_cuda_cannot_use_are_refused(
         launch(job, 1, 1, [])  # torchrun by hand
 
 
-@pytest.mark.parametrize(("job", "srun"), [(None, "/bin/srun"), ("1", None)])
+@pytest.mark.parametrize(
+    ("job", "srun", "says"),
+    [(None, "/bin/srun", "this is no job of Slurm's"), ("1", None, "there is no srun here")],
+)
 def test_several_nodes_are_refused_outside_of_a_job(
     task: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     job: str | None,
     srun: str | None,
+    says: str,
 ) -> None:
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     if job is not None:
         monkeypatch.setenv("SLURM_JOB_ID", job)
     monkeypatch.setattr(shutil, "which", lambda _: srun)
-    with pytest.raises(UserError, match="2 nodes are asked for, but this is no job of Slurm's"):
+    with pytest.raises(UserError, match=f"2 nodes are asked for, but {says}"):
         launch(tiny.job(task, tmp_path / "model.safetensors"), 2, 1, [])
 
 
