@@ -27,7 +27,9 @@ OF_A_TRAINING = {
 # plugin knows this by `mpi`, and takes `tasks` for those of each GPU unless it is told of those too.
 if options.nodes > 1:
     OF_A_TRAINING |= {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0}
-    defaults = workflow.resource_settings.default_resources or {}
+    given = workflow.resource_settings  # by set-resources to this rule, else to all
+    own = given.overwrite_resources.get(module_of_rules.modify_rulename("train_model"), {})
+    defaults = {**(given.default_resources or {}), **own}
     OF_A_TRAINING["slurm_extra"] = lambda w: slurm_options(gpus(w), defaults)
 
 

@@ -57,12 +57,36 @@ def test_slurm_is_asked_for_what_the_page_says(
     assert " ".join(["sbatch", *sent.split()]) == page[number]
 
 
-def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(checkout: Checkout) -> None:
-    options = ["gpus=4", "nodes=2", "--default-resources", "gpu_model=a100"]
-    said = asked(checkout, "slurm", *options)
+@pytest.mark.parametrize(
+    "model",
+    [
+        ["--default-resources", "gpu_model=a100"],
+        ["--set-resources", "train_model:gpu_model=a100"],
+    ],
+)
+def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(
+    checkout: Checkout, model: list[str]
+) -> None:
+    said = asked(checkout, "slurm", "gpus=4", "nodes=2", *model)
     assert re.findall(r"--gpus\S*", said.partition(" --wrap")[0]) == [
         "--gpus-per-node=a100:4",
         "--gpus=a100:8",
+    ]
+
+
+def test_the_profile_may_have_a_partition_of_gpus(root: Path, checkout: Checkout) -> None:
+    profile = (root / "profiles/slurm/profile.yaml").read_text("utf-8")
+    stated = re.sub(r"^# (?=set-resources:|  \w+: [&*{])", "", profile, flags=re.M)
+    rules = "\n".join(file.read_text("utf-8") for file in root.glob("rules/*.smk"))
+    on_gpus = re.findall(
+        r"^rule (\w+):(?:(?!^rule ).*\n)+?        (?:\*\*ON_DEVICE|gpu=)", rules, re.M
+    )
+    assert {*yaml.safe_load(stated)["set-resources"]} == {*on_gpus}
+    checkout.write("profiles/slurm/profile.yaml", stated)
+    said = asked(checkout, "slurm", "gpus=4")
+    assert re.findall(r" (?:-p|--gpus\S*)[ =]\S+", said.partition(" --wrap")[0]) == [
+        " -p gpu",
+        " --gpus=a100:4",
     ]
 
 
