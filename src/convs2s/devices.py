@@ -221,7 +221,7 @@ def own_gpus(
     if (seen := min(len(visible), present)) < wanted:  # CUDA sees one part of a GPU (MIG) alone
         raise UserError(
             f"{wanted} GPUs are asked for, but this job sees {seen}; ask for fewer "
-            "(--resources gpu=N, or --workers N by hand)"
+            "(gpus: N, --resources gpu=N, or by hand --workers N)"
         )
     if len(stated) == wanted:
         yield stated
