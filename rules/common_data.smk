@@ -117,16 +117,17 @@ def dataset_of(wildcards):
 def gpus(wildcards):
     """GPUs of a training on each node: config.yaml's, else --resources gpu=N of one machine, else 1.
 
-    A submission asks for them; its job is told by the scheduler which it was granted, of a partition
-    of whole nodes all of a node's. On a cluster, N is the most that all jobs have at a time.
+    A submission asks for them. Its job may have been granted fewer, or of a whole node all, of which
+    it takes those that its memory and threads are for. On a cluster, N limits all jobs together.
     """
     if options.device == "cpu":
         return 0
-    if workflow.remote_exec and (granted := granted_gpus(os.environ)):
-        return min(granted, options.gpus or granted)
+    asked = options.gpus or 1
+    if workflow.remote_exec:
+        return min(granted_gpus(os.environ) or asked, asked)
     if options.gpus is None and GRANTED_GPUS is not None and not is_on_cluster():
         return GRANTED_GPUS // options.nodes
-    return options.gpus or 1
+    return asked
 
 
 def tables_of_text(wildcards):

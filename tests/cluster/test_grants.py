@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.checkout import check_out
+from tests.support.checkout import Checkout, Done, check_out
 from tests.support.cluster import MODEL, run, set_up_profiles, submitted, training
 from tests.support.slurm import Slurm, running_slurm
 
@@ -36,6 +36,30 @@ def uneven() -> Iterator[Slurm]:
         yield running
 
 
+def granted(slurm: Slurm, checkout: Checkout, options: str) -> tuple[Done, list[list[str]]]:
+    """Submit the training; what it was granted, node by node."""
+    checkout.write("sitecustomize.py", NOTE_GRANTS)
+    (checkout / "grants").mkdir()
+    path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
+    command = f"snakemake {MODEL} --profile profiles/{options} --retries 0"
+    rules = "--allowed-rules train_model write_model_settings"
+    done = checkout.shell(f"{command} {rules}", slurm.environment | {"PYTHONPATH": path})
+    return done, [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+
+
+@pytest.mark.slow
+def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
+    uneven: Slurm, root: Path, tmp_path: Path
+) -> None:
+    checkout = training(root, tmp_path, {"threads": 4}, device="auto", cores=None, gpus=4)
+    # The batch job sees all of the node; a step, as of the Slurm plugin, what was asked for.
+    profile = (checkout / "profiles/generic/profile.yaml").read_text("utf-8")
+    whole = profile.replace("--ntasks-per-node=1", "--exclusive --nodelist=node1")
+    checkout.write("profiles/generic/profile.yaml", whole)
+    done, grants = granted(uneven, checkout, "generic")
+    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], done.said
+
+
 @pytest.mark.parametrize(
     ("profile", "nodes", "gpus"),
     [
@@ -51,13 +75,7 @@ def test_each_worker_has_a_gpu_and_its_threads(
     checkout = training(
         root, tmp_path, {"threads": 4}, device="auto", cores=None, nodes=nodes, gpus=gpus
     )
-    checkout.write("sitecustomize.py", NOTE_GRANTS)
-    (checkout / "grants").mkdir()
-    path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
-    command = f"snakemake {MODEL} --profile profiles/{profile} --retries 0"
-    rules = "--allowed-rules train_model write_model_settings"
-    done = checkout.shell(f"{command} {rules}", uneven.environment | {"PYTHONPATH": path})
-    grants = [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+    done, grants = granted(uneven, checkout, profile)
     each = [str(gpus), "4", str(gpus)]
     assert [grant[:3] for grant in grants] == nodes * [each], done.said
     if nodes > 1:  # else the plugin's own step asks for no more CPUs than this machine has

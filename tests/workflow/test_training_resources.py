@@ -25,7 +25,7 @@ IN_A_JOB = ["--mode", "remote"]
         ),
         # Of a whole node, Slurm grants more than were asked for.
         ([*IN_A_JOB, "--config", "gpus=4"], "0,1,2,3,4,5,6,7", "--workers 4 --time-limit"),
-        ([*IN_A_JOB], "0,1,2,3,4,5,6,7", "--workers 8 --time-limit"),
+        ([*IN_A_JOB], "0,1,2,3,4,5,6,7", "--workers 1 --time-limit"),
         (
             [
                 *IN_A_JOB,
