@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 
-from convs2s.config.runs import members
 from convs2s.paper.failures import failures_of
 
 
@@ -86,14 +85,8 @@ def plots_of(task):
 
 
 # The folders of the trainings that the papers' tables rest on.
-PAPER_RUNS = list(
-    dict.fromkeys(
-        layout.task(cell.task).run(cell.model, member)
-        for cell in PLANNED_CELLS
-        for run in cell.runs
-        for member in members(run)
-    )
-)
+TRAININGS = dict.fromkeys(training for cell in PLANNED_CELLS for training in cell.trainings)
+PAPER_RUNS = [layout.task(task).run(model, run) for task, model, run in TRAININGS]
 CURVES = [f"{run}/curve.svg" for run in PAPER_RUNS]
 
 PUBLISHED_LEDGER = [local(str(PUBLISHED_FILE))] if PUBLISHED_FILE else []
