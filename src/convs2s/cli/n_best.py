@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from convs2s.cli.options import add_device, add_models, add_references, add_threads, add_tokenized
 from convs2s.config.decoding import DecodingSettings
@@ -19,9 +18,6 @@ from convs2s.scoring.n_best import (
     reranked,
     unescaped,
 )
-
-if TYPE_CHECKING:
-    from convs2s.decoding.words import Form
 
 
 def read_groups(path: Path) -> Iterator[Group]:
@@ -88,9 +84,8 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
         raise UserError("--feature and --length-penalty: are for a list: name it with --n-best")
     alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
-    form: Form = arguments.form
     with held_device(arguments.device, waits=False) as device:
-        scorer = PairScorer.load(arguments.model, device, form)
+        scorer = PairScorer.load(arguments.model, device, arguments.form)
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)

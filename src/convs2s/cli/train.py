@@ -4,19 +4,14 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from convs2s.cli.options import add_choice, add_threads
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
-
-if TYPE_CHECKING:
-    from convs2s.config.file_reference import Download
 
 WATCH_SECONDS = 2.0  # between two looks of ``status --watch``
 TYPES = 10_000  # of each side's vocabulary, where ``kernels`` measures: only speed matters
@@ -94,6 +89,7 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
+    from convs2s.config.file_reference import Download
     from convs2s.config.load import load
     from convs2s.config.model import read_training_settings
     from convs2s.config.options import Options
@@ -112,15 +108,14 @@ def _train(arguments: argparse.Namespace) -> None:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
     check_noted(given)
-    options = Options()
-    downloads: Mapping[str, Download] = {}
+    options, downloads = Options(), dict[str, Download]()
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
         # The workflow puts a model's settings into a folder of its name.
         model_name = arguments.settings.absolute().parent.name
     else:
         configuration = load(Path.cwd())
-        options, downloads = configuration.options, configuration.downloads
+        options, downloads = configuration.options, dict(configuration.downloads)
         model, model_name = configuration.model(arguments.model), arguments.model
         architecture, recipe = model.architecture, model.training
     if arguments.start and recipe.start is None:
