@@ -19,14 +19,6 @@ class OutputLayer(Protocol):
         """Return the weight as a matrix."""
 
 
-def rows_of(output: OutputLayer, types: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return an output layer's weight (S, features) and bias (S,) for some types; None: for all."""
-    weight, bias = output.weight(), output.bias
-    if types is None:
-        return weight, bias
-    return weight.index_select(0, types), bias.index_select(0, types)
-
-
 class Network(nn.Module, ABC):
     """An encoder and a decoder; each with ``embedding.tokens``, a row a type."""
 

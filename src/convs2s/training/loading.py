@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -104,14 +104,12 @@ class LossInputs:
 
     def to(self, device: str) -> "LossInputs":
         """Return them on a device, which is not waited for where they are in pinned memory."""
-        return LossInputs(
-            self.source.to(device, non_blocking=True),
-            self.previous.to(device, non_blocking=True),
-            self.places.to(device, non_blocking=True),
-            self.target.to(device, non_blocking=True),
-            self.lengths,
-            None if self.types is None else self.types.to(device, non_blocking=True),
-        )
+        moved = {
+            name: tensor.to(device, non_blocking=True)
+            for name, tensor in vars(self).items()
+            if tensor is not None and name != "lengths"
+        }
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,8 @@ class Schedule:
     learning_rate: float  # of the next epoch, as far as validation decides it
     # whether an epoch has failed to improve: from then on every epoch divides
     annealing: bool = False
-    # criterion of the last epoch: its validation loss, or -BLEU (best_by); None before the first
-    previous_loss: float | None = None
-    best_loss: float | None = None  # the lowest one so far, or None
+    # criterion of the best epoch: its validation loss, or -BLEU (best_by); None before the first
+    best_loss: float | None = None
     best_epoch: int = 0  # its epoch, from 1; 0 before the first
     stop_reason: str | None = None  # why training is over, in words, or None
 
@@ -55,7 +54,6 @@ class Schedule:
             self,
             learning_rate=self.learning_rate / (recipe.schedule.divide_by if annealing else 1.0),
             annealing=annealing,
-            previous_loss=loss,
             best_loss=loss if improved else self.best_loss,
             best_epoch=epoch if improved else self.best_epoch,
         )

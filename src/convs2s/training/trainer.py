@@ -224,12 +224,8 @@ class Trainer:
         if average is None or best is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
         else:
-            last = self.state.epoch - 1
-            first = last - min(average, len(self.state.history)) + 1  # a model's own are not here
-            states = [
-                self._weights(self.folder.epoch_file(epoch), epoch)
-                for epoch in range(first, last + 1)
-            ]
+            epochs = [record.epoch for record in self.state.history[-average:]]
+            states = [self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs]
             weights = {  # the mean is computed in float64, in the order of the states
                 name: torch.stack([state[name].double() for state in states])
                 .mean(0)

@@ -15,7 +15,7 @@ from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
 from convs2s.models.kernels.logits import BlockLoss, block_loss, summed_cross_entropy
-from convs2s.models.network import Network, rows_of
+from convs2s.models.network import Network
 from convs2s.training.loading import (
     COMPILED_LENGTHS,
     LoadedUpdate,
@@ -196,7 +196,11 @@ class Updater:
         """Return what enters the output layer (N, f_out), its weight (S, f_out) and bias (S,)."""
         features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
         features = features.flatten(0, 1)  # (B * n, f_out)
-        return features.index_select(0, inputs.places), *rows_of(self.network.output, inputs.types)
+        features = features.index_select(0, inputs.places)
+        weight, bias, types = self.network.output.weight(), self.network.output.bias, inputs.types
+        if types is None:
+            return features, weight, bias
+        return features, weight.index_select(0, types), bias.index_select(0, types)
 
     @torch.no_grad()
     def validate(

@@ -73,8 +73,7 @@ class Workers:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
         self.finish_sum(self.start_sum(tensor))
-        sums: list[float] = tensor.tolist()
-        return sums
+        return cast(list[float], tensor.tolist())
 
     def flags(self, flags: Sequence[bool]) -> list[bool]:
         """Return for each flag whether it is set for any worker."""

@@ -60,7 +60,7 @@ def test_an_identity_has_the_checksum_of_every_file(task: Path) -> None:
 
 
 def test_a_state_knows_where_everything_stands() -> None:
-    schedule = Schedule(0.01, True, 2.5, 2.0, 3, "over")
+    schedule = Schedule(0.01, True, 2.0, 3, "over")
     record = EpochRecord(1, 10, 0.1, 3.0, 2.0, 7.4, 900, 1000)
     state = TrainerState(schedule, 0.02, 5, 4, 44, 123.4, 99, 5.6, [record, record])
     assert TrainerState.from_json(json.loads(json.dumps(asdict(state)))) == state

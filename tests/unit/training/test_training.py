@@ -139,7 +139,7 @@ def test_the_last_epoch_is_known_where_validation_does_not_decide_it() -> None:
     assert Schedule(0.25).last_epoch(1, plateau) is None
     assert Schedule(0.25).last_epoch(1, bounded) == 2.5
     # 0.25, divided by 10 after each epoch, is below 0.0001 after four.
-    annealing = Schedule(0.25, annealing=True, previous_loss=2.0)
+    annealing = Schedule(0.25, annealing=True)
     assert annealing.last_epoch(3, plateau) == 6
     assert annealing.last_epoch(2, bounded) == 2.5
 
