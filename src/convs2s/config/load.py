@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -335,7 +336,4 @@ def _extended(entries: Entries, name: str, file: str) -> Values:
         names.append(base)
         if base in names[:-1]:
             raise UserError(f"{place}: a model cannot extend itself: {' -> '.join(names)}")
-    entry: Values = {}
-    for part in reversed(names):
-        entry = merged(entry, entries[part])
-    return entry
+    return reduce(merged, (entries[part] for part in reversed(names)), {})

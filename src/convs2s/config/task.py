@@ -17,12 +17,7 @@ from convs2s.config.corpus import (
     Titles,
     VocabularySettings,
 )
-from convs2s.config.file_reference import (
-    Download,
-    known_download,
-    parse_file_reference,
-    with_texts,
-)
+from convs2s.config.file_reference import Download, known_download, parse_file_reference, with_texts
 from convs2s.config.messages import check_known, validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (

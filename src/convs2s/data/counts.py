@@ -33,10 +33,9 @@ def count_pairs(
     if clean.ratio is not None:
         limits["ratio"] = f"one side over {clean.ratio} times as long"
     rows = [["read", *(f"{side['read']:,}" for side in sides)]]
-    for reason in REASONS:
-        if reason in limits:
-            numbers = (f"{side['dropped'][reason]:,}" for side in sides)
-            rows.append([f"dropped: {limits[reason]}", *numbers])
+    for reason in filter(limits.get, REASONS):
+        numbers = (f"{side['dropped'][reason]:,}" for side in sides)
+        rows.append([f"dropped: {limits[reason]}", *numbers])
     rows.append(["kept", *(f"{side['kept']:,}" for side in sides)])
     lines = counts_table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
     if metadata.paper_pairs:

@@ -26,9 +26,8 @@ class Splitter:
         self._truecase = None if words is None else Truecaser(words)
         self._bpe: Bpe | None = None
         if description.bpe_codes is not None:
-            allowed = description.splittable
-            allowed_set = None if allowed is None else set(allowed)
-            self._bpe = Bpe(description.bpe_codes, allowed_set, description.glossaries)
+            codes, allowed = description.bpe_codes, description.splittable
+            self._bpe = Bpe(codes, allowed, description.glossaries)
 
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""

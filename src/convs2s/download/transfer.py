@@ -137,8 +137,7 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
     """
     first, size, end = 0, response.length, response.length
     if response.status == HTTPStatus.PARTIAL_CONTENT:
-        content_range = response.headers["Content-Range"] or ""
-        match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", content_range)
+        match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", response.headers["Content-Range"] or "")
         first, end = (int(match[1]), int(match[2]) + 1) if match else (-1, None)
         size = int(match[3]) if match and match[3] != "*" else None
     origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)

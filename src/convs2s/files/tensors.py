@@ -99,8 +99,7 @@ def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], Fields]:
 def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
     with _opened(path, framework) as stored:
         description = _description(path, stored)
-        names = list(stored.keys())
-        tensors = {name: stored.get_tensor(name) for name in names}
+        tensors = {name: stored.get_tensor(name) for name in list(stored.keys())}
     stated = description.pop(DIGEST, None)
     # States of trainings of before have none either, and no format.
     is_old = stated is None and description.get("format") in (None, WITHOUT_DIGEST)

@@ -43,10 +43,7 @@ class Weights:
     """A network's weights; ``ValueError`` says that they are not those of its architecture."""
 
     def __init__(
-        self,
-        arrays: Mapping[str, AnyArray],
-        architecture: NetworkSettings,
-        types: tuple[int, int],
+        self, arrays: Mapping[str, AnyArray], architecture: NetworkSettings, types: tuple[int, int]
     ) -> None:
         """Take ConvS2S weights by their names, and the sizes of both vocabularies."""
         self._arrays, self.architecture = dict(arrays), cast(ConvS2SArchitecture, architecture)

@@ -113,19 +113,16 @@ class RecordedEnsemble(Ensemble):
         missing[:, 0] = END
         filled = torch.cat([given, missing])  # (B', m)
         shape = len(filled), -(-source.shape[1] // VECTOR), hypotheses
-        decoder = self._idle.pop(shape, None)
-        if decoder is None:
-            while len(self._idle) >= MOST_RECORDINGS:
-                del self._idle[next(iter(self._idle))]
-            states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
-            outputs = [network.output for network in self._convs2s]
-            when_done = partial(self._idle.__setitem__, shape)
-            previous = given.new_full((len(filled), hypotheses), END)
-            recorded = self._recording(), previous, when_done
-            decoder = RecordedDecoder(states, outputs, given, self._average, *recorded)
-        else:
+        if (decoder := self._idle.pop(shape, None)) is not None:
             decoder.restart(given, filled)
-        return decoder
+            return decoder
+        while len(self._idle) >= MOST_RECORDINGS:
+            del self._idle[next(iter(self._idle))]
+        states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
+        outputs = [network.output for network in self._convs2s]
+        previous = given.new_full((len(filled), hypotheses), END)
+        recorded = self._recording(), previous, partial(self._idle.__setitem__, shape)
+        return RecordedDecoder(states, outputs, given, self._average, *recorded)
 
 
 class RecordedDecoder(DecoderState):

@@ -105,10 +105,7 @@ def layer_panels(rows: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     label, shared = "layers of the encoder or decoder", [*ours, *papers]
     upper = _panel("ours", ours, ours if on_stand_in else shared, rows, [label])
     lower = _panel("paper", papers, papers if on_stand_in else shared, rows, [label, *note])
-    return [
-        upper.properties(title=title),
-        lower.properties(title="the paper (tables 7 and 8)"),
-    ]
+    return [upper.properties(title=title), lower.properties(title="the paper (tables 7 and 8)")]
 
 
 def _panel(

@@ -130,10 +130,9 @@ def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
     """
     digest = sha256(model)
     for suffix, evaluation_class in EVALUATIONS.items():
-        paths = sorted(model.parent.glob(f"*{suffix}"))
-        for path in (path for path in paths if ".rescored" not in path.name):
-            if digest.encode() not in path.read_bytes():
-                continue  # another model's, or another program's
+        for path in sorted(model.parent.glob(f"*{suffix}")):
+            if ".rescored" in path.name or digest.encode() not in path.read_bytes():
+                continue  # a list's, another model's, or another program's
             evaluation = read_evaluation(evaluation_class, path)
             if digest in _mapping(evaluation.manifest, "sha256").values():
                 stem = path.name.removesuffix(suffix)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvicorn
 
-from convs2s.api.translator import Translator
+from convs2s.api.translator import OF_A_MODEL, Translator
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.application import application
@@ -39,10 +39,8 @@ def serve(
             models,
             device=device,  # type: ignore[arg-type]  # checked by the command's options
             threads=threads,
-            precision=search.precision,
-            ensemble=search.ensemble,
-            cuda_graphs=search.cuda_graphs,
             pretokenized=pretokenized,
+            **search.model_dump(include=OF_A_MODEL),
         )
         if pretokenized:  # which has no sentences to split
             settings = settings.model_copy(update={"split_sentences": False})

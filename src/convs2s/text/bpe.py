@@ -145,7 +145,7 @@ class Bpe:
         merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
-        self._bpe = BPE(io.StringIO(codes), merges, vocab=vocabulary)
+        self._bpe = BPE(io.StringIO(codes), merges, vocab=vocabulary and set(vocabulary))
         # Its own search for glossaries has no limit of time.
         self._bpe.glossaries_regex = whole = Glossaries(glossaries)
         self._bpe._isolate_glossaries = whole.isolate
