@@ -9,7 +9,6 @@ import shutil
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -61,7 +60,17 @@ def align_words(
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
-    sample = partial(_sample, source, target, total, pairs, seed)
+    most = total if pairs is None else min(pairs, total)
+
+    def sample() -> Iterator[Pair | None]:
+        generator, wanted = Random(seed), most
+        for index, pair in enumerate(read_line_pairs(source, target, mark=NO_MARK)):
+            # As many of the rest as are still wanted, each with the same chance.
+            in_sample = generator.random() * (total - index) < wanted
+            wanted -= in_sample
+            fits = in_sample and all(0 < len(side.split()) <= _MOST_WORDS for side in pair)
+            yield pair if fits else None
+
     aligned = sum(pair is not None for pair in sample())
     if aligner == "eflomal":
         directions = _eflomal_directions(sample, states.parent)
@@ -72,19 +81,6 @@ def align_words(
     if states.exists():
         shutil.rmtree(states)
     return aligned
-
-
-def _sample(
-    source: str | Path, target: str | Path, total: int, most: int | None, seed: int
-) -> Iterator[Pair | None]:
-    generator = Random(seed)
-    wanted = total if most is None else min(most, total)
-    for index, pair in enumerate(read_line_pairs(source, target, mark=NO_MARK)):
-        # As many of the rest as are still wanted, each with the same chance.
-        in_sample = generator.random() * (total - index) < wanted
-        wanted -= in_sample
-        fits = in_sample and all(0 < len(side.split()) <= _MOST_WORDS for side in pair)
-        yield pair if fits else None
 
 
 def _fast_align_directions(sample: Sample, states: Path) -> Directions:

@@ -7,7 +7,7 @@ memory. Where two cases of a word are equally frequent, Perl takes either, here 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
 
@@ -31,27 +31,24 @@ class Truecaser:
     def __call__(self, words: str) -> str:
         """Return words, joined by single spaces, in their true case."""
         cased = []
-        starts = True
-        for word in words.split(" "):
+        for word, starts in _with_starts(words.split(" ")):
             is_as_known = word in self._known and not starts
             cased.append(word if is_as_known else self._best.get(word.lower(), word))
-            starts = _starts_next(word, starts)
         return " ".join(cased)
 
 
 def detruecase(words: Sequence[str]) -> list[str]:
     """Return words with the first letter of each sentence capital, as ``detruecase.perl`` does."""
-    cased = []
+    started = _with_starts(words)
+    return [word[:1].upper() + word[1:] if starts else word for word, starts in started]
+
+
+def _with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each word, and whether it starts a sentence."""
     starts = True
     for word in words:
-        cased.append(word[:1].upper() + word[1:] if starts else word)
-        starts = _starts_next(word, starts)
-    return cased
-
-
-def _starts_next(word: str, starts: bool) -> bool:
-    """Say whether the word after this one starts a sentence."""
-    return word in _SENTENCE_END or (starts and word in _BEFORE_FIRST_WORD)
+        yield word, starts
+        starts = word in _SENTENCE_END or (starts and word in _BEFORE_FIRST_WORD)
 
 
 def count_cases(lines: Iterable[str]) -> Counter[str]:
