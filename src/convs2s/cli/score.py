@@ -1,7 +1,6 @@
 """``convs2s score`` and ``compare-outputs``: BLEU, ROUGE, comparisons."""
 
 import argparse
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from convs2s.files.text import read_lines, write_lines
 
 if TYPE_CHECKING:
     from convs2s.scoring.comparison import OutputComparison
-    from convs2s.scoring.rouge import RougeItem
 
 
 def add_score(command: argparse.ArgumentParser) -> None:
@@ -175,7 +173,12 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
-        write_lines(arguments.items, _item_table(items))
+        # The columns as the script names its scores.
+        table = [["item", *(f"{metric}.{part}" for metric in "12L" for part in "RPF")]]
+        for number, item in enumerate(items, start=1):
+            triples = [(triple.recall, triple.precision, triple.f1) for triple in item.values()]
+            table.append([str(number), *(f"{value:.5f}" for values in triples for value in values)])
+        write_lines(arguments.items, map("\t".join, table))
     signature = options.signature(len(references), arguments.samples)
     scores = rouge.mean_rouge(items, signature, arguments.samples)
     for key, name in rouge.ROUGE_NAMES.items():
@@ -183,13 +186,3 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
         print(f"{name}  {'  '.join(values)}")
     names = " ".join(map(str, arguments.reference))
     print(f"{signature}  ({names}, {len(hypotheses)} lines)")
-
-
-def _item_table(items: "Sequence[RougeItem]") -> Iterator[str]:
-    """Yield a row for each item, with the columns as ROUGE-1.5.5.pl names its scores."""
-    names = [f"{metric}.{part}" for metric in "12L" for part in "RPF"]
-    yield "\t".join(["item", *names])
-    for number, item in enumerate(items, start=1):
-        triples = [(triple.recall, triple.precision, triple.f1) for triple in item.values()]
-        values = [f"{value:.5f}" for values in triples for value in values]
-        yield "\t".join([str(number), *values])

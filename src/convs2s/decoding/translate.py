@@ -310,20 +310,19 @@ def load_searched(
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]
     except ValueError:
-        return load_ensemble(models, device)  # says what is wrong
+        return load_ensemble(models, device, DecodingSettings())  # says what is wrong
 
 
 def load_ensemble(
-    models: Sequence[Path], device: str, settings: DecodingSettings | None = None
+    models: Sequence[Path], device: str, settings: DecodingSettings
 ) -> tuple["Ensemble", ModelDescription]:
-    """Load the model files of an ensemble for torch; without settings, by their defaults.
+    """Load the model files of an ensemble for torch.
 
     A UserError refuses models that do not fit together or cannot compute in the precision here.
     """
     from convs2s.devices import check_precision
     from convs2s.models.ensemble import Ensemble
 
-    settings = settings or DecodingSettings()
     precision = "fp32" if settings.precision == "auto" else settings.precision
     check_precision(precision, device)
     with one_thread():  # a pool of threads would not survive the fork of workers

@@ -210,5 +210,4 @@ class ConvS2S(Network):
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
         """Encode padded source indices (B, m); where they end the padding alone says."""
-        encoded: EncodedSource = self.encoder(source, source == PADDING)
-        return encoded
+        return cast(EncodedSource, self.encoder(source, source == PADDING))

@@ -47,8 +47,7 @@ class LstmLayer(nn.LSTM):
         bias = cast(Tensor, self.bias_hh_l0)
         device_type, precision = bias.device.type, bias.dtype
         if device_type == "cpu" or not torch.is_autocast_enabled(device_type):
-            result: tuple[Any, State] = super().forward(x, state)
-            return result
+            return cast(tuple[Any, State], super().forward(x, state))
         with torch.autocast(device_type, enabled=False):
             before = None if state is None else (state[0].to(precision), state[1].to(precision))
             y, after = super().forward(x.to(precision), before)
@@ -147,8 +146,7 @@ class Lstm(Network):
         if self.reverse_source:
             source = reverse_tokens(source)
         on_cpu = own_lengths.cpu() if lengths is None else lengths
-        states: list[State] = self.encoder(source, own_lengths, on_cpu)
-        return states
+        return cast(list[State], self.encoder(source, own_lengths, on_cpu))
 
     def final_state(self, source: Tensor) -> Tensor:
         """Return outputs and cells of all layers, the bottom one's first, side by side."""

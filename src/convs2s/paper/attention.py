@@ -69,15 +69,13 @@ def attention_page(example: ExampleAttention) -> str:
 
 def sentence_of(stated: str | None, text: str, line: int | None) -> str:
     """Return the stated sentence, else a line (from 1) of the file ``text``, which must have it."""
-    if stated is not None:
-        return stated
-    assert line is not None
-    sentence = next(read_lines(text, line - 1), None)
-    if sentence is None:
+    if stated is None and line is not None:
+        stated = next(read_lines(text, line - 1), None)
+    if stated is None:
         raise UserError(
             f"config/scales: example_line is {line}, but {text} has fewer: name one of them"
         )
-    return sentence
+    return stated
 
 
 def plot_attention(

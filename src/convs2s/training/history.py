@@ -151,11 +151,6 @@ class SourceUse:
     permuted_perplexity: float  # with the source of another pair, over all types
     ratio: float  # the second by the first
 
-    @classmethod
-    def from_losses(cls, own: float, permuted: float) -> "SourceUse":
-        """Return it for two validation losses in nats per target token."""
-        return cls(*(round(perplexity(loss), 4) for loss in (own, permuted, permuted - own)))
-
     def __str__(self) -> str:
         figures = (
             f"validation perplexity {self.perplexity:.2f}, with permuted sources "

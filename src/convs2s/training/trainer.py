@@ -34,6 +34,7 @@ from convs2s.training.history import (
     SourceUse,
     TrainingMachine,
     Validation,
+    perplexity,
 )
 from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
@@ -260,7 +261,7 @@ class Trainer:
         if self.updater.shortlist is not None:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
-        return SourceUse.from_losses(loss, permuted)
+        return SourceUse(*(round(perplexity(x), 4) for x in (loss, permuted, permuted - loss)))
 
     def _save(self) -> None:
         if not self.workers.is_first:

@@ -25,7 +25,7 @@ def test_a_step_waits_once(sharp: Path, monkeypatch: pytest.MonkeyPatch, beam: i
         return best(state, previous, *given)
 
     monkeypatch.setattr(DecoderState, "best", counted)
-    ensemble, _ = load_ensemble([sharp], "cpu")
+    ensemble, _ = load_ensemble([sharp], "cpu", DecodingSettings())
     source = torch.full((6, 9), PADDING)
     for row in range(6):
         source[row, : row + 3] = 5 + row
