@@ -54,8 +54,7 @@ def manifest() -> dict[str, object]:
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
     """Return what a number rests on: what is stated, its inputs' checksums, and the machine."""
     torch: Any = sys.modules.get("torch")
-    used = torch and torch.cuda.is_initialized()
-    gpu = {"gpu": torch.cuda.get_device_name()} if used else {}
+    gpu = {"gpu": torch.cuda.get_device_name()} if torch and torch.cuda.is_initialized() else {}
     return {**stated, "sha256": {path: sha256(path) for path in inputs}, **manifest(), **gpu}
 
 

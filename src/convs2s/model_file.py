@@ -110,7 +110,6 @@ def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDe
 
     fields = vars(description) | {"architecture": description.architecture.model_dump(mode="json")}
     del fields["shortlist"]
-
     tensors = dict(weights)
     if description.shortlist is not None:
         arrays = description.shortlist.offsets, description.shortlist.candidates

@@ -84,8 +84,7 @@ class Translator:
         if not isinstance(pretokenized, bool):
             raise UserError(f"load: pretokenized: expected True or False, not {pretokenized!r}")
         stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
-        stated["replace_unknown"] = False
-        settings = validated(DecodingSettings, stated, "load")
+        settings = validated(DecodingSettings, stated | {"replace_unknown": False}, "load")
         name = pick_device(validated(Options, {"device": device}, "load").device)
         models = list(map(Path, [path] if isinstance(path, str | Path) else path))
         if not models:

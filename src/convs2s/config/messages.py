@@ -43,8 +43,7 @@ def validated(section: type[S], stated: object, where: str) -> S:
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:
     """Return "unknown task 'dmeo'; did you mean 'demo'?", or the known names if none is near."""
     names = sorted(map(str, known))
-    near = get_close_matches(str(name), names, n=1)
-    if near:
+    if near := get_close_matches(str(name), names, n=1):
         return f"unknown {noun} '{name}'; did you mean '{near[0]}'?"
     listed = ", ".join([*names[:12], "..."] if len(names) > 12 else names) or "none"
     return f"unknown {noun} '{name}'; expected {'one of ' if len(names) > 1 else ''}{listed}"

@@ -277,8 +277,7 @@ class Task(Section):
         """
         files = map(parse_file_reference, self.needed_references())
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
-        missing = [path for path in paths if not is_made(path)]
-        if missing:
+        if missing := [path for path in paths if not is_made(path)]:
             advice = f"put them there, or name others in config/tasks/{self.text_name}.yaml"
             raise UserError(
                 f"{self.text_name}: missing files: {', '.join(missing)}; "

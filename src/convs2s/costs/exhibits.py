@@ -112,8 +112,7 @@ class Expectation:
         without that, its tokens at the rate of networks of its kind, of any size; where none has
         run, the measured figure of another of its kind on the same text, for as many epochs.
         """
-        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
-        if seeds:
+        if seeds := [took for run, took in self._timed if (run.task, run.model) == (task, model)]:
             return sum(seeds, Hours()) * (1 / len(seeds))
         text = self._settings.tasks[task].text_name
         known = self._settings.costs.training(text, model)

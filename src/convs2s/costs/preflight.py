@@ -227,8 +227,7 @@ def _trainings(budget: Budget) -> Iterator[str]:
         if known := cost.known:
             hours = f"{_hours(cost.runs * known.hours)} {known.device}-hours ({known.source})"
             yield f"{cost.model}, {_runs(cost.runs)}: {hours}"
-    unknown = [cost for cost in budget.trainings if cost.known is None]
-    if unknown:
+    if unknown := [cost for cost in budget.trainings if cost.known is None]:
         others = f" and {len(unknown) - 1} more models" if len(unknown) > 1 else ""
         count = _runs(sum(cost.runs for cost in unknown))
         yield f"{unknown[0].model}{others}, {count}: hours neither measured nor in the paper"

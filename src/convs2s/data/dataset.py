@@ -218,5 +218,4 @@ def _describe(
     store: Path, description: Path, metadata: DatasetMetadata, counts: Mapping[str, int]
 ) -> None:
     # The checksum is taken here once: a training must not read gigabytes before it starts.
-    stated = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
-    write_json(description, stated)
+    write_json(description, {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)})

@@ -75,8 +75,7 @@ def read_columns(
     rows = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
         header = next(rows, [])
-        missing = [column for column in columns if column not in header]
-        if missing:
+        if missing := [column for column in columns if column not in header]:
             raise UserError(
                 f"{name}:1: no column {', '.join(missing)}: expected a tab-separated table whose "
                 "first line names its columns"

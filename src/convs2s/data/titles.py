@@ -67,8 +67,7 @@ def write_title_corpus(
         # The id alone decides, so that a paper stays where it is whatever others there are.
         digest = int.from_bytes(hashlib.sha256(paper.identifier.encode()).digest(), "big")
         parts[{0: "test", 1: "valid"}.get(digest % one_in, "train")].append(paper)
-    empty = [part for part, of_part in parts.items() if not of_part]
-    if empty:
+    if empty := [part for part, of_part in parts.items() if not of_part]:
         raise UserError(
             f"{' '.join(records)}: {len(kept)} papers leave {' and '.join(empty)} empty: give more "
             f"of them, or lower titles.one_in ({one_in})"

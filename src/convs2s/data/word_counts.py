@@ -25,7 +25,6 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
 
     The lines are counted from 0.
     """
-    lines = islice(read_lines(text, rows.start, mark=NO_MARK), len(rows))
     with writing(output), scratch_folder(output.parent) as folder:
         tables, counts, numbers = list[Path](), Counter[str](), count()
 
@@ -34,7 +33,7 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
             write_counts(path, entries)
             tables.append(path)
 
-        for line in lines:
+        for line in islice(read_lines(text, rows.start, mark=NO_MARK), len(rows)):
             counts.update(line.split())
             if len(counts) >= _TYPES_IN_MEMORY:
                 put_aside(sorted(counts.items()))

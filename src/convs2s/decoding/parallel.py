@@ -136,8 +136,7 @@ def _start(translate: Callable[[Chunk], str]) -> None:
 
 def _end_with_parent() -> None:
     """End when the parent has been killed: nobody would come for the results."""
-    parent = parent_process()
-    if parent is not None:
+    if (parent := parent_process()) is not None:
         connection.wait([parent.sentinel])
     os._exit(1)
 

@@ -107,8 +107,7 @@ class PairScorer:
         cls, models: Sequence[Path], device: str, form: Form, average: Average = "probabilities"
     ) -> Self:
         """Load the models; several make an ensemble."""
-        settings = DecodingSettings(ensemble=average)
-        return cls(*load_ensemble(models, device, settings), device, form)
+        return cls(*load_ensemble(models, device, DecodingSettings(ensemble=average)), device, form)
 
     def score(
         self, pairs: Sequence[tuple[str, Sequence[str]]], numbers: Sequence[int] | None = None

@@ -149,8 +149,7 @@ class _TarBytes:
 
     def read(self, size: int) -> bytes:
         data = self._stream.read(size)
-        content = len(data.rstrip(b"\0"))
-        if content:
+        if content := len(data.rstrip(b"\0")):
             self._zeros_from = self._length + content
         self._length += len(data)
         return data

@@ -171,8 +171,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def is_written_in_place(path: Path) -> bool:
     """Say whether a path is that of a device, a pipe or an open file, which nothing may replace."""
-    place = str(path.absolute())
-    return place.startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
+    return str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
         path.exists() and not path.is_file() and not path.is_dir()
     )
 

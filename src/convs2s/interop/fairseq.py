@@ -291,8 +291,7 @@ def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
             weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))
             norms = _normalized(weight.permute(2, 0, 1))[1]
             result |= {name: weight, f"{module}.weight_g": norms.view(1, 1, -1)}
-    shared = result.pop("decoder.fc3.weight", None)
-    if shared is not None:
+    if (shared := result.pop("decoder.fc3.weight", None)) is not None:
         weight_v, weight_g = _normalized(shared)
         result |= {"decoder.fc3.weight_v": weight_v, "decoder.fc3.weight_g": weight_g}
     return result

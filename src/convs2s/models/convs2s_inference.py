@@ -151,8 +151,7 @@ class AttendedSource:
 
     def common(self, embedded: Tensor) -> Tensor:
         """Return the part (B, K, m) of all blocks' scores that embeddings (B, K, f) have."""
-        exact = embedded.to(self.keys.dtype)
-        return torch.bmm(exact, self.keys.transpose(1, 2)).mul_(SQRT_HALF)
+        return torch.bmm(embedded.to(self.keys.dtype), self.keys.transpose(1, 2)).mul_(SQRT_HALF)
 
     def keep(self, sentences: Tensor) -> "AttendedSource":
         """Return some of the sentences: ``sentences`` indexes B."""
@@ -225,8 +224,7 @@ class InferenceConvS2S:
     def __init__(self, network: ConvS2S, precision: Precision) -> None:
         """Compute the normalized weights, and round them to the precision."""
         encoder, decoder = network.encoder, network.decoder
-        own = encoder.embedding.tokens.dtype
-        self.dtype = torch.bfloat16 if precision == "bf16" else own
+        self.dtype = torch.bfloat16 if precision == "bf16" else encoder.embedding.tokens.dtype
         self._source_embedding = InferenceEmbedding(encoder.embedding, self.dtype)
         self._source_in_projection = _scaled_map(encoder.in_projection, precision)
         self._source_blocks = [InferenceBlock(block, precision) for block in encoder.blocks]

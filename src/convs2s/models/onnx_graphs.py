@@ -363,8 +363,7 @@ def _decode(graph: Graph, weights: Weights, prefix: str, grouped: str) -> tuple[
         found = graph.op("Split", *split, outputs=len(kept), axis=1)
         slots = [found] if len(kept) == 1 else found
     embedded = graph.embed(weights, "target", "previous", "position")  # (B, K, f)
-    rows = graph.rows(embedded, f)
-    x = graph.linear(rows, *weights.linear("decoder.in_projection", inputs, f))
+    x = graph.linear(graph.rows(embedded, f), *weights.linear("decoder.in_projection", inputs, f))
     common = graph.op("MatMul", f"{prefix}keys", graph.columns(embedded, f))
     owner = a.attends.index(True)
     for number, (layer, attends) in enumerate(zip(a.decoder_layers, a.attends, strict=True)):

@@ -98,8 +98,7 @@ def layer_panels(rows: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
         title = "ours" if ours else "ours: not run"
     absent = []
     for side in dict.fromkeys(row.side for row in rows):
-        missing = [row.layers for row in rows if row.side == side and not row.seeds]
-        if missing:
+        if missing := [row.layers for row in rows if row.side == side and not row.seeds]:
             absent.append(f"{side} {spans(missing)}")
     note = textwrap.wrap("not run: " + "; ".join(absent), _LINE) if absent else []
     label, shared = "layers of the encoder or decoder", [*ours, *papers]

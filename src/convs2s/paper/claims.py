@@ -294,8 +294,7 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
     printed = [weight * each.printed for weight, each in weighted if each.printed is not None]
     of_printed = sum(printed) if len(printed) == len(weighted) else None
     finding = Finding(f"{sides[0]} {link} {sides[1]}", printed=of_printed)
-    missing = [f"{each.label}: {each.missing}" for each in cells if each.missing]
-    if missing:
+    if missing := [f"{each.label}: {each.missing}" for each in cells if each.missing]:
         return replace(finding, note="; ".join(missing))
     runs = [" + ".join(each.runs_in_words for each in side) for side in (better, worse)]
     finding = replace(_described(finding, cells), runs=" against ".join(runs))
@@ -395,8 +394,7 @@ def judged_effect(
     ``weighted`` are cells that have scores; the claim says that their sum lies within ``region``.
     """
     cells = [cell for _, cell in weighted]
-    incomparable = why_incomparable(settings, cells)
-    if incomparable:
+    if incomparable := why_incomparable(settings, cells):
         return replace(finding, verdict="no verdict", note=_joined(finding.note, incomparable))
     if not all(entry.processor for cell in cells for entry in cell.entries):
         finding = replace(finding, note=_joined(finding.note, "of processors that are not stated"))

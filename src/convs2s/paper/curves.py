@@ -122,8 +122,7 @@ def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
         x = alt.X("epoch:Q", axis=ticks, scale=alt.Scale(domain=[1, max(last, 2)]))
         lines = _chart(points).mark_line(clip=True, strokeWidth=1.5, color=COLORS[0])
         lines = lines.encode(x=x, y=y, detail="training:N", tooltip=["training:N", "epoch:Q"])
-        layers = alt.LayerChart(layer=[rule, lines])
-        panels.append(layers.properties(height=80, title=group or ""))
+        panels.append(alt.LayerChart(layer=[rule, lines]).properties(height=80, title=group or ""))
     return panels
 
 

@@ -46,8 +46,7 @@ def failures_of(
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
                 files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
                 files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]
-            reason = next(filter(None, map(reason_in, files)), None)
-            if reason:
+            if reason := next(filter(None, map(reason_in, files)), None):
                 failures[file.path] = reason
     return failures
 

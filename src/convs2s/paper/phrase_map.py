@@ -62,8 +62,7 @@ def plot_phrase_states(
         for shown in maps
         for state in shown.states
     ]
-    panels = list(map(_panel, maps))
-    save_figure(panels, outputs, stand_in=maps[0].stand_in, shares_colors=False)
+    save_figure(list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False)
     with atomic_text(points) as stream:
         writer = csv.DictWriter(stream, next(iter(rows)), lineterminator="\n")
         writer.writeheader()

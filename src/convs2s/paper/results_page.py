@@ -66,9 +66,8 @@ def write_results_page(
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
-        f"{len(made):,} of {len(wanted):,} files of numbers. More: [every "
-        f"table]({folder.name}/tables.md), "
-        f"[every claim and test]({folder.name}/claims.md).\n",
+        f"{len(made):,} of {len(wanted):,} files of numbers. More: [every table]"
+        f"({folder.name}/tables.md), [every claim and test]({folder.name}/claims.md).\n",
         *shown_first,
         *plots,
         shown_last,

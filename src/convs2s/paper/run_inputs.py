@@ -91,16 +91,14 @@ class RunInputs:
             del text["clean"]["tokens"]
         pairs = {split: task.file_pairs(split) for split in ("train", "valid")}
         files = [side for split in pairs.values() for pair in split for side in pair]
-        papers = task.titles.files if task.titles else ()
         inputs: dict[str, object] = {
             "text": text,
             "pairs": pairs,
-            **self._files([*files, *papers]),
+            **self._files([*files, *(task.titles.files if task.titles else ())]),
             **recipe_identity(model.architecture, model.training),
             "version": TRAINING_VERSION,
         }
-        start = model.training.start
-        if start is not None:
+        if (start := model.training.start) is not None:
             inputs["start"] = {**start.model_dump(mode="json"), **self._files([start.model])}
         if task.vocabulary_of is not None:
             files_of_model = self._files([task.vocabulary_of])

@@ -250,7 +250,6 @@ def _provenance_of(result: Result) -> dict[str, str]:
     origins = dict.fromkeys(entry.origin for entry in entries if entry.origin)
     if not result.entries:  # the cell itself says why
         return {}
-    notes = (f"{run} {why}" for run, why in result.failures.items())
     return {
         "Runs": cell.runs[0] if is_ensemble else f"{len(entries)} of {len(cell.runs)}",
         "Test set": f"{cell.task} {cell.testset}{lines}{n_best}" if cell.testset else "",
@@ -260,7 +259,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
         "Processor": "; ".join(dict.fromkeys(processors)),
         "Date": " to ".join(dict.fromkeys((days[0], days[-1]))),
         "Origin": ", ".join(origins),
-        "Notes": "; ".join(notes),
+        "Notes": "; ".join(f"{run} {why}" for run, why in result.failures.items()),
     }
 
 

@@ -132,6 +132,5 @@ def _devices(machine: TrainingMachine) -> int:
 
 def read_record(path: Path) -> _Record:
     """Read what a training leaves; a UserError says that the JSON file is no such record."""
-    content = read_json(path)
     with failures_of_file(str(path), "no record of a training: train again"):
-        return TypeAdapter(_Record).validate_python(content)
+        return TypeAdapter(_Record).validate_python(read_json(path))

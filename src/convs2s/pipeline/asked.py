@@ -145,8 +145,7 @@ def _check_path(path: str, settings: Settings) -> None:
             )
         if run.startswith("ensemble") and _OF_ONE_MODEL.fullmatch(file):
             raise UserError(f"{path}: is of one model, not of an ensemble: ask for that of seed1")
-        has_attention = settings.models[model].architecture.has_attention
-        if _OF_ATTENTION.fullmatch(file) and not has_attention:
+        if _OF_ATTENTION.fullmatch(file) and not settings.models[model].architecture.has_attention:
             raise UserError(f"{path}: '{model}' has no attention to show")
         if names := _OF_TEST_SET.fullmatch(file):
             check_known(path, "test set", names["testset"], testsets)

@@ -81,5 +81,4 @@ def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
         # What is imported from a module may be a module, too.
         for place in (folder, *(folder / name for name in re.findall(r"\w+", imported))):
             modules |= {place.with_suffix(".py"), place / "__init__.py"}
-    found = frozenset(file for file in modules if file.is_file())
-    return code_of(text), found
+    return code_of(text), frozenset(file for file in modules if file.is_file())

@@ -135,13 +135,12 @@ def _front_matter(model: Path, description: ModelDescription, terms: str) -> dic
     ]
     kinds = {_metric(name): None for _, evaluation in evaluations for name in evaluation.scores()}
     index = [{"name": description.task, "results": results}]
-    scores = {"metrics": [*kinds], "model-index": index} if results else {}
     return {
         "language": [*dict.fromkeys(languages.values())],
         "license": terms,
         "library_name": "convs2s",
         "pipeline_tag": task,
-        **scores,
+        **({"metrics": [*kinds], "model-index": index} if results else {}),
     }
 
 

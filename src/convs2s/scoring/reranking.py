@@ -123,13 +123,12 @@ def rescore_n_best(
     about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
     write_json(json, {**about, "bleu": bleu, "manifest": manifest})
     rows = [[CHOICES[name], *map(str, bleu[name].by_name().values())] for name in choices]
-    signatures = (f"{form}: {score.signature}" for form, score in bleu["first"].by_name().items())
     report = [
         *heading(stand_in, header),
         *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),
         *aligned(["chosen by", *bleu["first"].by_name()], rows),
         "",
-        *signatures,
+        *(f"{form}: {score.signature}" for form, score in bleu["first"].by_name().items()),
     ]
     write_lines(text, report)
 

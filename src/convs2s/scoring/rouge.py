@@ -161,8 +161,7 @@ def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> Roug
     generator, lines = np.random.default_rng(_SEED), len(values)
     drawn = (generator.integers(lines, size=lines) for _ in range(samples))
     means = [np.bincount(rows, minlength=lines) @ values / lines for rows in drawn]
-    ends = np.quantile(means, _QUANTILES, axis=0)
-    table = 100 * np.stack([values.mean(axis=0), *ends])
+    table = 100 * np.stack([values.mean(axis=0), *np.quantile(means, _QUANTILES, axis=0)])
     scores: dict[RougeKind, dict[RougePart, RougeScore]] = {name: {} for name in ROUGE_NAMES}
     for (name, part), (mean, low, high) in zip(columns, table.T.tolist(), strict=True):
         scores[name][part] = RougeScore(mean, signature, low, high)

@@ -96,8 +96,7 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
     parts = []
     for sample in samples:
         of_runs = sample.singles or sample.scores
-        variance = float(np.var(of_runs, ddof=1))
-        parts.append((variance / len(sample.scores), len(of_runs) - 1))
+        parts.append((float(np.var(of_runs, ddof=1)) / len(sample.scores), len(of_runs) - 1))
     # An ensemble's variance is that of runs which are counted already: no more freedom than theirs.
     most = min((len(sample.singles) - 1 for sample in samples if sample.singles), default=math.inf)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]

@@ -43,11 +43,10 @@ _LINE = TypeAdapter(DecodedLine)
 def read_translations(path: Path) -> list[DecodedLine]:
     """Read the decoder's output; a UserError names a line that is malformed or out of order."""
     translations: list[DecodedLine] = []
+    wrong = "no translation of this program's decoder; decode the test set again"
     for expected, line in enumerate(read_lines(path), start=1):
         place = f"{path}:{expected}"
-        with failures_of_file(
-            place, "no translation of this program's decoder; decode the test set again"
-        ):
+        with failures_of_file(place, wrong):
             translation = _LINE.validate_json(line, strict=True)
         if translation.line != expected:
             raise UserError(
@@ -94,8 +93,7 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
     chosen = spread(len(system), SHOWN)
     replaced = [i for i, item in enumerate(system) if item.replacements and i not in chosen]
     chosen += replaced[:1]
-    lines = (line for i in chosen for line in _example(system[i], references[i]))
-    write_lines(output, lines)
+    write_lines(output, (line for i in chosen for line in _example(system[i], references[i])))
 
 
 def spread(total: int, count: int) -> list[int]:

@@ -40,8 +40,7 @@ def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> lis
     # Inside, links are (target, source), so that they sort as symal visits them.
     ahead, back = ({(target, source) for source, target in way} for way in (forward, reverse))
     links = sorted(ahead & back)
-    candidates = (ahead | back).difference(links)
-    if candidates:
+    if candidates := (ahead | back).difference(links):
         targets = {target for target, _ in links}
         sources = {source for _, source in links}
         _grow(links, candidates, targets, sources)

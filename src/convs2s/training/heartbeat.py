@@ -30,8 +30,7 @@ def beating(environment: Mapping[str, str]) -> Iterator[None]:
     if HEARTBEATS not in environment:
         yield
         return
-    path = Path(environment[HEARTBEATS], str(os.getpid()))
-    with path.open("w") as stream:
+    with Path(environment[HEARTBEATS], str(os.getpid())).open("w") as stream:
         wait_for_lock(stream)  # it dies with this process: a number may become another's
         with _repeating(lambda: os.utime(stream.fileno()), SECONDS_BETWEEN_BEATS):
             yield

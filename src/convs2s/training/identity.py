@@ -93,8 +93,7 @@ def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, s
 
 def digest_of(identity: Mapping[str, Any]) -> str:
     """Return the fingerprint of a training's identity: the name of its folder."""
-    text = json.dumps(identity, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

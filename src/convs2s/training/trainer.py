@@ -159,8 +159,7 @@ class Trainer:
     def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""
         lengths = self.train.lengths("source"), self.train.lengths("target")
-        generator = np.random.default_rng([self.seed, epoch])
-        return plan_batches(*lengths, self.recipe.batch, generator)
+        return plan_batches(*lengths, self.recipe.batch, np.random.default_rng([self.seed, epoch]))
 
     def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
         """Add the last updates to the state's loss, which must be finite."""
@@ -294,8 +293,7 @@ class Trainer:
                 part, rest = name.split(".", 1)
                 parts[part][rest] = tensor
             self.network.load_state_dict(parts["network"])
-            optimizer = self.updater.optimizer
-            restore_optimizer(optimizer, self.network, parts["optimizer"], self.state)
+            restore_optimizer(self.updater.optimizer, self.network, parts["optimizer"], self.state)
         self._keep_best()
 
     def _write(

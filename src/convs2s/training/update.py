@@ -113,10 +113,9 @@ class Updater:
         """Wait for updates, and say what they did: one transfer for all of them."""
         figures = [update.loss for update in started] + [update.norm.double() for update in started]
         losses, norms = torch.stack(figures).view(2, -1).tolist()
-        totals = self.workers.totals(losses)
         return [
             UpdateReport(loss, update.tokens, norm)
-            for loss, update, norm in zip(totals, started, norms, strict=True)
+            for loss, update, norm in zip(self.workers.totals(losses), started, norms, strict=True)
         ]
 
     def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:

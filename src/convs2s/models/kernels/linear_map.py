@@ -31,8 +31,7 @@ class LinearMap:
         count = len(rows)
         if count < FEWEST_ROWS:
             rows = functional.pad(rows, (0, 0, 0, FEWEST_ROWS - count))
-        y = torch.addmm(self._bias, rows, self._transposed)
-        return y[:count].view(*x.shape[:-1], -1)
+        return torch.addmm(self._bias, rows, self._transposed)[:count].view(*x.shape[:-1], -1)
 
     def of(self, outputs: Tensor) -> "LinearMap":
         """Return the map to some of the outputs alone: indices (S,), in fp32 at least.

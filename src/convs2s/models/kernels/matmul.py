@@ -46,8 +46,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     images = x  # (images, n, inputs)
     if x.dim() != 3 or len(x) < IMAGES:
         rows = x.reshape(-1, x.shape[-1])
-        missing = -count % IMAGES
-        if missing:
+        if missing := -count % IMAGES:
             rows = functional.pad(rows, (0, 0, 0, missing))
         images = rows.view(IMAGES, -1, x.shape[-1])
     # Channels come last in memory, so that these are views.

@@ -295,7 +295,6 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
 
 def read_claims(path: Path) -> list[JudgedClaim]:
     """Return the claims with their verdicts; a UserError says that the JSON file has none."""
-    content = read_json(path)
     with failures_of_file(str(path), "not a list of claims; delete the file and ask for it again"):
-        stated = TypeAdapter(dict[str, object]).validate_python(content)["claims"]
+        stated = TypeAdapter(dict[str, object]).validate_python(read_json(path))["claims"]
         return TypeAdapter(list[JudgedClaim]).validate_python(stated)
