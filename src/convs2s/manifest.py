@@ -23,7 +23,6 @@ PACKAGES = (
     "snakemake",
 )
 
-
 INSTRUCTION_SETS = {
     "amx_bf16": "AMX bf16",
     "avx512_bf16": "AVX-512 bf16",

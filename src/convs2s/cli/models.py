@@ -41,10 +41,9 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
         stated = dict(zip(("source", "target"), languages, strict=True))
         languages = validated(Languages, stated, "--languages").model_dump()
     tables = arguments.source_dictionary, arguments.target_dictionary, arguments.bpe_codes
-    files = FairseqFiles(arguments.checkpoint, *tables)
     check_not_read(arguments.output, filter(None, [arguments.checkpoint, *tables]))
     import_fairseq(
-        files,
+        FairseqFiles(arguments.checkpoint, *tables),
         arguments.output,
         task=arguments.output.stem,
         languages=languages,

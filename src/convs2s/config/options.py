@@ -24,7 +24,6 @@ from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLE
 
 HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # may start with ~
 
-
 MOST_SHARDS = 400
 """Each is some twenty jobs, and two open files of the usual 1024 while a corpus is cut."""
 

@@ -47,9 +47,8 @@ class Settings:
     def placed(self, results_dir: str, downloads_dir: str, files: Mapping[str, str]) -> "Settings":
         """Return the configuration with folders, and tasks' files, where a run really has them."""
         folders = {"results_dir": results_dir, "downloads_dir": downloads_dir}
-        scale = self.scale.model_copy(update=folders)
         tasks = {name: task.placed(files) for name, task in self.tasks.items()}
-        return replace(self, scale=scale, tasks=tasks)
+        return replace(self, scale=self.scale.model_copy(update=folders), tasks=tasks)
 
     def model_references(self) -> set[str]:
         """Return the model files that trainings start from or tasks take vocabularies of."""

@@ -140,12 +140,11 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
     stated = [parse_file_reference(side) for pair in task.file_pairs("train") for side in pair]
-    files = {file.location: file for file in stated}
     if lines := _lines(stated, settings):
         return lines // 2
     growth, line_bytes = settings.costs.growth.value, settings.costs.line_bytes.value
     text_bytes = 0.0
-    for location, file in files.items():
+    for location, file in {file.location: file for file in stated}.items():
         size = _bytes(file, settings)
         if size is None:
             return None
@@ -222,10 +221,9 @@ def _trainings(
     runs = {(task.headline.model, run) for run in task.headline_runs()}
     of_cells = (training for cell in cells for training in cell.trainings)
     runs |= {(model, run) for of_task, model, run in of_cells if of_task == name}
-    counts = Counter(model for model, _ in sorted(runs))
     source, target = (types_of(task.vocabulary, side, pairs) for side in ("source", "target"))
     trainings = []
-    for model, count in counts.items():
+    for model, count in Counter(model for model, _ in sorted(runs)).items():
         architecture, recipe = settings.models[model].architecture, settings.models[model].training
         with shapes_alone():
             network = build_network(architecture, source, target)

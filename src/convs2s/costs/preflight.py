@@ -37,12 +37,11 @@ def machine(scale: Scale, is_local: bool) -> Machine:
         next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
         for path in map(Path, (scale.results_dir, scale.downloads_dir))
     )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Machine(
         shutil.disk_usage(results).free,
         shutil.disk_usage(downloads).free,
         results.stat().st_dev == downloads.stat().st_dev,
-        memory if is_local else None,
+        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if is_local else None,
     )
 
 

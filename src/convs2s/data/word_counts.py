@@ -16,7 +16,6 @@ from convs2s.files.atomic import scratch_folder, writing
 from convs2s.files.text import NO_MARK, read_lines
 
 _TYPES_IN_MEMORY = 1 << 16  # types that are counted before they are put aside, about 100 bytes each
-
 _TABLES_AT_ONCE = 64  # tables that are read at once, each an open file and about 1 MB
 
 

@@ -327,9 +327,8 @@ def load_ensemble(
     check_precision(precision, device)
     with one_thread():  # a pool of threads would not survive the fork of workers
         loaded = [load_model(path, device) for path in models]
-        networks = [network for network, _ in loaded]
         _check_alike(models, [description for _, description in loaded])
-        of = networks, settings.ensemble, precision
+        of = [network for network, _ in loaded], settings.ensemble, precision
         if settings.cuda_graphs and device == "cuda":
             from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 

@@ -117,8 +117,7 @@ class _Member(io.RawIOBase):
     """A member's bytes, with the libraries' errors translated while they are read."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        self._stream = stream
-        self._name = name
+        self._stream, self._name = stream, name
 
     def readable(self) -> bool:
         return True
@@ -142,10 +141,8 @@ class _TarBytes:
     """
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream = stream
-        self._path = path
-        self._length = 0
-        self._zeros_from = 0
+        self._stream, self._path = stream, path
+        self._length = self._zeros_from = 0
 
     def read(self, size: int) -> bytes:
         data = self._stream.read(size)

@@ -19,7 +19,6 @@ from convs2s.errors import UserError
 from convs2s.files.locks import try_lock, wait_for_lock
 
 PREFIX = ".partial."
-
 _LOCK = ".lock"
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

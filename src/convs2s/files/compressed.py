@@ -105,17 +105,12 @@ class _Decompressed(io.RawIOBase):
     """One compressed stream, or several end to end (as pigz and pbzip2 write them)."""
 
     def __init__(self, stream: BinaryIO, form: str, name: str) -> None:
-        self._stream = stream
-        self._form = form
-        self._name = name
+        self._stream, self._form, self._name = stream, form, name
         self._input_bytes = ZSTANDARD_STEP_BYTES if form == "Zstandard" else _INPUT_BYTES
         self._decompressor: Any = None  # None before, between and after streams
-        self._finished = 0
         self._is_foreign = False  # the stream does not begin as its format does
-        self._input = b""
-        self._output = memoryview(b"")
-        self._taken = 0
-        self._given = 0
+        self._input, self._output = b"", memoryview(b"")
+        self._finished = self._taken = self._given = 0
 
     def readable(self) -> bool:
         return True

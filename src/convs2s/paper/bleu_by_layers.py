@@ -115,7 +115,6 @@ def _panel(
     label: list[str],
 ) -> alt.LayerChart:
     """Return one panel: its BLEU axis has room for ``on_axis``, its others for all networks."""
-    ends = [end for row in on_axis for end in _ends(row)]
     sides = list(dict.fromkeys(row.side for row in networks))
     rows: list[dict[str, object]] = [
         {"network": row.side, "layers": row.layers, "bleu": row.bleu, "whose": whose}
@@ -139,7 +138,7 @@ def _panel(
             alt.Tooltip("deviation:N", title="deviation over seeds"),
         ],
     )
-    scale = alt.Scale(domain=padded(ends), nice=False)
+    scale = alt.Scale(domain=padded(end for row in on_axis for end in _ends(row)), nice=False)
     y, bottom = (alt.Y(f"{field}:Q", title="BLEU", scale=scale) for field in ("bleu", "low"))
     shape = alt.Shape("network:N", title=None, scale=alt.Scale(domain=sides, range=SHAPES))
     points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=shape)

@@ -102,23 +102,20 @@ def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
 
 
 def _look(font: str, background: str) -> alt.Config:
-    axis = alt.AxisConfig(labelLimit=0, titleLimit=0, titleFontWeight="normal")
     # One weight: a PDF of one font has the same bytes each time, several come in any order.
-    legend = alt.LegendConfig(
-        orient="bottom",
-        labelLimit=0,
-        titleFontWeight="normal",
-        symbolFillColor=_GREY,
-        symbolStrokeColor=_GREY,
-    )
-    title = alt.TitleConfig(
-        anchor="start", fontSize=11, fontWeight="normal", limit=0, subtitleFontSize=9
-    )
     return alt.Config(
-        axis=axis,
+        axis=alt.AxisConfig(labelLimit=0, titleLimit=0, titleFontWeight="normal"),
         background=background,
         font=font,
-        legend=legend,
-        title=title,
+        legend=alt.LegendConfig(
+            orient="bottom",
+            labelLimit=0,
+            titleFontWeight="normal",
+            symbolFillColor=_GREY,
+            symbolStrokeColor=_GREY,
+        ),
+        title=alt.TitleConfig(
+            anchor="start", fontSize=11, fontWeight="normal", limit=0, subtitleFontSize=9
+        ),
         view=alt.ViewConfig(stroke="transparent"),
     )

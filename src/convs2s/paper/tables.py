@@ -247,7 +247,6 @@ def _provenance_of(result: Result) -> dict[str, str]:
     digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in made for digest in entry.models)
     processors = (entry.processor for entry in entries if entry.processor)
     days = sorted({entry.date for entry in entries})
-    origins = dict.fromkeys(entry.origin for entry in entries if entry.origin)
     if not result.entries:  # the cell itself says why
         return {}
     return {
@@ -258,7 +257,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
         "Model files": " ".join(dict.fromkeys(digests)),
         "Processor": "; ".join(dict.fromkeys(processors)),
         "Date": " to ".join(dict.fromkeys((days[0], days[-1]))),
-        "Origin": ", ".join(origins),
+        "Origin": ", ".join(dict.fromkeys(entry.origin for entry in entries if entry.origin)),
         "Notes": "; ".join(f"{run} {why}" for run, why in result.failures.items()),
     }
 
@@ -299,9 +298,8 @@ def _cost(of_row: Sequence[Result], settings: Settings) -> str:
         for member in members(file.run)
         if (result.cell.task, result.cell.model, member) not in trained
     }
-    counts = Counter((text, model) for text, model, _ in sorted(missing))
     costs = []
-    for names, count in counts.items():
+    for names, count in Counter((text, model) for text, model, _ in sorted(missing)).items():
         known = settings.costs.training(*names)
         hours = (
             f"{count * known.hours:,.1f} {known.device}-hours" if known else "hours: see preflight"

@@ -13,7 +13,6 @@ from convs2s.pipeline.status import ORDER, Condition, JobStatus, Status, Trainin
 from convs2s.training.log import duration
 
 WIDTH = 160  # columns where the output is no terminal
-
 NARROW = 120  # columns: fewer have no room for all figures of a training
 
 STYLES: dict[Condition, str] = {

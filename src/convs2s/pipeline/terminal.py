@@ -34,8 +34,7 @@ class ShortMessages(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self.counts = ""
-        self.is_interrupted = False
+        self.counts, self.is_interrupted = "", False
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a message is shown."""

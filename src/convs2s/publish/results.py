@@ -90,9 +90,8 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
                 for file in _files(staged):
                     member = zipfile.ZipInfo(file)
-                    member.compress_type = zipfile.ZIP_DEFLATED
                     member.external_attr = 0o644 << 16
-                    archive.writestr(member, (staged / file).read_bytes())
+                    archive.writestr(member, (staged / file).read_bytes(), zipfile.ZIP_DEFLATED)
         else:
             staged.rename(output)
 

@@ -38,7 +38,6 @@ from convs2s.serving.requests import (
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 BAD, FORBIDDEN_HOST, SLOW, TOO_LARGE, NOT_JSON, FAULT, BUSY = 400, 421, 408, 413, 415, 500, 503
-
 GONE = 499  # noted where the client has closed the connection; nobody reads it
 
 FORM, HTML = "application/x-www-form-urlencoded", "text/html; charset=utf-8"
@@ -112,11 +111,10 @@ class _Handlers:
             "attention": "checked" if self._attends else "disabled",
         }
         page, policy = served_page(shown)
-        content = asset("openapi.json")
         source = {"code": languages["source"], "name": languages["source"]}
         self.answers: dict[str, Response | Handler] = {
             "/": Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML),
-            "/openapi.json": Response(content, media_type="application/json"),
+            "/openapi.json": Response(asset("openapi.json"), media_type="application/json"),
             "/languages": JSONResponse([{**source, "targets": [languages["target"]]}]),
             "/health": self.health,
             "/metrics": self.metrics,

@@ -72,10 +72,8 @@ def align_words(
             yield pair if fits else None
 
     aligned = sum(pair is not None for pair in sample())
-    if aligner == "eflomal":
-        directions = _eflomal_directions(sample, states.parent)
-    else:
-        directions = _fast_align_directions(sample, states)
+    align = _eflomal_directions if aligner == "eflomal" else _fast_align_directions
+    directions = align(sample, states)
     symmetrized = (grow_diag_final_and(*next(directions)) if pair else [] for pair in sample())
     write_lines(links, (" ".join(f"{i}-{j}" for i, j in line) for line in symmetrized))
     if states.exists():
@@ -104,8 +102,8 @@ def _numbered(sentences: Iterable[str]) -> Side:
     return Side(np.asarray(words, dtype=np.int32), np.asarray(starts, dtype=np.int64))
 
 
-def _eflomal_directions(sample: Sample, beside: Path) -> Directions:
-    """Yield eflomal's links, kept in a folder inside of ``beside`` until the end."""
+def _eflomal_directions(sample: Sample, states: Path) -> Directions:
+    """Yield eflomal's links, kept in a folder beside ``states`` until the end."""
     try:
         from eflomal import Aligner
     except ImportError:
@@ -113,7 +111,7 @@ def _eflomal_directions(sample: Sample, beside: Path) -> Directions:
             "alignment.aligner: eflomal is not installed: run pip install 'convs2s[eflomal]', "
             "which needs a C compiler, or take fast_align"
         ) from None
-    with scratch_folder(beside) as folder:
+    with scratch_folder(states.parent) as folder:
         forward, reverse = folder / "forward", folder / "reverse"
         Aligner(null_prior=_NULL_PRIOR).align(
             (pair[0] for pair in sample() if pair),

@@ -82,8 +82,7 @@ class Guarded:
 
     def __init__(self, pattern: Any, needle: str) -> None:
         """Take a pattern, and a text without which a substitution changes nothing."""
-        self._pattern = pattern
-        self._needle = needle
+        self._pattern, self._needle = pattern, needle
 
     def sub(self, replacement: str, text: str) -> str:
         """Return the text with every match replaced, as the pattern's own ``sub``."""

@@ -213,9 +213,8 @@ def validation_batches(
     """
     read = store.lengths("source")
     longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))
-    order = np.argsort(longest, kind="stable")
     sentences = None if shortlist is None else recipe.batch.sentences
-    return cut(order, longest, sentences, VALIDATION_TOKENS)
+    return cut(np.argsort(longest, kind="stable"), longest, sentences, VALIDATION_TOKENS)
 
 
 def permuted_sources(store: TokenStore) -> Indices | None:

@@ -169,9 +169,8 @@ class Trainer:
                 self._diverged(f"at update {number}: loss {report.loss}, gradient {report.norm}")
             state.loss += report.loss
             state.tokens += report.tokens
-        tokens = sum(report.tokens for report in reports)
         figures = RunningFigures(state.loss / state.tokens, state.learning_rate, reports[-1].norm)
-        progress.advance(len(reports), tokens, figures)
+        progress.advance(len(reports), sum(report.tokens for report in reports), figures)
 
     def _finish_epoch(self) -> None:
         """Validate, move the schedule on, and save what the epoch gave."""

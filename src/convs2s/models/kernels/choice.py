@@ -43,7 +43,6 @@ TRAINED_ROWS = 1024  # Of a product: with fewer, one kernel's start weighs more 
 MOST_INPUTS, MOST_OUTPUTS = 1024, 512  # Sides of a weight that is measured
 
 SHARED_SECONDS = 0.5  # that all kernels share, unless ``LEAST_ROUNDS`` take longer
-
 LEAST_ROUNDS, MOST_ROUNDS = 5, 30  # Turns of each kernel; the first one sets up
 
 

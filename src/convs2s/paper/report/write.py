@@ -144,9 +144,8 @@ def _models(recorded: Trainings) -> list[PagePart]:
 def _claims(settings: Settings, path: Path) -> list[PagePart]:
     """Return the claims: what the line of each says, and the columns and rows of its tests."""
     claims = read_claims(path)
-    lines = printed_claims(settings, claims)[0].rows
     parts = list[PagePart]()
-    for claim, line in zip(claims, lines, strict=True):
+    for claim, line in zip(claims, printed_claims(settings, claims)[0].rows, strict=True):
         tests = Sheet([], rows_of_findings([claim]), "Verdict", left_out=_OF_LINE)
         header, rows, _ = tests.printed()
         parts.append({"line": line, "header": header, "rows": rows if claim.findings else []})
