@@ -193,9 +193,7 @@ def _number(value: float | str | None, digits: int) -> str:
     return f"{value:.{digits}f}" if isinstance(value, int | float) else value or ""
 
 
-def _why_absent(
-    settings: Settings, row: Row, column: Column, of_row: Mapping[str, Result]
-) -> str:
+def _why_absent(settings: Settings, row: Row, column: Column, of_row: Mapping[str, Result]) -> str:
     result = of_row.get(column.key)
     if row.kind == "cited":
         return ""
