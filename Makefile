@@ -46,7 +46,7 @@ help:
 	@echo "make format      rewrite the code in the house's style"
 	@echo "make hashes      requirements.hashed.txt from constraints.txt"
 	@echo "make release     everything that a release publishes, into dist/"
-	@echo "make clean       remove .venv if make has made it, caches and .snakemake, but not results/"
+	@echo "make clean       remove .venv if make has made it, and caches, but not results/ and .snakemake/"
 
 install: $(INSTALLED)
 
@@ -135,9 +135,9 @@ release: $(INSTALLED)
 clean:
 	@if [ ! -e $(VENV) ] || [ -e $(MADE) ]; then rm -rf $(VENV); else \
 	    echo "$(VENV) is kept: make has not made it; remove it by hand if you want to"; fi
-	rm -rf .snakemake .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
+	rm -rf .snakemake/log .pytest_cache .mypy_cache .ruff_cache build dist src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
-	@echo "results/ is kept: remove it by hand if you want to"
+	@echo "results/ and .snakemake/, which knows how they were made, are kept: remove them by hand"
 
 # Run by the Python that was found.
 define CHECK_VENV

@@ -75,7 +75,10 @@ def dataset_metadata(wildcards):
 
 def side_of(wildcards):
     """The side of the wildcards' language."""
-    return "source" if wildcards.lang == tasks[wildcards.task].languages.source else "target"
+    pair = tasks[wildcards.task].language_pair
+    with failures_in_one_line():
+        check_known(f"task {wildcards.task}", "language", wildcards.lang, pair)
+    return SIDES[pair.index(wildcards.lang)]
 
 
 def words(wildcards):

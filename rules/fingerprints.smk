@@ -20,6 +20,8 @@ with failures_in_one_line():
 for step in workflow.rules:
     name = Path(step.script or "").name
     is_own = Path(step.snakefile).is_relative_to(ROOT / "rules")  # and no rule of another workflow
+    if is_own:  # those of pathvars are filled in too late for Snakemake's own call of this
+        step.update_wildcard_constraints()
     carries_code = is_own and name in FINGERPRINTS.keys() - WITHOUT_FINGERPRINT
     if carries_code and "code" not in step.params.keys():
         step.set_params(code=with_preparation(FINGERPRINTS[name]))

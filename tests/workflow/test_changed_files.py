@@ -44,3 +44,20 @@ def test_a_corpus_that_is_not_there_is_no_other_name_of_the_one_before(finished:
         "error: mine_en_nl: missing files: data/mine/bigger.en; put them there, or name others in "
         "config/tasks/mine_en_nl.yaml"
     ]
+
+
+def test_text_that_cannot_be_made_again_is_not_taken_for_text_of_other_settings(
+    finished: Checkout,
+) -> None:
+    """Snakemake takes for a plain file what it cannot make again, and goes on."""
+    task = finished / "config/tasks/mine_en_nl.yaml"
+    (finished / "data/mine/train.en").unlink()
+    task.write_text(
+        task.read_text("utf-8") + "preparation: {train: lowercase, test: lowercase_test}\n", "utf-8"
+    )
+    done = finished.snakemake(STORE)
+    assert done.code == 1
+    (error,) = done.errors
+    assert "clean/train.1-of-2.json: was made with preparation moses_train, minimum 1, " in error
+    assert ", valid.json with preparation lowercase, minimum 1, " in error
+    assert "bring back the task's files of training text" in error

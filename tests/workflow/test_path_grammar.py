@@ -100,6 +100,27 @@ def test_a_missing_file_of_roots_is_named_where_scores_are_there(checkout: Check
     assert error.startswith("error: rouge_exceptions: mispelt.tsv: no such file; docs/rouge.md")
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("demo_en_fr_word/corpus/raw/test.source.zst", "unknown file 'test.source.zst'"),
+        ("demo_en_fr/models/small/x/seed1/model.safetensors", "No rule to produce"),
+        ("demo_en_fr/vocabulary/de.tsv", "unknown language 'de'; expected one of en, fr"),
+    ],
+)
+def test_wildcards_take_what_their_rule_allows(checkout: Checkout, path: str, said: str) -> None:
+    """Also where a path begins with a name of pathvars, which Snakemake fills in late."""
+    done = checkout.snakemake("--dry-run", f"results/{path}")
+    assert done.code == 1
+    assert said in done.said
+    assert "Traceback" not in done.said
+    assert "KeyError" not in done.said
+
+
+def test_the_report_of_all_tasks_can_be_asked_for_by_its_path(checkout: Checkout) -> None:
+    assert planned(checkout, "results/report.html").planned["report"] == 1
+
+
 def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checkout) -> None:
     checkout.configure({"overrides": {"tasks": {"demo_en_fr": {"headline": {"seeds": [1, 2]}}}}})
     path = "results/demo_en_fr/compare/test.beam5.demo-vs-wmt14_en_fr.txt"

@@ -16,6 +16,7 @@ with job(snakemake):
         raw=(Path(snakemake.input.source), Path(snakemake.input.target)),
         sides=(Path(snakemake.output.sides[0]), Path(snakemake.output.sides[1])),
         report=Path(snakemake.output.report),
+        preparation=name,
         prepare=(source, target),
         **snakemake.params.limits,
     )

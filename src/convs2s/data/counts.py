@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s.config.task import CorpusMetadata
+from convs2s.errors import UserError
 from convs2s.files.text import write_json, write_lines
 from convs2s.scoring.text_table import aligned, underlined
 from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, added_reports, read_report
@@ -17,11 +18,19 @@ def count_pairs(
 ) -> None:
     """Write the sum of the training shards' reports as JSON, and a table beside the paper's number.
 
-    ``shards`` and ``valid`` are reports of the filter, ``total`` and ``table`` are written.
+    ``shards`` and ``valid`` are reports of the filter, ``total`` and ``table`` are written. A
+    UserError says that they were filtered by different settings: where a task's files are gone,
+    Snakemake leaves training text as it was made before.
     """
-    train = added_reports(shards)
-    write_json(total, train)
-    sides = train, read_report(valid)
+    sides = added_reports(shards), read_report(valid)
+    for path in shards:
+        made, now = (read_report(each).get("settings") for each in (path, valid))
+        if made and now and made != now:
+            raise UserError(
+                f"{path}: was made with {made}, {valid.name} with {now}: bring back the task's "
+                "files of training text, so that it is made again, or state the former settings"
+            )
+    write_json(total, sides[0])
     clean = metadata.clean
     limits = {
         "empty": "a side without words",

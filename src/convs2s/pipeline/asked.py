@@ -127,7 +127,7 @@ def _check_path(path: str, settings: Settings) -> None:
     name, *place = Path(path).relative_to(results).parts or [""]
     if name == "scales" and place:
         raise UserError(f"{path}: belongs to another scale: add --config scale={place[0]}")
-    if name in ("", *FOLDERS_OF_RESULTS):
+    if name in ("", "report.html", *FOLDERS_OF_RESULTS):
         return
     check_known(path, "task", name, [*settings.tasks, *FOLDERS_OF_RESULTS])
     if not place:
@@ -138,7 +138,7 @@ def _check_path(path: str, settings: Settings) -> None:
         model, run, file = place[1:]
         check_known(path, "model", model, settings.models)
         check_selection(path, model, task, settings)
-        if not re.fullmatch(_RUN, run):
+        if not re.fullmatch(_RUN if task.released else RUN_PATTERN, run):
             raise UserError(
                 f"{path}: unknown run '{run}'; expected a seed, such as seed1, or an ensemble of "
                 "the first seeds, such as ensemble2"
@@ -179,7 +179,7 @@ def check_file(path: str, patterns: Iterable[str], has_rule: Callable[[str], boo
             for place in range(min(len(parts), len(given))):
                 parts[place] = given[place] if "{" in parts[place] else parts[place]
             filled.add(".".join(parts))
-    made = [name for name in filled if has_rule(f"{folder}/{name}")]
+    made = [name for name in filled - {file} if has_rule(f"{folder}/{name}")]
     if names:
         near = get_close_matches(file, made, n=1)
         raise UserError(f"{path}: {unknown('file', file, near or names)}")

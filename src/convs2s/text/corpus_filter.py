@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
@@ -31,6 +31,8 @@ class FilterReport(TypedDict):
     read: NumberOfPairs
     kept: NumberOfPairs
     dropped: dict[str, NumberOfPairs]
+    settings: NotRequired[str]
+    """The preparation's name and the limits; not of a sum, nor of an earlier version."""
 
 
 def remove_bars(line: str) -> str:
@@ -73,14 +75,16 @@ def tokenize_and_filter(
     minimum: int,
     maximum: int | None,
     ratio: float | None,
+    preparation: str = "none",
     prepare: tuple[Prepare, Prepare] = (remove_bars, remove_bars),
 ) -> FilterReport:
     """Write the pairs worth keeping, and how many were dropped and why, in one pass.
 
     ``raw`` and ``sides``, which are written tidied, are the source's file and the target's, and
-    ``prepare`` makes words of a line of each: as it is, text loses its ``|``, as by
-    clean-corpus-n.perl. ``minimum`` and ``maximum`` are words of either side, ``ratio`` the most
-    words of one side per word of the other. ``report`` is the :class:`FilterReport` as JSON.
+    ``prepare``, of the ``preparation`` of this name, makes words of a line of each: as it is, text
+    loses its ``|``, as by clean-corpus-n.perl. ``minimum`` and ``maximum`` are words of either
+    side, ``ratio`` the most words of one side per word of the other. ``report`` is the
+    :class:`FilterReport` as JSON.
     """
     counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
     with atomic_text(sides[1]) as target_out, atomic_text(sides[0]) as source_out:
@@ -94,6 +98,8 @@ def tokenize_and_filter(
                 counts["kept"] += 1
                 source_out.write(source + "\n")
                 target_out.write(target + "\n")
+    limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
+    counts["settings"] = f"preparation {preparation}, {limits}"
     write_json(report, counts)
     return counts
 

@@ -248,3 +248,13 @@ def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
     unlimited = CLEAN.model_copy(update={"maximum": None, "ratio": None})
     count(metadata=metadata.model_copy(update={"clean": unlimited}))
     assert "None" not in table.read_text("utf-8")
+    for name, maximum in (("train", 250), ("valid", 12)):
+        path = tmp_path / name
+        report = json.loads(path.read_text())
+        path.write_text(json.dumps(report | {"settings": f"preparation moses, maximum {maximum}"}))
+    message = (
+        "train: was made with preparation moses, maximum 250, valid with preparation moses, "
+        "maximum 12: bring back the task's files"
+    )
+    with pytest.raises(UserError, match=message):
+        count(metadata=metadata)

@@ -46,6 +46,11 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             "seeds, such as ensemble2",
         ),
         (
+            f"{RUN}/released/model.safetensors",
+            "unknown run 'released'; expected a seed, such as seed1, or an ensemble of the first "
+            "seeds, such as ensemble2",
+        ),
+        (
             f"{RUN}/seed1/test_2016_flicker.beam5.txt",
             "unknown test set 'test_2016_flicker'; did you mean 'test_2016_flickr'?",
         ),

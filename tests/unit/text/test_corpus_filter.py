@@ -45,7 +45,8 @@ def test_every_pair_is_kept_or_counted(tmp_path: Path) -> None:
     ]
     report = clean(tmp_path, [source for source, _ in pairs], [target for _, target in pairs])
     reasons = {"empty": 2, "too_long": 1, "too_short": 1, "ratio": 1, "long_word": 1}
-    assert report == {"read": 8, "kept": 2, "dropped": reasons}
+    settings = "preparation none, minimum 2, maximum 4, ratio 1.5"
+    assert report == {"read": 8, "kept": 2, "dropped": reasons, "settings": settings}
     assert json.loads((tmp_path / "report.json").read_text()) == report
     assert list(read_lines(tmp_path / "out.en")) == ["a b", "a b"]
     assert list(read_lines(tmp_path / "out.fr")) == ["c d", "c d"]
