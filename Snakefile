@@ -16,7 +16,10 @@ min_version("9.27")
 include: workflow.current_basedir.join("rules/package.smk")
 
 
-for file in option_files(Path.cwd()):
+with failures_in_one_line():
+    OPTION_FILES = option_files(Path.cwd())
+
+for file in OPTION_FILES:
 
     configfile: file
 

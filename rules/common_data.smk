@@ -7,6 +7,7 @@ from snakemake.io import IOFile
 from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.messages import check_known
 from convs2s.costs.memory import requested_memory
+from convs2s.pipeline.asked import check_model_file
 from convs2s.pipeline.process import granted_gpus, slurm_options
 
 with failures_in_one_line():
@@ -133,12 +134,28 @@ def gpus(wildcards):
     return asked
 
 
+def model_file(reference, where):
+    """A model file that a training starts from, or that a task takes its vocabulary from."""
+    (path,) = local_files([reference])
+    if not (IS_MODULE or Path(path).is_relative_to(layout.downloads) or is_there(path)):
+        with failures_in_one_line():
+            check_model_file(path, where, on_disk)
+    return path
+
+
+def model_of_vocabulary(wildcards):
+    """The model file that the wildcards' task takes its vocabulary from."""
+    where = f"config/tasks/{wildcards.task}.yaml: vocabulary_of"
+    return model_file(tasks[wildcards.task].vocabulary_of, where)
+
+
 def tables_of_text(wildcards):
     """The tables of a text that a training takes, by the names of its options, and its beginning."""
     task, folder, tables = tasks[wildcards.task], text_folder(wildcards), {}
     start = settings.models[wildcards.model].training.start
     if start is not None:
-        tables["start"] = local_files([start.model])
+        where = f"config/models.yaml: {wildcards.model}: training.start.from"
+        tables["start"] = [model_file(start.model, where)]
     if task.has_dictionary:
         tables["dictionary"] = [folder.dictionary]
     if settings.models[wildcards.model].architecture.selection:

@@ -76,7 +76,7 @@ rule build_vocabulary:
 
 rule take_codes:
     input:
-        model=lambda w: local_files([tasks[w.task].vocabulary_of])[0],
+        model=model_of_vocabulary,
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -91,7 +91,7 @@ rule take_codes:
 
 rule take_vocabulary:
     input:
-        model=lambda w: local_files([tasks[w.task].vocabulary_of])[0],
+        model=model_of_vocabulary,
         words=words,
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",

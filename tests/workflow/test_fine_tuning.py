@@ -5,6 +5,7 @@ Blanks in the name of a results folder are ordinary, and a shell would run what 
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,30 @@ def test_paths_are_no_part_of_a_shell_command(tuned: Checkout) -> None:
     assert not list(tuned.folder.rglob("ran"))
     log = tuned / RESULTS / "logs/mine_tuned/small_tuned/seed1/train.log"
     assert log.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        (BASE.replace("mine_en_nl", "mine_en_n"), "unknown task 'mine_en_n'; did you mean 'mine_"),
+        (BASE.replace("small", "smal"), "unknown model 'smal'; did you mean 'small'?"),
+        (BASE.replace("model.safetensors", "modle.safetensors"), "no such file: name a model file"),
+        ("data/other.safetensors", "data/other.safetensors: no such file: name a model file"),
+    ],
+)
+@pytest.mark.parametrize("key", ["from", "vocabulary_of"])
+def test_a_model_that_is_misspelt_is_named_with_its_key(
+    tuned: Checkout, tmp_path: Path, key: str, named: str, said: str
+) -> None:
+    checkout = tuned.copy(tmp_path)
+    if key == "from":
+        file, before, place = "config/models.yaml", START, "small_tuned: training.start.from: "
+    else:
+        file, before, place = "config/tasks/mine_tuned.yaml", BASE, "vocabulary_of: "
+        shutil.rmtree(checkout / RESULTS / "mine_tuned")
+    checkout.write(file, (checkout / file).read_text("utf-8").replace(before, named))
+    done = checkout.snakemake("--dry-run", *COMMAND)
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith(f"error: {file}: {place}")
+    assert said in error

@@ -242,7 +242,8 @@ def _check_name(name: str, where: str) -> None:
     # Names become parts of file names, and Snakemake matches them as wildcards.
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(
-            f"{where}: expected a name of small letters, digits and underscores, not '{name}'"
+            f"{where}: expected a name that begins with a small letter and has small letters, "
+            f"digits and underscores alone, not '{name}'"
         )
 
 

@@ -25,6 +25,7 @@ _WORDS = {
     "greater_than_equal": "expected at least {ge:.10g}",
     "less_than_equal": "expected at most {le:.10g}",
     "greater_than": "expected more than {gt:.10g}",
+    "invalid_key": "expected words as keys; in a number, write no comma",
     "less_than": "expected less than {lt:.10g}",
 }
 

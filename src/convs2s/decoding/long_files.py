@@ -191,16 +191,16 @@ class GrowingOutput:
         names = {**identity, **self._identity}
         others = [name for name in names if identity.get(name) != self._identity.get(name)]
         if not identity:
-            reason = "its state cannot be read"
+            reason = "whose state cannot be read"
         elif others:
-            reason = f"its {', '.join(others)} differ from this command's"
+            reason = f"of another {' and '.join(others)} than this command's"
         elif os.fstat(self._part.fileno()).st_size < size:
-            reason = "its text is shorter than its state says"
+            reason = "whose text is shorter than its state says"
         else:
             print(f"{self._path}: resuming after line {lines}", file=sys.stderr)
             return lines, size
         print(
-            f"{self._path}: starting over: there is an unfinished output, but {reason}",
+            f"{self._path}: starting over: there is an unfinished output, {reason}",
             file=sys.stderr,
         )
         return 0, 0

@@ -160,6 +160,17 @@ def _check_path(path: str, settings: Settings) -> None:
             check_known(path, "model", names[side], settings.models)
 
 
+def check_model_file(path: str, where: str, settings: Settings) -> None:
+    """Refuse a missing model file, with which another begins, that no training would make."""
+    try:
+        _check_path(path, settings)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    is_model = Path(path).name == "model.safetensors"
+    if not (is_model and Path(path).is_relative_to(settings.scale.results_dir)):
+        raise UserError(f"{where}: {path}: no such file: name a model file that is there")
+
+
 def check_file(path: str, patterns: Iterable[str], has_rule: Callable[[str], bool]) -> None:
     """Refuse a path that no rule makes, where rules make others in the same folder.
 

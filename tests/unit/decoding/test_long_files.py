@@ -191,7 +191,7 @@ def test_a_part_that_lost_its_end_starts_over(
     with (killed / "out.part").open("r+b") as part:
         part.truncate(5)
     assert_starts_over(whole, killed)
-    assert "its text is shorter than its state says" in capsys.readouterr().err
+    assert "whose text is shorter than its state says" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", ["lines", "bytes"])
@@ -201,7 +201,7 @@ def test_a_state_of_fewer_than_no_lines_starts_over(
     state = killed / "out.part.json"
     state.write_text(json.dumps(json.loads(state.read_bytes()) | {key: -1}))
     assert_starts_over(whole, killed)
-    assert "its state cannot be read" in capsys.readouterr().err
+    assert "whose state cannot be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("change", "reason"), [("model", "models"), ("input", "input")])
@@ -215,7 +215,7 @@ def test_a_translation_of_something_else_starts_over(
     if change == "input":
         write_lines(killed / "in", reversed(sentences(50)))
     assert_starts_over(whole, killed, model="b" if change == "model" else "a")
-    assert f"starting over: there is an unfinished output, but its {reason} differ" in (
+    assert f"starting over: there is an unfinished output, of another {reason} than" in (
         capsys.readouterr().err
     )
 
