@@ -137,7 +137,7 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
         ("source: train.en", "source: titles://arxiv_titles/train.sentnce", "corpus",
          "did you mean 'titles://arxiv_titles/train.sentence'?"),
         ("description: A user's own language pair\n", "", "", "key 'description' is missing"),
-        ("description: A user's own language pair\n", "description: a\nvocabulary: {merges: 8,000}\n",
+        ("description: A user's own", "vocabulary: {merges: 8,000}\ndescription: my own",
          "vocabulary[0]", "expected words as keys; in a number, write no comma"),
         ("description: A user's own language pair\n", "description: a\nname: mine\n", "",
          "unknown key 'name'"),
