@@ -14,6 +14,7 @@ from typing import Literal
 
 from convs2s.config.architecture import NetworkSettings, StackDepth, Width
 from convs2s.config.section import PositiveInt, Probability
+from convs2s.errors import UserError
 
 
 class TransformerSettings(NetworkSettings):
@@ -29,6 +30,11 @@ class TransformerSettings(NetworkSettings):
     """Attention heads, by which the width can be divided."""
     dropout: Probability = 0.1
     """Probability that dropout sets a value to zero."""
+
+    def check(self, where: str) -> None:
+        """Check that each head has as many of the width's values as the others."""
+        if self.width % self.heads:
+            raise UserError(f"{where}.heads: {self.width} values cannot be shared by {self.heads}")
 
     def build(self, source_types: int, target_types: int) -> "Transformer":
         """Return a freshly initialized network, by what is defined below."""

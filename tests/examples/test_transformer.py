@@ -9,6 +9,7 @@ import torch
 from convs2s.config.architecture import parse_architecture
 from convs2s.config.extensions import export_extensions
 from convs2s.data.vocabulary import END, PADDING
+from convs2s.errors import UserError
 from convs2s.models.build import build_network
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
@@ -20,6 +21,12 @@ def network(root: Path) -> Network:
     settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4, "dropout": 0.0}
     torch.manual_seed(1)
     return build_network(parse_architecture(settings), 20, 20)
+
+
+def test_a_width_that_the_heads_cannot_share_is_refused(root: Path) -> None:
+    export_extensions(["examples/transformer.py"], root)
+    with pytest.raises(UserError, match=r"architecture\.heads: 256 values cannot be shared by 5"):
+        parse_architecture({"kind": "transformer", "width": 256, "heads": 5})
 
 
 @torch.inference_mode()

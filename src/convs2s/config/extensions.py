@@ -9,7 +9,8 @@ import hashlib
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -58,7 +59,7 @@ def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
     """Return what extensions add; a UserError refuses names that the package (``own``) has."""
     found: dict[str, object] = {}
     for path in extension_files():
-        names = _names(path, _text(path), registry)
+        names = _names(path, registry)
         for name in sorted(names.keys() & {*own, *found}):
             raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
         found |= names
@@ -85,13 +86,29 @@ def run_rest(section: type) -> None:
     _run(module, module.__dict__.pop("_rest", []))
 
 
+def file_of_extension(registry: Registry, name: str) -> Path | None:
+    """Return the extension that adds a name; None: none does."""
+    return next((path for path in extension_files() if name in _names(path, registry)), None)
+
+
 def digest_of_extension(registry: Registry, name: str) -> str | None:
     """Return a digest of the code of the extension that adds a name; None: none does."""
-    for path in extension_files():
-        text = _text(path)
-        if name in _names(path, text, registry):
-            return hashlib.sha256(code_of(text).encode()).hexdigest()[:16]
-    return None
+    path = file_of_extension(registry, name)
+    return hashlib.sha256(code_of(_text(path)).encode()).hexdigest()[:16] if path else None
+
+
+@contextmanager
+def failures_of_code(path: Path | None) -> Iterator[None]:
+    """Turn what an extension's code raises into a UserError with its file and line."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # of code that is the user's own: whatever it raises
+        steps = traceback.extract_tb(error.__traceback__)
+        lines = [step.lineno for step in steps if step.filename == str(path)]
+        line = lines[-1] if lines else getattr(error, "lineno", 1)
+        raise UserError(f"{path}:{line}: {type(error).__name__}: {error}") from error
 
 
 def code_of(text: str) -> str:
@@ -118,19 +135,26 @@ def _text(path: Path) -> str:
         raise UserError(f"extensions or {VARIABLE}: {path}: cannot be read: {error}") from None
 
 
-def _names(path: Path, text: str, registry: Registry) -> Mapping[str, object]:
-    """Return what an extension adds to a registry; a UserError says where its code fails."""
-    try:
-        names = getattr(_module(path, text), registry, {})
-    except UserError:
-        raise
-    except Exception as error:  # of code that is the user's own: whatever it raises
-        steps = traceback.extract_tb(error.__traceback__)
-        lines = [step.lineno for step in steps if step.filename == str(path)]
-        line = lines[-1] if lines else getattr(error, "lineno", 1)
-        raise UserError(f"{path}:{line}: {type(error).__name__}: {error}") from error
+def _names(path: Path, registry: Registry) -> Mapping[str, object]:
+    """Return what an extension adds to a registry; a UserError says where its code is wrong."""
+    from convs2s.config.architecture import NetworkSettings  # which imports this module
+
+    with failures_of_code(path):
+        names = getattr(_module(path, _text(path)), registry, {})
     if not isinstance(names, Mapping):
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
+    for name, value in names.items():
+        if registry == "ARCHITECTURES":
+            is_network = isinstance(value, type) and issubclass(value, NetworkSettings)
+            fits = is_network and value.build is not NetworkSettings.build
+            kind = "a subclass of NetworkSettings with a method build"
+        elif registry == "PREPARATIONS":
+            fits = all(callable(getattr(value, method, None)) for method in ("prepare", "restore"))
+            kind = "a class with the methods prepare and restore"
+        else:
+            fits, kind = callable(value), "a function"
+        if not fits:
+            raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
     return names
 
 

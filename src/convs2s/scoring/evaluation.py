@@ -4,12 +4,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
+from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from convs2s.config.extensions import check_added, digest_of_extension
+from convs2s.config.extensions import (
+    check_added,
+    digest_of_extension,
+    failures_of_code,
+    file_of_extension,
+)
 from convs2s.config.task import RougePart, RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_json
@@ -205,7 +212,11 @@ def further_score(
             raise UserError(f"metric {name}: reads the source: give it by --source")
         check_lines(text, [source], name, ["the source"])
         read = {"source": source}
-    value = metric(text, *references, **read)
+    with failures_of_code(file_of_extension("METRICS", name)):
+        value = metric(text, *references, **read)
+    number = value.score if isinstance(value, Score) else value
+    if not isinstance(number, Real) or isinstance(number, bool) or not isfinite(number):
+        raise UserError(f"metric {name}: expected a finite number, found {number!r}")
     digest = digest_of_extension("METRICS", name)
     if isinstance(value, Score):  # whose signature says what else it rests on
         return replace(value, signature=f"{name}|code:{digest}|{value.signature}")

@@ -5,10 +5,12 @@ carries the names, so that it can be given raw text.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from convs2s.config.corpus import PREPARATIONS
-from convs2s.config.extensions import check_added
+from convs2s.config.extensions import check_added, failures_of_code, file_of_extension
+from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import remove_bars
 from convs2s.text.moses import Detokenizer, Tokenizer
@@ -60,6 +62,15 @@ def straighten_apostrophes(line: str) -> str:
     return line.replace("\u2019", "'")
 
 
+def _one_line(path: Path | None, name: str, step: Step, line: str) -> str:
+    """Return what an extension's step makes of a line; a UserError says that it is no line."""
+    with failures_of_code(path):
+        text = step(line)
+    if not isinstance(text, str) or "\n" in text:
+        raise UserError(f"preparation {name}: expected a line of text, not {text!r} of {line!r}")
+    return text
+
+
 class Preparation:
     """A named preparation for one language. Cheap to construct, and it can be pickled."""
 
@@ -72,8 +83,11 @@ class Preparation:
         self._detokenize: Step
         code = language.partition("_")[0]
         if extension := check_added("preparation", "PREPARATIONS", name, PREPARATIONS):
-            made = extension(code)
-            self._steps, self._detokenize = (made.prepare,), made.restore
+            path = file_of_extension("PREPARATIONS", name)
+            with failures_of_code(path):
+                made = extension(code)
+            self._steps = (partial(_one_line, path, name, made.prepare),)
+            self._detokenize = partial(_one_line, path, name, made.restore)
             return
         self._steps = _steps(name, code)
         self._detokenize = join_words if name == "none" else Detokenizer(code)

@@ -11,6 +11,7 @@ import pytest
 from convs2s.config import extensions
 from convs2s.config.architecture import NetworkSettings, parse_architecture
 from convs2s.config.extensions import (
+    Registry,
     added,
     check_added,
     code_of,
@@ -109,7 +110,7 @@ def test_modules_of_one_workflow_have_all_of_their_extensions(
     root: Path, write: Callable[..., Path]
 ) -> None:
     write(METRIC)
-    other = write("METRICS = {'words': None}", "other.py")
+    other = write("METRICS = {'words': len}", "other.py")
     load(root, {"extensions": [str(other)]}, given_by="config of the module")
     assert added("METRICS", ()).keys() == {"lines", "words"}
     load(root, {"extensions": [str(other)]})
@@ -121,10 +122,10 @@ def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Pa
     path = write(METRIC, "again.py")
     with pytest.raises(UserError, match=f"{path}: METRICS: the name 'lines' is taken"):
         added("METRICS", ())
-    own = write("PREPARATIONS = {'none': None}")
+    own = write("class Plain:\n    prepare = restore = str\nPREPARATIONS = {'none': Plain}")
     with pytest.raises(UserError, match=r"own\.py: PREPARATIONS: the name 'none' is taken"):
         load(root, {"extensions": [str(own)]})
-    own = write("METRICS = {'chrF': None}")
+    own = write("METRICS = {'chrF': len}")
     with pytest.raises(UserError, match=r"own\.py: METRICS: the name 'chrF' is taken"):
         load(root, {"extensions": [str(own)]})
 
@@ -137,6 +138,7 @@ def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Pa
         ("import no_such_module\n", r"own\.py:1: ModuleNotFoundError: No module named 'no_such"),
         ("import json\n\njson.loads('{')\n", r"own\.py:3: JSONDecodeError: "),
         ("METRICS = ['lines']\n", r"own\.py: METRICS: expected a mapping of names"),
+        ("METRICS = {'a': 3}\n", r"own\.py: METRICS: a: expected a function, not 3"),
     ],
 )
 def test_code_that_fails_is_named_with_its_line(
@@ -147,6 +149,25 @@ def test_code_that_fails_is_named_with_its_line(
         added("METRICS", ())
     with pytest.raises(UserError, match=message):
         digest_of_extension("METRICS", "lines")
+
+
+@pytest.mark.parametrize(
+    ("registry", "text", "message"),
+    [
+        ("ARCHITECTURES", "{'a': dict}", "a: expected a subclass of NetworkSettings with a method"),
+        ("ARCHITECTURES", "{'a': 3}", "a: expected a subclass of NetworkSettings with a method"),
+        ("ARCHITECTURES", "{'a': NetworkSettings}", "a: expected a subclass of NetworkSettings wi"),
+        ("PREPARATIONS", "{'a': 3}", "a: expected a class with the methods prepare and restore"),
+        ("PREPARATIONS", "{'a': str}", "a: expected a class with the methods prepare and restore"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(
+    write: Callable[..., Path], registry: Registry, text: str, message: str
+) -> None:
+    top = "from convs2s.config.architecture import NetworkSettings\n"
+    write(f"{top}{registry} = {text}\n")
+    with pytest.raises(UserError, match=rf"own\.py: {registry}: {message}"):
+        added(registry, ())
 
 
 def test_a_file_that_is_no_text_is_named(write: Callable[..., Path]) -> None:
