@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.cli.score import outputs_page
 from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
 from convs2s.scoring.comparison import compare_outputs
@@ -108,7 +107,7 @@ def test_outputs_side_by_side(page: Page, tmp_path: Path, pictures: Path) -> Non
         source=["zwei rote Autos .", "nein"],
     )
     output = tmp_path / "page.html"
-    output.write_text(outputs_page(comparison), "utf-8")
+    output.write_text(comparison.as_page(), "utf-8")
     page.complaints.clear()
     for scheme in ("light", "dark"):
         page.open(output, width=400, scheme=scheme)

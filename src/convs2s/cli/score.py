@@ -2,16 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from convs2s.cli.n_best import add_oracle
 from convs2s.cli.options import add_references, add_systems, add_tokenized, standard_input
 from convs2s.errors import UserError
 from convs2s.files.atomic import check_not_read
 from convs2s.files.text import read_lines, write_lines
-
-if TYPE_CHECKING:
-    from convs2s.scoring.comparison import OutputComparison
 
 
 def add_score(command: argparse.ArgumentParser) -> None:
@@ -104,18 +100,10 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         source=None if arguments.source is None else list(read_lines(arguments.source)),
     )
     if arguments.html:
-        print(outputs_page(comparison))
+        print(comparison.as_page())
         return
     for line in comparison.as_text():
         print(line)
-
-
-def outputs_page(comparison: "OutputComparison") -> str:
-    """Return two systems' outputs side by side as a page that runs no program."""
-    from convs2s.pages.render import asset, render_page
-
-    styles = map(asset, ("page.css", "outputs_page.css"))
-    return render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles)
 
 
 def _add_rouge(command: argparse.ArgumentParser) -> None:

@@ -129,10 +129,9 @@ class _WithoutWords(ast.NodeTransformer):
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
-    except FileNotFoundError:
-        raise UserError(f"extensions or {VARIABLE}: {path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"extensions or {VARIABLE}: {path}: cannot be read: {error}") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"extensions or {VARIABLE}: {path}: cannot be read: {reason}") from None
 
 
 def _names(path: Path, registry: Registry) -> Mapping[str, object]:

@@ -45,8 +45,7 @@ PERMUTATIONS = "swaps of the phrases' meanings, the largest p of the runs"
 SAME_MODELS = ", the same models on both sides"
 
 Verdict = Literal["held", "not held", "undecided", "no verdict", "not run", "not tested"]
-"""No verdict: there are scores, and too few runs, or of several processors. Not tested: it has no
-test, whatever is run."""
+"""No verdict: too few runs, or of several processors. Not tested: the claim has no test."""
 
 
 @dataclass(frozen=True)

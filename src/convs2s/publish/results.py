@@ -16,9 +16,10 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path, scratch_folder, sole_writer, whole_files, writing
 from convs2s.files.checksums import sha256
-from convs2s.files.text import write_json, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
+from convs2s.scoring.translations import read_translations
 
 KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
 """How the names of files end that are taken along."""
@@ -57,11 +58,17 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     A UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
     refuse_existing(output)
+    if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
+        raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: give one of results, as results/demo_en_fr")
     states = {path: read_measurement(path) for path in _kept(folder) if path.suffix == ".json"}
     measured = {path: state for path, state in states.items() if state is not None}
-    if not any(path.name.endswith((".bleu.json", ".rouge.json")) for path in measured):
+    scores = [path for path in states if path.name.endswith((".bleu.json", ".rouge.json"))]
+    for path in scores:
+        if path not in measured:
+            raise UserError(f"{path}: does not say what was scored: make it again by snakemake")
+    if not scores:
         raise UserError(
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
             "snakemake results/TASK/bleu.txt"
@@ -146,7 +153,7 @@ def _placed(
 
 def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]:
     """Yield what scores were computed from, models aside; each must be there, and as it was."""
-    checksum = cache(sha256)  # many scores rest on one file
+    checksum, check_text = cache(sha256), cache(_check_text)  # many scores rest on one file
     for score, measurement in measured.items():
         for recorded, digest in measurement.checksums.items():
             path = start / recorded
@@ -159,8 +166,16 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
                 raise UserError(
                     f"{path}: has changed since {score}: make that again by snakemake, or remove it"
                 )
+            if path.suffix == ".jsonl":
+                check_text(path)
             if not is_model:
                 yield path
+
+
+def _check_text(translations: Path) -> None:
+    text, lines = translations.with_suffix(".txt"), read_translations(translations)
+    if not text.is_file() or [*read_lines(text)] != [line.text for line in lines]:
+        raise UserError(f"{text}: is not the text of {translations.name}: decode again")
 
 
 def _name(path: Path, start: Path) -> str:

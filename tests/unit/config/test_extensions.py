@@ -84,7 +84,9 @@ def test_the_options_of_the_current_folder_name_files(here: Path) -> None:
 
 
 def test_a_missing_file_is_named(root: Path) -> None:
-    message = r"extensions or CONVS2S_EXTENSIONS: .*/missing.py: no such file"
+    message = (
+        r"extensions or CONVS2S_EXTENSIONS: .*/missing.py: cannot be read: No such file or dir"
+    )
     with pytest.raises(UserError, match=message):
         load(root, {"extensions": ["missing.py"]})
     with pytest.raises(UserError, match=message):  # exported now

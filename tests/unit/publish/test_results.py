@@ -192,6 +192,31 @@ def test_a_file_that_has_changed_since_it_was_scored_is_refused(
     assert not list(tmp_path.glob("*exported*"))
 
 
+@pytest.mark.parametrize("lines", [None, ["another"], []])
+def test_a_text_that_is_not_the_scored_one_is_refused(
+    results: Path, tmp_path: Path, lines: list[str] | None
+) -> None:
+    text = results / "models/small/seed1/test.beam5.txt"
+    text.unlink()
+    if lines is not None:
+        write_lines(text, lines)
+    with pytest.raises(UserError, match=r"beam5\.txt: is not the text of test\.beam5\.jsonl"):
+        export_results(results, tmp_path / "exported")
+
+
+def test_a_score_that_does_not_say_what_was_scored_is_refused(
+    results: Path, tmp_path: Path
+) -> None:
+    (results / "models/small/seed1/test.beam5.bleu.json").write_text("{}")
+    with pytest.raises(UserError, match=r"beam5\.bleu\.json: does not say what was scored"):
+        export_results(results, tmp_path / "exported")
+
+
+def test_an_archive_of_another_kind_is_refused(results: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a\.tar\.gz: name a new folder, or an archive NAME\.zip"):
+        export_results(results, tmp_path / "a.tar.gz")
+
+
 def test_a_file_that_several_scores_rest_on_is_read_once(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
