@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.cli.main import main
+from convs2s.files.text import write_lines
 from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
-from convs2s.scoring.comparison import compare_outputs
 from tests.support.chromium import Page
 
 HOSTILE = "</script><b>&"
@@ -96,18 +97,22 @@ def test_it_looks_alike_everywhere(
     page.picture(pictures / f"attention_{scheme}_{width}.png", whole=True)
 
 
-def test_outputs_side_by_side(page: Page, tmp_path: Path, pictures: Path) -> None:
-    comparison = compare_outputs(
-        ["a red car .", f"no {HOSTILE}"],
-        ["two red cars .", f"yes {HOSTILE}"],
-        ["two red cars .", f"no {HOSTILE}"],
-        form="tokenized",
-        names=("old.fr", "new.fr"),
-        most=9,
-        source=["zwei rote Autos .", "nein"],
-    )
+def test_outputs_side_by_side(
+    page: Page, tmp_path: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        "old.fr": ["a red car .", f"no {HOSTILE}"],
+        "new.fr": ["two red cars .", f"yes {HOSTILE}"],
+        "reference.fr": ["two red cars .", f"no {HOSTILE}"],
+        "source.de": ["zwei rote Autos .", "nein"],
+    }
+    for name, lines in files.items():
+        write_lines(tmp_path / name, lines)
+    old, new, reference, source = (str(tmp_path / name) for name in files)
+    options = ["--reference", reference, "--source", source, "--tokenized", "--html"]
+    main(["compare-outputs", old, new, *options])
     output = tmp_path / "page.html"
-    output.write_text(comparison.as_page(), "utf-8")
+    output.write_text(capsys.readouterr().out, "utf-8")
     page.complaints.clear()
     for scheme in ("light", "dark"):
         page.open(output, width=400, scheme=scheme)

@@ -100,7 +100,10 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         source=None if arguments.source is None else list(read_lines(arguments.source)),
     )
     if arguments.html:
-        print(comparison.as_page())
+        from convs2s.pages.render import asset, render_page
+
+        styles = map(asset, ("page.css", "outputs_page.css"))
+        print(render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles))
         return
     for line in comparison.as_text():
         print(line)

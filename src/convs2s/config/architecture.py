@@ -92,6 +92,7 @@ class NetworkSettings(Section):
     runs_onnx: ClassVar[bool] = False  # whether ``convs2s.models.onnx_graphs`` has its graphs
 
     kind: str
+    build: ClassVar[Callable[..., Any]]  # of an extension: (source_types, target_types) -> Network
 
     @property
     def blocks(self) -> tuple[Layer, ...]:
@@ -109,10 +110,6 @@ class NetworkSettings(Section):
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
         return 0
-
-    def build(self, source_types: int, target_types: int) -> Any:
-        """Return a freshly initialized `convs2s.models.network.Network`: of an extension."""
-        raise NotImplementedError
 
     def code(self) -> dict[str, str]:
         """Return a digest of an extension's code, with which a training begins anew, as "code"."""

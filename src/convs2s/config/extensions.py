@@ -9,7 +9,7 @@ import hashlib
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,11 @@ Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 """What an extension may define: a mapping from the names that it adds."""
 
 _TORCH = "import torch", "from torch"
+_KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
+    "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("model_validate", "build")),
+    "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
+    "METRICS": ("a function", ("__call__",)),
+}
 
 
 def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) -> None:
@@ -86,29 +91,28 @@ def run_rest(section: type) -> None:
     _run(module, module.__dict__.pop("_rest", []))
 
 
-def file_of_extension(registry: Registry, name: str) -> Path | None:
-    """Return the extension that adds a name; None: none does."""
-    return next((path for path in extension_files() if name in _names(path, registry)), None)
-
-
 def digest_of_extension(registry: Registry, name: str) -> str | None:
     """Return a digest of the code of the extension that adds a name; None: none does."""
-    path = file_of_extension(registry, name)
-    return hashlib.sha256(code_of(_text(path)).encode()).hexdigest()[:16] if path else None
+    for path in extension_files():
+        if name in _names(path, registry):
+            return hashlib.sha256(code_of(_text(path)).encode()).hexdigest()[:16]
+    return None
 
 
 @contextmanager
-def failures_of_code(path: Path | None) -> Iterator[None]:
-    """Turn what an extension's code raises into a UserError with its file and line."""
+def failures_of_code(where: object) -> Iterator[None]:
+    """Turn what an extension's code raises into a UserError with its file and line, if known."""
     try:
         yield
     except UserError:
         raise
     except Exception as error:  # of code that is the user's own: whatever it raises
-        steps = traceback.extract_tb(error.__traceback__)
-        lines = [step.lineno for step in steps if step.filename == str(path)]
-        line = lines[-1] if lines else getattr(error, "lineno", 1)
-        raise UserError(f"{path}:{line}: {type(error).__name__}: {error}") from error
+        own, steps = {*map(str, extension_files())}, traceback.extract_tb(error.__traceback__)
+        places = [f"{step.filename}:{step.lineno}" for step in steps if step.filename in own]
+        if isinstance(error, SyntaxError):
+            places.append(f"{error.filename}:{error.lineno}")
+        place = places[-1] if places else where
+        raise UserError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 def code_of(text: str) -> str:
@@ -136,23 +140,13 @@ def _text(path: Path) -> str:
 
 def _names(path: Path, registry: Registry) -> Mapping[str, object]:
     """Return what an extension adds to a registry; a UserError says where its code is wrong."""
-    from convs2s.config.architecture import NetworkSettings  # which imports this module
-
     with failures_of_code(path):
         names = getattr(_module(path, _text(path)), registry, {})
     if not isinstance(names, Mapping):
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
+    kind, methods = _KINDS[registry]
     for name, value in names.items():
-        if registry == "ARCHITECTURES":
-            is_network = isinstance(value, type) and issubclass(value, NetworkSettings)
-            fits = is_network and value.build is not NetworkSettings.build
-            kind = "a subclass of NetworkSettings with a method build"
-        elif registry == "PREPARATIONS":
-            fits = all(callable(getattr(value, method, None)) for method in ("prepare", "restore"))
-            kind = "a class with the methods prepare and restore"
-        else:
-            fits, kind = callable(value), "a function"
-        if not fits:
+        if not all(callable(getattr(value, method, None)) for method in methods):
             raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
     return names
 

@@ -121,8 +121,7 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
                 *(compare_meanings(settings, *find([name])) for name in claim.phrases),
             ]
         )
-        verdict = verdict_of(finding.verdict for finding in findings)
-        verdict = "not tested" if claim.untested else verdict
+        verdict = "not tested" if claim.untested else verdict_of(each.verdict for each in findings)
         judged.append(
             JudgedClaim(name, claim.says, claim.source, verdict, findings, claim.untested)
         )

@@ -146,13 +146,6 @@ class OutputComparison:
         even = self.lines - self.better - self.worse - self.same  # in BLEU, by other words
         yield f"{self.better} lines better, {self.worse} worse, {even} even, {self.same} the same"
 
-    def as_page(self) -> str:
-        """Return both outputs side by side as a page that runs no program."""
-        from convs2s.pages.render import asset, render_page
-
-        styles = map(asset, ("page.css", "outputs_page.css"))
-        return render_page("outputs_page.html.j2", {"comparison": self}, styles=styles)
-
     def as_text(self) -> Iterator[str]:
         """Yield plain text: words of the baseline alone in [- -], of the system in {+ +}."""
         yield from self.summary()

@@ -11,12 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from convs2s.config.extensions import (
-    check_added,
-    digest_of_extension,
-    failures_of_code,
-    file_of_extension,
-)
+from convs2s.config.extensions import check_added, digest_of_extension, failures_of_code
 from convs2s.config.task import RougePart, RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_json
@@ -212,7 +207,7 @@ def further_score(
             raise UserError(f"metric {name}: reads the source: give it by --source")
         check_lines(text, [source], name, ["the source"])
         read = {"source": source}
-    with failures_of_code(file_of_extension("METRICS", name)):
+    with failures_of_code(f"metric {name}"):
         value = metric(text, *references, **read)
     number = value.score if isinstance(value, Score) else value
     if not isinstance(number, Real) or isinstance(number, bool) or not isfinite(number):

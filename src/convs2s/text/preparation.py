@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from convs2s.config.corpus import PREPARATIONS
-from convs2s.config.extensions import check_added, failures_of_code, file_of_extension
+from convs2s.config.extensions import check_added, failures_of_code
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.corpus_filter import remove_bars
@@ -62,9 +62,9 @@ def straighten_apostrophes(line: str) -> str:
     return line.replace("\u2019", "'")
 
 
-def _one_line(path: Path | None, name: str, step: Step, line: str) -> str:
+def _one_line(name: str, step: Step, line: str) -> str:
     """Return what an extension's step makes of a line; a UserError says that it is no line."""
-    with failures_of_code(path):
+    with failures_of_code(f"preparation {name}"):
         text = step(line)
     if not isinstance(text, str) or "\n" in text:
         raise UserError(f"preparation {name}: expected a line of text, not {text!r} of {line!r}")
@@ -83,11 +83,10 @@ class Preparation:
         self._detokenize: Step
         code = language.partition("_")[0]
         if extension := check_added("preparation", "PREPARATIONS", name, PREPARATIONS):
-            path = file_of_extension("PREPARATIONS", name)
-            with failures_of_code(path):
+            with failures_of_code(f"preparation {name}"):
                 made = extension(code)
-            self._steps = (partial(_one_line, path, name, made.prepare),)
-            self._detokenize = partial(_one_line, path, name, made.restore)
+            self._steps = (partial(_one_line, name, made.prepare),)
+            self._detokenize = partial(_one_line, name, made.restore)
             return
         self._steps = _steps(name, code)
         self._detokenize = join_words if name == "none" else Detokenizer(code)

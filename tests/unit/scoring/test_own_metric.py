@@ -34,3 +34,6 @@ def test_what_is_no_number_is_refused(tmp_path: Path, returns: str) -> None:
 def test_what_it_raises_is_named_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"own\.py:4: ZeroDivisionError: division by zero"):
         scored(tmp_path, "1 / 0")
+    (tmp_path / "own.py").write_text("import math\nMETRICS = {'own': math.exp}\n")
+    with pytest.raises(UserError, match=r"metric own: TypeError: "):  # in no line of the file
+        further_score("own", ["a"], ["a"], source=None)
