@@ -93,7 +93,8 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
                 print(hypothesis.line())
             return
         print("log_probability\ttokens")
-        for score in score_pairs(scorer, read_line_pairs(arguments.source, arguments.target)):
+        pairs = read_line_pairs(arguments.source, arguments.target)
+        for score in score_pairs(scorer, pairs, str(arguments.source)):
             print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 

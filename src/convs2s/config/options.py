@@ -65,7 +65,8 @@ class Options(Section):
     """Folders or URLs asked before the hosts; each has https://HOST/PATH as MIRROR/HOST/PATH."""
     shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2
     """Parts into which a training corpus is cut to be prepared side by side: as many as there are
-    cores, or more. Results do not depend on it, but a change prepares the text anew."""
+    cores, or more. Results do not depend on it, but a change prepares the text anew, and repeats
+    trainings whose states were removed."""
     keep_intermediates: bool = False
     """Whether files that only the preparation reads are kept: raw training text, shards."""
     cores: Processes | None = None

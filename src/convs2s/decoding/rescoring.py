@@ -110,18 +110,18 @@ class PairScorer:
         return cls(*load_ensemble(models, device, DecodingSettings(ensemble=average)), device, form)
 
     def score(
-        self, pairs: Sequence[tuple[str, Sequence[str]]], numbers: Sequence[int] | None = None
+        self, pairs: Sequence[tuple[str, Sequence[str]]], places: Sequence[Sequence[str]] = ()
     ) -> list[list[PairScore]]:
         """Return for each source the scores of its targets, in their order.
 
-        A line of more tokens than the models have positions is a UserError, which has the pair's
-        number: that of ``numbers``, or else counted from 1.
+        A line of more tokens than the models have positions is a UserError, which has the target's
+        place: that of ``places``, or else the pair's number, counted from 1.
         """
         units: list[_Unit] = []
         for index, (source_line, target_lines) in enumerate(pairs):
-            number = index + 1 if numbers is None else numbers[index]
-            tokens = self._encode("source", source_line, number)
-            rows = [self._encode("target", line, number) for line in target_lines]
+            own = places[index] if places else [f"pairs:{index + 1}"] * (len(target_lines) or 1)
+            tokens = self._encode("source", source_line, own[0])
+            rows = [self._encode("target", *line) for line in zip(target_lines, own, strict=False)]
             by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
             for start in range(0, len(rows), OF_ONE_SOURCE):
                 part = by_length[start : start + OF_ONE_SOURCE]
@@ -146,12 +146,12 @@ class PairScorer:
         totals = log_probabilities(self.ensemble, source.to(self.device), target.to(self.device))
         return totals.tolist()
 
-    def _encode(self, side: str, line: str, number: int) -> list[int]:
+    def _encode(self, side: str, line: str, place: str) -> list[int]:
         tokens = self._splitters[side](line)
         most = most_tokens(self.ensemble.positions(side))
         if len(tokens) > most:
             raise UserError(
-                f"pairs:{number}: the {side} has {len(tokens):,} tokens, and {most:,} is the most "
+                f"{place}: the {side} has {len(tokens):,} tokens, and {most:,} is the most "
                 f"that the model scores: split the pair, or leave it out: {line[:60]}..."
             )
         return self._vocabularies[side].encode(tokens)
@@ -196,12 +196,14 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
     return totals
 
 
-def score_pairs(scorer: PairScorer, pairs: Iterable[tuple[str, str]]) -> Iterator[PairScore]:
-    """Yield the score of each source and target, in their order."""
+def score_pairs(
+    scorer: PairScorer, pairs: Iterable[tuple[str, str]], name: str = "pairs"
+) -> Iterator[PairScore]:
+    """Yield the score of each source and target, in their order; ``name`` is that of messages."""
     rest = enumerate(pairs, start=1)
     while chunk := list(islice(rest, TARGETS_PER_CHUNK)):
         asked = [(source, [target]) for _, (source, target) in chunk]
-        for (score,) in scorer.score(asked, [number for number, _ in chunk]):
+        for (score,) in scorer.score(asked, [[f"{name}:{number}"] for number, _ in chunk]):
             yield score
 
 
@@ -220,8 +222,8 @@ def score_groups(
     read = unescaped if scorer.form == "raw" else str
     for chunk in _chunks(_with_sources(sources, groups)):
         pairs = [(source, [read(row.text) for row in group]) for source, group in chunk]
-        lines = [group[0].sentence + 1 for _, group in chunk]
-        for (_, group), scores in zip(chunk, scorer.score(pairs, lines), strict=True):
+        places = [[row.place for row in group] for _, group in chunk]
+        for (_, group), scores in zip(chunk, scorer.score(pairs, places), strict=True):
             for row, score in zip(group, scores, strict=True):
                 yield row.with_feature(feature, score.normalized(length_penalty))
 
@@ -316,7 +318,7 @@ def measure_perplexity(
     torch.set_num_threads(threads)
     with held_device(device) as own:
         scorer = PairScorer.load(models, own, "words")
-        scores = list(score_pairs(scorer, read_line_pairs(source, target)))
+        scores = list(score_pairs(scorer, read_line_pairs(source, target), str(source)))
     tokens = sum(score.tokens for score in scores)
     perplexity = math.exp(-sum(score.log_probability for score in scores) / tokens)
     measured = {"score": perplexity, "signature": f"{tokens:,} tokens"}

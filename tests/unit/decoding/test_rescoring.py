@@ -300,12 +300,17 @@ def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
 def test_an_overlong_line_is_not_scored(
     model: Path, side: str, pair: tuple[str, list[str]]
 ) -> None:
-    said = f"^pairs:7: the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
+    said = f"^a.en:7: the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
     with pytest.raises(UserError, match=said):
-        PairScorer.load([model], "cpu", "tokens").score([("w1", ["w1x"]), pair], [6, 7])
+        PairScorer.load([model], "cpu", "tokens").score(
+            [("w1", ["w1x"]), pair], [["a.en:6"], ["a.en:7"]]
+        )
+    unnamed = said.replace("a.en:7", "pairs:2")
+    with pytest.raises(UserError, match=unnamed):
+        PairScorer.load([model], "cpu", "tokens").score([("w1", ["w1x"]), pair])
 
 
-def test_an_overlong_hypothesis_is_that_of_its_source(model: Path) -> None:
+def test_an_overlong_hypothesis_is_named_by_its_line(model: Path) -> None:
     rows = [f"{number} ||| {text} ||| ||| 0" for number, text in ((0, "w1x"), (4, "w1x " * 16))]
     scored = score_groups(
         PairScorer.load([model], "cpu", "tokens"),
@@ -314,7 +319,7 @@ def test_an_overlong_hypothesis_is_that_of_its_source(model: Path) -> None:
         "Model",
         0.0,
     )
-    with pytest.raises(UserError, match=r"^pairs:5: the target has 16 tokens"):
+    with pytest.raises(UserError, match=r"^list:2: the target has 16 tokens"):
         list(scored)
 
 
