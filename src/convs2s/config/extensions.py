@@ -29,7 +29,7 @@ Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 
 _TORCH = "import torch", "from torch"
 _KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
-    "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("model_validate", "build")),
+    "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("count_parameters", "build")),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
     "METRICS": ("a function", ("__call__",)),
 }
@@ -111,8 +111,7 @@ def failures_of_code(where: object) -> Iterator[None]:
         places = [f"{step.filename}:{step.lineno}" for step in steps if step.filename in own]
         if isinstance(error, SyntaxError):
             places.append(f"{error.filename}:{error.lineno}")
-        place = places[-1] if places else where
-        raise UserError(f"{place}: {type(error).__name__}: {error}") from error
+        raise UserError(f"{[where, *places][-1]}: {type(error).__name__}: {error}") from error
 
 
 def code_of(text: str) -> str:
@@ -146,7 +145,8 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
     kind, methods = _KINDS[registry]
     for name, value in names.items():
-        if not all(callable(getattr(value, method, None)) for method in methods):
+        needed = methods if isinstance(value, type) or registry == "ARCHITECTURES" else ["__call__"]
+        if not all(callable(getattr(value, method, None)) for method in needed):
             raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
     return names
 

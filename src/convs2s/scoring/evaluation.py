@@ -202,12 +202,12 @@ def further_score(
     metric = check_added("metric", "METRICS", name)
     check_lines(text, references, name)
     read = {}
-    if "source" in signature(metric).parameters:
-        if source is None:
-            raise UserError(f"metric {name}: reads the source: give it by --source")
-        check_lines(text, [source], name, ["the source"])
-        read = {"source": source}
     with failures_of_code(f"metric {name}"):
+        if "source" in signature(metric).parameters:
+            if source is None:
+                raise UserError(f"metric {name}: reads the source: give it by --source")
+            check_lines(text, [source], name, ["the source"])
+            read = {"source": source}
         value = metric(text, *references, **read)
     number = value.score if isinstance(value, Score) else value
     if not isinstance(number, Real) or isinstance(number, bool) or not isfinite(number):

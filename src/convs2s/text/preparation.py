@@ -85,8 +85,8 @@ class Preparation:
         if extension := check_added("preparation", "PREPARATIONS", name, PREPARATIONS):
             with failures_of_code(f"preparation {name}"):
                 made = extension(code)
-            self._steps = (partial(_one_line, name, made.prepare),)
-            self._detokenize = partial(_one_line, name, made.restore)
+                self._steps = (partial(_one_line, f"{name}.prepare", made.prepare),)
+                self._detokenize = partial(_one_line, f"{name}.restore", made.restore)
             return
         self._steps = _steps(name, code)
         self._detokenize = join_words if name == "none" else Detokenizer(code)

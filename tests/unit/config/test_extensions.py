@@ -161,6 +161,8 @@ def test_code_that_fails_is_named_with_its_line(
             "{'a': NetworkSettings}",
             "a: expected a subclass of NetworkSettings with build",
         ),
+        ("ARCHITECTURES", "{'a': Other}", "a: expected a subclass of NetworkSettings with build"),
+        ("PREPARATIONS", "{'a': len, 'b': str}", "b: expected a class with prepare and restore"),
         ("PREPARATIONS", "{'a': 3}", "a: expected a class with prepare and restore"),
         ("PREPARATIONS", "{'a': str}", "a: expected a class with prepare and restore"),
     ],
@@ -168,7 +170,10 @@ def test_code_that_fails_is_named_with_its_line(
 def test_a_value_of_another_kind_is_refused(
     write: Callable[..., Path], registry: Registry, text: str, message: str
 ) -> None:
-    top = "from convs2s.config.architecture import NetworkSettings\n"
+    top = (
+        "from convs2s.config.architecture import NetworkSettings\nfrom pydantic import BaseModel\n"
+    )
+    top += "class Other(BaseModel):\n    def build(self): ...\n"
     write(f"{top}{registry} = {text}\n")
     with pytest.raises(UserError, match=rf"own\.py: {registry}: {message}"):
         added(registry, ())

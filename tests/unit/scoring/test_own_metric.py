@@ -37,3 +37,6 @@ def test_what_it_raises_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("import math\nMETRICS = {'own': math.exp}\n")
     with pytest.raises(UserError, match=r"metric own: TypeError: "):  # in no line of the file
         further_score("own", ["a"], ["a"], source=None)
+    (tmp_path / "own.py").write_text("METRICS = {'own': max}\n")
+    with pytest.raises(UserError, match=r"metric own: ValueError: no signature found"):
+        further_score("own", ["a"], ["a"], source=None)
