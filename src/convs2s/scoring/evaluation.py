@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import isfinite
-from numbers import Real
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, SupportsFloat
 
 from pydantic import Field
 
@@ -209,9 +208,10 @@ def further_score(
             check_lines(text, [source], name, ["the source"])
             read = {"source": source}
         value = metric(text, *references, **read)
-    number = value.score if isinstance(value, Score) else value
-    if not isinstance(number, Real) or isinstance(number, bool) or not isfinite(number):
-        raise UserError(f"metric {name}: expected a finite number, found {number!r}")
+        number = value.score if isinstance(value, Score) else value
+        is_number = isinstance(number, SupportsFloat) and not isinstance(number, bool)
+        if not is_number or not isfinite(number):
+            raise UserError(f"metric {name}: expected a finite number, found {number!r}")
     digest = digest_of_extension("METRICS", name)
     if isinstance(value, Score):  # whose signature says what else it rests on
         return replace(value, signature=f"{name}|code:{digest}|{value.signature}")

@@ -18,7 +18,9 @@ def scored(folder: Path, returns: str) -> float:
     return further_score("own", ["a"], ["a"], source=None).score
 
 
-@pytest.mark.parametrize("returns", ["3", "3.0", "numpy.float32(3)", "Score(3.0, 'x')"])
+@pytest.mark.parametrize(
+    "returns", ["3", "3.0", "numpy.float32(3)", "numpy.array(3)", "Score(3.0, 'x')"]
+)
 def test_a_number_is_taken(tmp_path: Path, returns: str) -> None:
     assert scored(tmp_path, returns) == 3
 
