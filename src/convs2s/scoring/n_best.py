@@ -72,7 +72,7 @@ Criterion = Callable[[ListedHypothesis], float]
 def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
     """Yield the hypotheses of each sentence that has any, one sentence in memory at a time.
 
-    A UserError (``name``, the line) refuses other formats, and sentences out of order.
+    A UserError (``name``, the line) refuses other formats, sentences out of order, and no lines.
     """
     hypotheses = (_parse(line, f"{name}:{number}") for number, line in enumerate(lines, start=1))
     last = -1
@@ -85,6 +85,8 @@ def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
             )
         last = sentence
         yield group
+    if last < 0:
+        raise UserError(f"{name}: is empty: give an n-best list with a hypothesis of each sentence")
 
 
 def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
     BleuForm,
@@ -77,8 +76,6 @@ def first_and_oracle(
         if all(number < len(lines) for lines in references):  # else an error when all are counted
             lines = [lines[number] for lines in references]
             chosen.append(max(texts, key=lambda text: sentence_bleu(text, *lines)))
-    if not first:
-        raise UserError("the n-best list is empty: give one with a hypothesis of each sentence")
     check_lines(first, references, name, files)
     metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
     is_better = metric(chosen, *references).score >= metric(first, *references).score

@@ -87,6 +87,18 @@ def test_sentences_that_do_not_fit(
         run(command, *options[command])
 
 
+def test_an_empty_list_is_refused(run: Terminal, model: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "source", ["w1"])
+    path = write_list(tmp_path / "list", [])
+    for command in (
+        ("score-pairs", model, "--source", tmp_path / "source", "--n-best", path),
+        ("rerank", path),
+        ("score", "oracle", path, "--reference", tmp_path / "source"),
+    ):
+        with pytest.raises(SystemExit, match="list: is empty: give an n-best list with a hypothes"):
+            run(*command)
+
+
 def test_a_feature_is_found_by_its_name_and_not_added_twice() -> None:
     one = ListedHypothesis(0, "a", "LM= -3 TM= -1 -2", 0.0, place="list:7")
     assert one.with_feature("Model", -1.5).feature("Model") == -1.5
@@ -209,8 +221,6 @@ def test_references_of_another_set_are_refused() -> None:
         first_and_oracle(groups, [references[:-1]], "tokenized")
     with pytest.raises(UserError, match=r"^my_list: 20 lines, but lines has 19"):
         first_and_oracle(groups, [references[:-1]], "tokenized", str, "my_list", ["lines"])
-    with pytest.raises(UserError, match="the n-best list is empty"):
-        first_and_oracle([], [[]], "tokenized")
 
 
 def test_oracle_by_hand(run: Terminal, tmp_path: Path) -> None:
