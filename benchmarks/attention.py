@@ -34,14 +34,14 @@ WARM_UP = 1  # rounds that do not count
 
 def trainings(settings: Settings, store: TokenStore) -> dict[str, Training]:
     """Return a training for each row of table 5, without vocabulary selection."""
-    found = {}
+    of_rows = {}
     for row in settings.paper["table5"].rows:
         model = settings.models[settings.scale.model_for(row.model or "") or ""]
         assert isinstance(model.architecture, ConvS2SArchitecture)
         network = model.architecture.model_copy(update={"vocabulary_selection": None})
         work = Workload(network, model.training, (TYPES, TYPES), store, "synthetic")
-        found[row.system] = Training(work)
-    return found
+        of_rows[row.system] = Training(work)
+    return of_rows
 
 
 def measure(rows: Mapping[str, Training], rounds: int, updates: int) -> dict[str, list[float]]:
@@ -51,7 +51,8 @@ def measure(rows: Mapping[str, Training], rounds: int, updates: int) -> dict[str
         for name, training in rows.items():
             started = time.process_time()
             tokens, _ = training.make(updates)
-            seconds[name] += [(time.process_time() - started) / tokens] * (number >= WARM_UP)
+            if number >= WARM_UP:
+                seconds[name].append((time.process_time() - started) / tokens)
     return seconds
 
 

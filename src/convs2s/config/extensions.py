@@ -28,6 +28,7 @@ Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 """What an extension may define: a mapping from the names that it adds."""
 
 _TORCH = "import torch", "from torch"
+# What a value is, and its methods: architecture.py, which imports this module, has the class.
 _KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
     "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("count_parameters", "build")),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),

@@ -23,9 +23,9 @@ def count_pairs(
     Snakemake leaves training text as it was made before.
     """
     sides = added_reports(shards), read_report(valid)
+    now = sides[1].get("settings")
     for path in shards:
-        made, now = (read_report(each).get("settings") for each in (path, valid))
-        if made and now and made != now:
+        if now and (made := read_report(path).get("settings", now)) != now:
             raise UserError(
                 f"{path}: was made with {made}, {valid.name} with {now}: bring back the task's "
                 "files of training text, so that it is made again, or state the former settings"
