@@ -3,49 +3,42 @@
 snakemake results/demo_en_fr/bleu.txt    one task's headline number
 snakemake paper                          every table and figure, paper value beside ours
 snakemake download | prepare | align | train | decode | evaluate    all tasks, up to a stage
+snakemake --list                         all targets and rules, each with what it makes
 """
-
-from pathlib import Path
 
 from snakemake.utils import min_version
 
 min_version("9.27")
 
 
-# Joined here: for a file at the root of a git repository Snakemake itself would make it /rules/...
-include: workflow.current_basedir.join("rules/package.smk")
+include: "rules/package.smk"
 
 
-with failures_in_one_line():
-    OPTION_FILES = option_files(Path.cwd())
+from convs2s.config.yaml_file import option_files
 
-for file in OPTION_FILES:
+for file in option_files(Path.cwd()):
 
     configfile: file
 
 
-COMMON = ["common", "common_data", "common_paper"]
-DATA = ["download", "corpus", "vocabulary", "alignment"]
-MODELS = ["training", "decoding", "scoring", "rescoring"]
-
-for stage in [*COMMON, *DATA, *MODELS, "paper", "figures", "targets"]:
-
-    include: ROOT / f"rules/{stage}.smk"
-
-
-DEMO = [  # workflow/Snakefile asks for it too
-    layout.task("demo_en_fr").report("bleu"),
-    layout.task("demo_en_fr").score_page("bleu"),
-    layout.task("demo_en_fr").examples,
-    *plots_of("demo_en_fr"),
-]
+include: "rules/common.smk"
+include: "rules/download.smk"
+include: "rules/corpus.smk"
+include: "rules/vocabulary.smk"
+include: "rules/alignment.smk"
+include: "rules/training.smk"
+include: "rules/decoding.smk"
+include: "rules/scoring.smk"
+include: "rules/rescoring.smk"
+include: "rules/paper.smk"
+include: "rules/figures.smk"
+include: "rules/targets.smk"
 
 
-# The default target, as the first rule of this file; another workflow's own comes before it.
+# The demo: train and score English to French in minutes.
 rule demo:
+    default_target: True
     input:
-        DEMO,
-
-
-include: ROOT / "rules/fingerprints.smk"
-include: ROOT / "rules/checks.smk"
+        layout.task("demo_en_fr").report("bleu"),
+        layout.task("demo_en_fr").examples,
+        plan.plots_of("demo_en_fr"),

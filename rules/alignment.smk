@@ -3,17 +3,23 @@
 
 rule align_words:
     input:
-        unpack(training_text),
+        source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
     output:
         "<results>/{task}/alignment/links",
     log:
         "<logs>/{task}/align_words.log",
+    benchmark:
+        "<benchmarks>/{task}/align_words.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     conda:
         "../envs/text.yaml"
     resources:
-        mem_mb=lambda w, attempt: attempt * 16000,  # 5 million pairs; hours too (config/costs.yaml)
-        runtime=lambda w, attempt: min(attempt * 720, 1440),
+        mem_mb=memory(16000),  # 5 million pairs; hours too (config/costs.yaml)
+        runtime=minutes(720),
     params:
+        code=code("align_words"),
         sample=lambda w: tasks[w.task].alignment.model_dump(include={"aligner", "pairs", "seed"}),
     script:
         "../workflow/scripts/align_words.py"
@@ -21,14 +27,24 @@ rule align_words:
 
 rule build_dictionary:
     input:
-        unpack(training_text),
+        source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
         links="<results>/{task}/alignment/links",
     output:
         dictionary="<results>/{task}/alignment/dictionary.tsv",
         candidates="<results>/{task}/alignment/candidates.tsv",
     log:
         "<logs>/{task}/build_dictionary.log",
+    benchmark:
+        "<benchmarks>/{task}/build_dictionary.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(8000),
+        runtime=minutes(120),
+    params:
+        code=code("build_dictionary"),
     script:
         "../workflow/scripts/build_dictionary.py"

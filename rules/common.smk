@@ -1,22 +1,27 @@
-"""The configuration, and what several files of rules share."""
+"""The configuration, the folders, and the few functions that several files of rules share."""
 
-from pathlib import Path
+from functools import partial
 
-from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.extensions import digest_of_extension
-from convs2s.config.file_reference import masked, parse_file_reference, with_texts
+from convs2s.config.file_reference import parse_file_reference
 from convs2s.config.load import load
-from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives
-from convs2s.errors import UserError
+from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives, members
 from convs2s.layout import Layout
-from convs2s.paper.cells import cells
-from convs2s.paper.ledger import published_file, published_runs
+from convs2s.pipeline.plan import Plan
+from convs2s.pipeline.fingerprint import fingerprints
+from convs2s.pipeline.process import failures_in_one_line, provide_environment
+from convs2s.pipeline.run import begin_run
+from convs2s.pipeline.tries import failed_tries
+
+provide_environment(ROOT / "src")
 
 with failures_in_one_line():
     given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
+    FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
+STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
 
 pathvars:
@@ -24,179 +29,140 @@ pathvars:
     downloads=scale.downloads_below("<results>"),
     logs="<results>/logs",
     benchmarks="<results>/benchmarks",
-    corpus="<results>/{task}/corpus",
     model="<results>/{task}/models/{model}",
 
 
 # As another workflow has them, where its `module` states pathvars.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
-LOGS, BENCHMARKS = map(workflow.pathvars.apply, ("<logs>", "<benchmarks>"))
-
-# What the documented interface of Snakemake does not tell. It puts the `prefix` of a module before
-# the paths of inputs, outputs and logs, wherever they come from, and the folder of local copies where
-# a storage plugin keeps the files; paths among params, and those that Python looks at, are made by
-# `prefixed`. Input functions run later, when another module's names and prefix may be in force, so
-# this module's are kept.
-module_of_rules = workflow.modifier
-HAS_STORAGE = workflow.storage_settings.default_storage_provider is not None
-GRANTED_GPUS = workflow.global_resources.get("gpu").value  # by --resources gpu=N; None without
-
-
-def is_asked(target):
-    """Whether a target is asked for by its name."""
-    return module_of_rules.modify_rulename(target) in workflow.dag_settings.targets
-
-
-def is_on_cluster():
-    """Whether this process submits jobs, or is such a job."""
-    return workflow.non_local_exec or workflow.remote_exec
-
-
-def prefixed(path):
-    """Return where a file of this workflow lies on this machine."""
-    return str(module_of_rules.path_modifier.modify(str(path)))
-
-
-def is_there(path):
-    """Whether a file is there, or in the storage; `path` is without the prefix of a module."""
-    file = module_of_rules.path_modifier.modify(str(path))
-    return file.flags["storage_object"].exists() if HAS_STORAGE else Path(file).exists()
-
-
-with failures_in_one_line():
-    references = {name for task in tasks.values() for name in task.references()}
-    parsed = {name: parse_file_reference(name) for name in references}
-    OWN_FILES = {name: file.location for name, file in parsed.items() if not file.is_url}
-    PLACES = {
-        "results_dir": prefixed(layout.results),
-        "downloads_dir": prefixed(layout.downloads),
-        "files": {  # each with the #MEMBER after it
-            name: prefixed(path) + name.removeprefix(path) for name, path in OWN_FILES.items()
-        },
-    }
-on_disk = settings.placed(**PLACES)
-
-
-report: "../workflow/report/workflow.rst"
 
 
 container: options.container
 
 
-STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
+report: "../workflow/report/workflow.rst"
 
 
-# What of each table can be measured: a GPU is timed where one is asked for, as nothing else says
-# here that there will be one, and where its times are there. What waits for licensed files is left
-# out: asked for by name, such a task says which files those are.
-CELLS = {name: cells(settings, name, layout.run_files) for name in settings.paper}
-HAS_GPU = options.device == "cuda" or bool(GRANTED_GPUS)
-WAITING = {
-    task
-    for task in {cell.task for table in CELLS.values() for cell in table}
-    for file in map(parse_file_reference, tasks[task].needed_references())
-    if not file.is_url and not is_there(file.location)
-}
-
-# The ledger that somebody published, and its runs: what it holds is not made here. Planning reads it,
-# so it is no job's to download.
-with failures_in_one_line():
-    PUBLISHED_FILE = published_file(options, Path(".snakemake/convs2s/published"))
-    PUBLISHED = published_runs(PUBLISHED_FILE)
-    # Without it Snakemake would take scores that are there for finished. Of a module, another
-    # workflow's rule may make it.
-    if options.rouge_exceptions and not (IS_MODULE or is_there(options.rouge_exceptions)):
-        raise UserError(
-            f"rouge_exceptions: {options.rouge_exceptions}: no such file; docs/rouge.md says how to "
-            "make it"
-        )
-
-
-def to_make(cell):
-    """Return a cell with the runs that are made here; None where there is nothing to make."""
-    has_list = cell.n_best_file is None or is_there(cell.n_best_file)  # a user's own may be missing
-    if not (has_list and cell.can_be_made(HAS_GPU or all(map(is_there, cell.paths)), WAITING)):
-        return None
-    return cell.drop_published_runs(  # what was run here counts before what is published
-        lambda file, measure: (file.fingerprint, measure) in PUBLISHED and not is_there(file.path)
-    )
-
-
-PLANNED = {name: list(filter(None, map(to_make, table))) for name, table in CELLS.items()}
-PLANNED_CELLS = [cell for table in PLANNED.values() for cell in table]
-
-DRAWN = {name for name in CELLS if "figure" in name}  # of which there is a plot, not only a table
-
-# The tasks that the stage targets cover.
-STAGE_TASKS = options.tasks or list(dict.fromkeys(cell.task for cell in PLANNED_CELLS))
-
-
-SIDES = ["source", "target"]
-PARTS = [f"{number}-of-{options.shards}" for number in range(1, options.shards + 1)]
+# Parts of the training text of a large corpus: --set-scatter parts=N changes their number.
+scattergather:
+    parts=16,
 
 
 wildcard_constraints:
     **dict.fromkeys(["model", "baseline", "system", "scorer"], alternatives(settings.models)),
     **dict.fromkeys(["run", "scorer_run"], f"{RUN_PATTERN}|released"),
-    **dict.fromkeys(["shard", "block"], alternatives(PARTS)),
     **dict.fromkeys(["split", "testset"], "[a-z][a-z0-9_]*"),
     task=alternatives(tasks),
-    side=alternatives(SIDES),
+    side="source|target",
     lang="[a-z]+(_[a-z]+)?",
     seed=SEED_PATTERN,
     decoding=alternatives(settings.decodings),
     device="cpu|cuda",
     metric="bleu|rouge",
-    line="[1-9][0-9]*",
     phrases=alternatives(settings.phrases),
-    table=alternatives(CELLS.keys() - DRAWN),
 
 
-def intermediate(paths):
-    """Outputs that are removed once nothing needs them, unless the configuration keeps them."""
-    return paths if options.keep_intermediates else temp(paths)
+# Not of a plan (-n): one run at a time, after the jobs of an earlier one that still live.
+onstart:
+    with failures_in_one_line():
+        begin_run(settings)
 
 
-def text_folder(wildcards):
-    """The folder of the task whose text the wildcards' task shares."""
-    return layout.task(tasks[wildcards.task].text_name)
+def text(path):
+    """An input function: a file of the task whose text the wildcards' task shares.
+
+    `{stage}` is the corpus that models read: `clean`, or `truecased`.
+    """
+
+    def file(wildcards):
+        task = tasks[wildcards.task]
+        names = {"task": task.text_name, "stage": task.model_text}
+        return path.format(**{**dict(wildcards.items()), **names})
+
+    return file
 
 
-def training_text(wildcards, part="train"):
-    """Both sides of a part of the corpus, by name, in the words that models read."""
-    folder, stage = text_folder(wildcards), tasks[wildcards.task].model_text
-    return {side: folder.text(stage, part, side) for side in SIDES}
+def code(script):
+    """A param that runs a job again: digests of its script and of the extensions that prepare the
+    task's text, and a note of tries that failed (docs/decisions/0002, 0025)."""
+
+    def digest(wildcards, output):
+        task = tasks.get(wildcards.get("task"))
+        prepares = {task.preparation.train, task.preparation.test} if task else set()
+        extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(prepares))
+        return " ".join(
+            [FINGERPRINTS[f"{script}.py"], *filter(None, extensions), *failed_tries(output)]
+        )
+
+    return digest
 
 
-def test_side(stage, side):
-    """An input function: one side of the wildcards' test set, raw or in words (``tok``)."""
+def memory(base, per_megabyte=0):
+    """Megabytes of a job: a base, some for each of its input; with each attempt as much again."""
 
-    def path(wildcards):
-        with failures_in_one_line():
-            tasks[wildcards.task].file_pairs(wildcards.testset)
-        return text_folder(wildcards).text(stage, wildcards.testset, side)
+    def megabytes(wildcards, input, attempt):
+        return attempt * int(base + per_megabyte * input.size_mb)
 
-    return path
+    return megabytes
 
 
-def models(wildcards):
-    """The model files of a run: one, or an ensemble's."""
-    return layout.task(wildcards.task).models(wildcards.model, wildcards.run)
+def minutes(most):
+    """Minutes of a job, with each attempt as many again; a day at most."""
+    return lambda wildcards, attempt: min(attempt * most, 1440)
 
 
-def threads(wildcards):
-    """CPU threads of a training or decoding, as stated: rounding depends on their number."""
-    return options.cores or settings.models[wildcards.model].training.threads
-
-
-def machine_of_training(wildcards):
-    """Options of a training that are not its recipe; a resource, as another param trains again."""
-    recipe = settings.models[wildcards.model].training
-    events = " --tensorboard" if recipe.tensorboard else ""
-    return (
-        f"--device {options.device} --products {options.products} --threads {threads(wildcards)}"
-        f" --checkpoint-minutes {recipe.checkpoint_minutes}{events} --nodes {options.nodes}"
+def files_of(references):
+    """Where the files of references lie once they are downloaded, each once."""
+    places = (
+        parse_file_reference(reference).path(Path(layout.downloads)) for reference in references
     )
+    return list(dict.fromkeys(map(str, places)))
+
+
+def bpe_codes(wildcards):
+    """The BPE codes of a task: of both sides, of each its own, or none where words are whole."""
+    names = tasks[wildcards.task].bpe_codes_names()
+    return [f"<results>/{{task}}/vocabulary/{name}" for name in names]
+
+
+def tuned_penalty(wildcards):
+    """Where the length penalty stands that a decoding tunes; no file where the number is stated."""
+    task, decoding = tasks[wildcards.task], settings.decodings[wildcards.decoding]
+    if not (tuned_on := scale.development_set(task, decoding)):
+        return []
+    return f"<model>/{{run}}/{tuned_on}.{{decoding}}.length_penalty.json"
+
+
+def run_header(wildcards):
+    """What stands beside the numbers of a run's translations, its decoding aside."""
+    names = {name: wildcards[name] for name in ("task", "model", "run")}
+    return {**names, "scale": options.scale}
+
+
+def decoding(wildcards):
+    """The settings of the wildcards' decoding."""
+    return settings.decodings[wildcards.decoding].model_dump(mode="json")
+
+
+def side_of(wildcards):
+    """The side of the wildcards' language."""
+    with failures_in_one_line():
+        return tasks[wildcards.task].side_of(wildcards.lang)
+
+
+def source_files(name, split, reference=None):
+    """The files that a split is extracted from, or its further reference of this number.
+
+    Files that no download brings have to be there, unless what is made of them is.
+    """
+    task, folder = tasks[name], layout.task(name)
+    sharing = [other for other in tasks if tasks[other].text_name == name]
+    made = [folder.text(stage, split, "target") for stage in ("raw", "clean")]
+    made += [layout.task(other).store(split) for other in sharing]
+    with failures_in_one_line():
+        pairs = task.reference_pairs(split, reference) if reference else task.file_pairs(split)
+        if not IS_MODULE and not any(exists(path) for path in made):  # else rules may make them
+            task.require_files(lambda path: exists(path) or path.startswith(layout.downloads))
+    return files_of(file for pair in pairs for file in pair)
 
 
 def memory_of_models(wildcards, input, attempt):
@@ -206,61 +172,31 @@ def memory_of_models(wildcards, input, attempt):
     return attempt * max(4000, int(1000 + 3 * input.size_mb) if is_on_cpu else 0)
 
 
-# Of a job that translates or scores text by a model: resources, as other params make results stale.
-ON_DEVICE = {
-    "mem_mb": memory_of_models,
-    "gpu": 0 if options.device == "cpu" else 1,
-    "device": options.device,
-    "torch_threads": threads,
-}
-
-
-def decoding(wildcards):
-    """The settings of the wildcards' decoding."""
-    return settings.decodings[wildcards.decoding].model_dump(mode="json")
-
-
-def code_of_extensions(registry, names):
-    """The digests of what extensions run under these names: among params, an edit runs again."""
-    return {name: digest_of_extension(registry, name) for name in sorted(names)}
-
-
-def with_preparation(code):
-    """The code of a job: that of its script, and of the task's preparation if an extension has it."""
-
-    def code_of_job(wildcards):
-        task = tasks.get(wildcards.get("task"))
-        recipes = {task.preparation.train, task.preparation.test} if task else set()
-        own = code_of_extensions("PREPARATIONS", recipes - set(PREPARATIONS))
-        return " ".join([code, *own.values()])
-
-    return code_of_job if options.extensions else code
-
-
-def run_header(wildcards):
-    """What stands beside the numbers of a run's translations, its decoding aside."""
-    names = {name: wildcards[name] for name in ("task", "model", "run")}
-    return {**names, "scale": options.scale}
-
-
-def headline_files(task, suffix):
-    """A file of each headline test set and run: those that a task's headline rests on."""
-    folder, headline = layout.task(task), tasks[task].headline
-    return [
-        folder.translations(headline.model, run, test, headline.decoding, suffix)
-        for test in headline.tests
-        for run in tasks[task].headline_runs()
-    ]
-
-
-def model_metadata(wildcards):
-    """What a model file says of the wildcards' task."""
-    return tasks[wildcards.task].model_metadata().model_dump(mode="json")
+def penalty_of_list(wildcards):
+    """The tuned length penalty of a list; none of the list that the tuning itself goes by."""
+    file = tuned_penalty(wildcards)
+    return [] if not file or Path(file).name.startswith(f"{wildcards.testset}.") else file
 
 
 def heading_of_plot(wildcards):
     """What stands above a plot: task, model, run, what else its name says, a scale of stand-ins."""
-    named = dict(wildcards.items())
-    if "line" in named:
-        named["line"] = f"sentence {named['line']}"
-    return " · ".join([*named.values(), *([] if options.scale == "paper" else [options.scale])])
+    return " · ".join([*wildcards, *([] if options.scale == "paper" else [options.scale])])
+
+
+def headline_scores(wildcards):
+    """The scores that a task's report in the wildcards' metric rests on."""
+    with failures_in_one_line():
+        tasks[wildcards.task].check_metric(wildcards.metric)
+    return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")
+
+
+# What tasks and the papers' tables rest on, and what of it is made here.
+plan = Plan(
+    settings,
+    layout,
+    logs=workflow.pathvars.apply("<logs>"),
+    benchmarks=workflow.pathvars.apply("<benchmarks>"),
+    exists=lambda path: exists(path),
+    # Of a module, whose names may have a prefix, too.
+    asked=frozenset(word.rpartition("_")[2] for word in sys.argv[1:]),
+)

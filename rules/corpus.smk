@@ -1,75 +1,145 @@
-"""From downloaded files to text: extract, cut into shards, tokenize and filter them, join, truecase.
+"""From downloaded files to words: training, validation and test text of a task, filtered, truecased.
 
-A rule writes both sides of a pair at once, so that they cannot fall out of step.
+A rule writes both sides of a pair at once, so that they cannot fall out of step. Training text of a
+large corpus (config.yaml: scatter_above) is prepared in parts, side by side; else in one job.
 """
 
 from convs2s.config.corpus import TITLE_FILES
 
-OWN_TEXT = alternatives(name for name, task in tasks.items() if task.text is None)
+OWN_TEXT = {name for name, task in tasks.items() if task.text is None}
+LARGE = {name for name in OWN_TEXT if settings.is_large(name)}
 
 
-# The raw text of validation and test sets is kept: translations are scored against it, and what is
-# made again has all that rests on it made again.
+# The raw text of validation and test sets is kept: translations are scored against it.
 rule extract_corpus:
     input:
-        sources_of,
+        lambda w: source_files(w.task, w.split),
     output:
-        multiext("<corpus>/raw/{split}", ".source.zst", ".target.zst"),
+        "<results>/{task}/corpus/raw/{split}.source.zst",
+        "<results>/{task}/corpus/raw/{split}.target.zst",
     log:
         "<logs>/{task}/extract_corpus/{split}.log",
+    benchmark:
+        "<benchmarks>/{task}/extract_corpus/{split}.tsv"
     wildcard_constraints:
-        split=r"(?!train\.)[a-z][a-z0-9_]*",
-        task=OWN_TEXT,
+        split="(?!train$)[a-z][a-z0-9_]*",
+        task=alternatives(OWN_TEXT),
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
     params:
+        code=code("extract_corpus"),
         pairs=lambda w: tasks[w.task].file_pairs(w.split),
-        hold_out=lambda w: (part := tasks[w.task].hold_out_of(w.split)) and tuple(part),
+        hold_out=lambda w: tasks[w.task].hold_out_of(w.split),
     script:
         "../workflow/scripts/extract_corpus.py"
 
 
-use rule extract_corpus as extract_training_corpus with:
+rule extract_reference:
+    input:
+        lambda w: source_files(w.task, w.split, int(w.number)),
     output:
-        intermediate(expand("<corpus>/raw/{{split,train}}.{side}.zst", side=SIDES)),
-
-
-use rule extract_corpus as extract_reference with:
-    output:
-        "<corpus>/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
+        "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
         "<logs>/{task}/extract_reference/{split}.reference{number}.log",
-    params:
-        pairs=lambda w: tasks[w.task].reference_pairs(w.split, int(w.number)),
-
-
-rule shard_corpus:
-    input:
-        multiext("<corpus>/raw/train", source=".source.zst", target=".target.zst"),
-    output:
-        source=intermediate(expand("<corpus>/raw/train.{shard}.source.zst", shard=PARTS)),
-        target=intermediate(expand("<corpus>/raw/train.{shard}.target.zst", shard=PARTS)),
-    log:
-        "<logs>/{task}/shard_corpus.log",
-    conda:
-        "../envs/text.yaml"
-    script:
-        "../workflow/scripts/shard_corpus.py"
-
-
-rule tokenize_and_filter:
-    input:
-        multiext("<corpus>/raw/{part}", source=".source.zst", target=".target.zst"),
-    output:
-        sides=expand("<corpus>/clean/{{part}}.{side}.zst", side=SIDES),
-        report="<corpus>/clean/{part}.json",
-    log:
-        "<logs>/{task}/tokenize_and_filter/{part}.log",
+    benchmark:
+        "<benchmarks>/{task}/extract_reference/{split}.reference{number}.tsv"
     wildcard_constraints:
-        part="valid",
+        task=alternatives(OWN_TEXT),
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
     params:
+        code=code("extract_reference"),
+        pairs=lambda w: tasks[w.task].reference_pairs(w.split, int(w.number)),
+    script:
+        "../workflow/scripts/extract_reference.py"
+
+
+# From the files of a task to the words that its vocabularies are built from, at once.
+rule prepare_training_text:
+    input:
+        lambda w: source_files(w.task, "train"),
+    output:
+        source="<results>/{task}/corpus/clean/train.source.zst",
+        target="<results>/{task}/corpus/clean/train.target.zst",
+        report="<results>/{task}/corpus/clean/train.json",
+    log:
+        "<logs>/{task}/prepare_training_text.log",
+    benchmark:
+        "<benchmarks>/{task}/prepare_training_text.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT - LARGE),
+    group:
+        "prepare"
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(240),
+    params:
+        code=code("prepare_training_text"),
+        pairs=lambda w: tasks[w.task].file_pairs("train"),
+        hold_out=lambda w: tasks[w.task].hold_out_of("train"),
+        preparation=lambda w: tasks[w.task].preparation.train,
+        languages=lambda w: tasks[w.task].language_pair,
+        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
+    script:
+        "../workflow/scripts/prepare_training_text.py"
+
+
+rule split_training_text:
+    input:
+        lambda w: source_files(w.task, "train"),
+    output:
+        source=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.source.zst")),
+        target=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.target.zst")),
+    log:
+        "<logs>/{task}/split_training_text.log",
+    benchmark:
+        "<benchmarks>/{task}/split_training_text.tsv"
+    wildcard_constraints:
+        task=alternatives(LARGE),
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(480),
+    params:
+        code=code("split_training_text"),
+        pairs=lambda w: tasks[w.task].file_pairs("train"),
+        hold_out=lambda w: tasks[w.task].hold_out_of("train"),
+    script:
+        "../workflow/scripts/split_training_text.py"
+
+
+rule tokenize_and_filter_part:
+    input:
+        source="<results>/{task}/corpus/raw/train.{scatteritem}.source.zst",
+        target="<results>/{task}/corpus/raw/train.{scatteritem}.target.zst",
+    output:
+        source=temp("<results>/{task}/corpus/clean/train.{scatteritem}.source.zst"),
+        target=temp("<results>/{task}/corpus/clean/train.{scatteritem}.target.zst"),
+        report=temp("<results>/{task}/corpus/clean/train.{scatteritem}.json"),
+    log:
+        "<logs>/{task}/tokenize_and_filter/train.{scatteritem}.log",
+    benchmark:
+        "<benchmarks>/{task}/tokenize_and_filter/train.{scatteritem}.tsv"
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(240),
+    params:
+        code=code("tokenize_and_filter"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
         limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
@@ -77,56 +147,100 @@ rule tokenize_and_filter:
         "../workflow/scripts/tokenize_and_filter.py"
 
 
-use rule tokenize_and_filter as tokenize_and_filter_shard with:
-    output:
-        # Spelt out again: temp() has no effect on the outputs of another rule.
-        sides=intermediate(expand("<corpus>/clean/{{part}}.{side}.zst", side=SIDES)),
-        # Kept, as `clean.tokens` and `paper_pairs` are read where these are added up.
-        report="<corpus>/clean/{part}.json",
-    wildcard_constraints:
-        part=f"train.({alternatives(PARTS)})",
-
-
-rule gather_shards:
+rule join_training_text:
     input:
-        shards=collect("<corpus>/clean/train.{shard}.{{side}}.zst", shard=PARTS),
+        source=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.source.zst"),
+        target=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.target.zst"),
+        reports=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.json"),
     output:
-        "<corpus>/clean/train.{side}.zst",
+        source="<results>/{task}/corpus/clean/train.source.zst",
+        target="<results>/{task}/corpus/clean/train.target.zst",
+        report="<results>/{task}/corpus/clean/train.json",
     log:
-        "<logs>/{task}/gather_shards/{side}.log",
+        "<logs>/{task}/join_training_text.log",
+    benchmark:
+        "<benchmarks>/{task}/join_training_text.tsv"
+    wildcard_constraints:
+        task=alternatives(LARGE),
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(240),
+    params:
+        code=code("join_training_text"),
     script:
-        "../workflow/scripts/gather_shards.py"
+        "../workflow/scripts/join_training_text.py"
 
 
+rule tokenize_and_filter_validation:
+    input:
+        source="<results>/{task}/corpus/raw/valid.source.zst",
+        target="<results>/{task}/corpus/raw/valid.target.zst",
+    output:
+        source="<results>/{task}/corpus/clean/valid.source.zst",
+        target="<results>/{task}/corpus/clean/valid.target.zst",
+        report="<results>/{task}/corpus/clean/valid.json",
+    log:
+        "<logs>/{task}/tokenize_and_filter/valid.log",
+    benchmark:
+        "<benchmarks>/{task}/tokenize_and_filter/valid.tsv"
+    group:
+        "prepare"
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
+    params:
+        code=code("tokenize_and_filter"),
+        preparation=lambda w: tasks[w.task].preparation.train,
+        languages=lambda w: tasks[w.task].language_pair,
+        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
+    script:
+        "../workflow/scripts/tokenize_and_filter.py"
+
+
+# A table of the pairs that were read, kept and dropped, beside what the paper states.
 rule count_pairs:
     input:
-        shards=collect("<corpus>/clean/train.{shard}.json", shard=PARTS),
-        valid="<corpus>/clean/valid.json",
+        train="<results>/{task}/corpus/clean/train.json",
+        valid="<results>/{task}/corpus/clean/valid.json",
     output:
-        total="<corpus>/clean/train.json",
-        table="<corpus>/counts.txt",
+        "<results>/{task}/corpus/counts.txt",
     log:
         "<logs>/{task}/count_pairs.log",
+    benchmark:
+        "<benchmarks>/{task}/count_pairs.tsv"
+    localrule: True
     conda:
         "../envs/text.yaml"
     params:
+        code=code("count_pairs"),
         metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
     script:
         "../workflow/scripts/count_pairs.py"
 
 
+# Test text as words: what BLEU on tokens, perplexity and rescoring go by.
 rule tokenize_file:
     input:
-        raw="<corpus>/raw/{testset}.{side}.zst",
+        "<results>/{task}/corpus/raw/{testset}.{side}.zst",
     output:
-        "<corpus>/tok/{testset}.{side}.zst",
+        "<results>/{task}/corpus/tok/{testset}.{side}.zst",
     log:
         "<logs>/{task}/tokenize_file/{testset}.{side}.log",
+    benchmark:
+        "<benchmarks>/{task}/tokenize_file/{testset}.{side}.tsv"
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
     params:
+        code=code("tokenize_file"),
         preparation=lambda w: tasks[w.task].preparation.test,
         language=lambda w: getattr(tasks[w.task].languages, w.side),
     script:
@@ -135,17 +249,23 @@ rule tokenize_file:
 
 rule write_title_corpus:
     input:
-        lambda w: local_files(tasks[w.task].titles.files),
+        lambda w: files_of(tasks[w.task].titles.files),
     output:
         pairs=expand("<downloads>/titles/{{task}}/{file}", file=TITLE_FILES),
         counts="<downloads>/titles/{task}/counts.json",
     log:
         "<logs>/{task}/write_title_corpus.log",
+    benchmark:
+        "<benchmarks>/{task}/write_title_corpus.tsv"
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.titles),
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(60),
     params:
+        code=code("write_title_corpus"),
         titles=lambda w: tasks[w.task].titles.model_dump(mode="json"),
     script:
         "../workflow/scripts/write_title_corpus.py"
@@ -153,26 +273,44 @@ rule write_title_corpus:
 
 rule learn_truecaser:
     input:
-        text="<corpus>/clean/train.{side}.zst",
+        text="<results>/{task}/corpus/clean/train.{side}.zst",
     output:
-        "<corpus>/truecaser.{side}.tsv",
+        "<results>/{task}/corpus/truecaser.{side}.tsv",
     log:
         "<logs>/{task}/learn_truecaser.{side}.log",
+    benchmark:
+        "<benchmarks>/{task}/learn_truecaser.{side}.tsv"
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(8000),
+        runtime=minutes(120),
+    params:
+        code=code("learn_truecaser"),
     script:
         "../workflow/scripts/learn_truecaser.py"
 
 
 rule truecase_file:
     input:
-        text="<corpus>/clean/{split}.{side}.zst",
-        truecaser="<corpus>/truecaser.{side}.tsv",
+        text="<results>/{task}/corpus/clean/{split}.{side}.zst",
+        truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",
     output:
-        "<corpus>/truecased/{split,train|valid}.{side}.zst",
+        "<results>/{task}/corpus/truecased/{split,train|valid}.{side}.zst",
     log:
         "<logs>/{task}/truecase_file/{split}.{side}.log",
+    benchmark:
+        "<benchmarks>/{task}/truecase_file/{split}.{side}.tsv"
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(120),
+    params:
+        code=code("truecase_file"),
     script:
         "../workflow/scripts/truecase_file.py"

@@ -3,19 +3,29 @@
 
 rule decode_test_set:
     input:
-        models=models,
-        source=test_side("raw", "source"),
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
+        source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=tuned_penalty,
     output:
-        multiext("<model>/{run}/{testset}.{decoding}", lines=".jsonl", text=".txt"),
+        lines="<model>/{run}/{testset}.{decoding}.jsonl",
+        text="<model>/{run}/{testset}.{decoding}.txt",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.decode.tsv"
+    group:
+        "translate"
     conda:
         "../envs/train.yaml"
-    threads: threads
+    threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
-        **ON_DEVICE,
+        mem_mb=memory_of_models,
+        runtime=minutes(120),
+        gpu=min(1, GPUS),
     params:
+        code=code("decode_test_set"),
         decoding=decoding,
     script:
         "../workflow/scripts/decode_test_set.py"
@@ -23,20 +33,27 @@ rule decode_test_set:
 
 rule time_decoding:
     input:
-        models=models,
-        source=test_side("raw", "source"),
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
+        source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=tuned_penalty,
     output:
         "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.tsv"
     conda:
         "../envs/train.yaml"
-    threads: timing_threads
+    # All cores of this machine, so that no other job runs beside it; of a cluster's node, its own.
+    threads: lambda w: options.cores or workflow.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
+        runtime=minutes(240),
         gpu=lambda w: int(w.device == "cuda"),
     params:
+        code=code("time_decoding"),
         run=run_header,
         decoding=decoding,
     script:

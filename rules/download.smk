@@ -1,35 +1,43 @@
 """Files from elsewhere; the demo corpora and the miniature mirror, which the package holds."""
 
-DEMO_FILES = expand("en_fr/{s}", s=["train", "valid", "test"])
-DEMO_FILES += expand("clauses_en_fr/{s}", s=["train", "valid", "test_filtered", "test_rest"])
+DEMO_PARTS = expand("en_fr/{s}", s=["train", "valid", "test"]) + expand(
+    "clauses_en_fr/{s}", s=["train", "valid", "test_filtered", "test_rest"]
+)
 
 
+# `update`: a file that another checkout has brought stays until its checksum was compared.
 rule download_file:
     input:
-        [layout.mirror] if scale.generated_mirror else [],
+        layout.mirror if scale.generated_mirror else [],
     output:
-        update("<downloads>/{host}/{path}"),  # what another checkout has brought stays
+        update("<downloads>/{host}/{path}"),
     log:
         "<logs>/download/{host}/{path}.log",
+    benchmark:
+        "<benchmarks>/download/{host}/{path}.tsv"
     wildcard_constraints:
         host="(?!(demo|titles)/)[^/]+",
     localrule: True
     conda:
         "../envs/text.yaml"
     params:
-        source=download_source,
+        source=lambda w: settings.download_at(f"{w.host}/{w.path}"),
     script:
         "../workflow/scripts/download_file.py"
 
 
 rule write_demo_corpus:
     output:
-        expand("<downloads>/demo/{file}.{lang}", file=DEMO_FILES, lang=["en", "fr"]),
+        expand("<downloads>/demo/{part}.{lang}", part=DEMO_PARTS, lang=["en", "fr"]),
     log:
         "<logs>/download/demo.log",
+    benchmark:
+        "<benchmarks>/download/demo.tsv"
     localrule: True
     conda:
         "../envs/text.yaml"
+    params:
+        code=code("write_demo_corpus"),
     script:
         "../workflow/scripts/write_demo_corpus.py"
 
@@ -39,8 +47,12 @@ rule write_mirror:
         directory(layout.mirror),
     log:
         "<logs>/download/mirror.log",
+    benchmark:
+        "<benchmarks>/download/mirror.tsv"
     localrule: True
     conda:
         "../envs/text.yaml"
+    params:
+        code=code("write_mirror"),
     script:
         "../workflow/scripts/write_mirror.py"

@@ -3,19 +3,30 @@
 
 rule plot_bleu_by_layers:
     input:
-        scores=wanted_scores,
-        published=PUBLISHED_LEDGER,
+        scores=lambda w: plan.scores(w.table),
+        published=lambda w: [local(file) for file in plan.published],
     output:
-        reported_figure("{table}", "bleu_by_layers", "Figure 2"),
-        multiext("<results>/paper/{table}", ".pdf", ".points.csv"),
+        report(
+            "<results>/paper/{table}.svg",
+            caption="../workflow/report/bleu_by_layers.rst",
+            category="figures",
+            labels={"figure": "Figure 2"},
+        ),
+        "<results>/paper/{table}.pdf",
+        points="<results>/paper/{table}.points.csv",
     log:
         "<logs>/paper/plot_bleu_by_layers.{table}.log",
+    benchmark:
+        "<benchmarks>/paper/plot_bleu_by_layers.{table}.tsv"
     wildcard_constraints:
-        table=LAYERS_FIGURE,
+        table="figure2",
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        shown=lambda w: table_contents(w.table),
+        code=code("plot_bleu_by_layers"),
+        page=lambda w: layout.paper(w.table),
+        shown=lambda w: plan.contents(w.table),
     script:
         "../workflow/scripts/plot_bleu_by_layers.py"
 
@@ -24,20 +35,24 @@ rule attend_to_example:
     input:
         model="<model>/{run}/model.safetensors",
         # No file where the sentence is the one that the paper shows.
-        text=test_side("raw", "source") if scale.example_line else [],
+        text=text("<results>/{task}/corpus/raw/{testset}.source.zst") if scale.example_line else [],
         tuned=tuned_penalty,
     output:
         "<model>/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.example.tsv"
     conda:
         "../envs/train.yaml"
+    resources:
+        mem_mb=memory(4000, per_megabyte=3),
+        runtime=minutes(30),
     params:
+        code=code("attend_to_example"),
         header=run_header,
         stand_in=scale.stand_in,
-        sentence=lambda w: (
-            None if scale.example_line else settings.tables[EXAMPLE_FIGURE].example_source
-        ),
+        sentence=None if scale.example_line else settings.tables["figure3"].example_source,
         line=scale.example_line,
         decoding=decoding,
     script:
@@ -46,14 +61,24 @@ rule attend_to_example:
 
 rule plot_example:
     input:
-        lambda w: drawn_cells(EXAMPLE_FIGURE)[0].paths[0],  # the first row's first run
+        lambda w: plan.drawn_cells("figure3")[0].paths[0],  # the first row's first run
     output:
-        reported_figure(EXAMPLE_FIGURE, "example", "Figure 3"),
-        f"<results>/paper/{EXAMPLE_FIGURE}.pdf",
+        report(
+            "<results>/paper/figure3.svg",
+            caption="../workflow/report/example.rst",
+            category="figures",
+            labels={"figure": "Figure 3"},
+        ),
+        "<results>/paper/figure3.pdf",
     log:
         "<logs>/paper/plot_example.log",
+    benchmark:
+        "<benchmarks>/paper/plot_example.tsv"
+    localrule: True
     conda:
         "../envs/plot.yaml"
+    params:
+        code=code("plot_example"),
     script:
         "../workflow/scripts/plot_example.py"
 
@@ -65,9 +90,15 @@ rule project_phrases:
         "<model>/{run,seed[0-9]+}/phrases.{phrases}.json",
     log:
         "<logs>/{task}/{model}/{run}/phrases.{phrases}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/phrases.{phrases}.tsv"
     conda:
         "../envs/train.yaml"
+    resources:
+        mem_mb=memory(4000, per_megabyte=3),
+        runtime=minutes(30),
     params:
+        code=code("project_phrases"),
         header=lambda w: {**run_header(w), "name": w.phrases},
         stand_in=scale.stand_in,
         phrases=lambda w: settings.phrases[w.phrases].model_dump(mode="json"),
@@ -77,32 +108,52 @@ rule project_phrases:
 
 rule plot_phrase_states:
     input:
-        lambda w: [cell.paths[0] for cell in drawn_cells(PHRASE_FIGURE)],  # of each row
+        lambda w: [cell.paths[0] for cell in plan.drawn_cells("lstm_figure2")],  # of each row
     output:
-        reported_figure(PHRASE_FIGURE, "phrases", "LSTM, figure 2"),
-        f"<results>/paper/{PHRASE_FIGURE}.pdf",
-        points=f"<results>/paper/{PHRASE_FIGURE}.points.csv",
+        report(
+            "<results>/paper/lstm_figure2.svg",
+            caption="../workflow/report/phrases.rst",
+            category="figures",
+            labels={"figure": "LSTM, figure 2"},
+        ),
+        "<results>/paper/lstm_figure2.pdf",
+        points="<results>/paper/lstm_figure2.points.csv",
     log:
         "<logs>/paper/plot_phrase_states.log",
+    benchmark:
+        "<benchmarks>/paper/plot_phrase_states.tsv"
+    localrule: True
     conda:
         "../envs/plot.yaml"
+    params:
+        code=code("plot_phrase_states"),
     script:
         "../workflow/scripts/plot_phrase_states.py"
 
 
+# The translations of the figure's first row beside the baseline's list, where there is one.
 rule plot_bleu_by_length:
     input:
-        unpack(curves_shown),
+        unpack(lambda w: plan.files_of_curves()),
     output:
-        reported_figure(LENGTH_FIGURE, "bleu_by_length", "LSTM, figure 3"),
-        f"<results>/paper/{LENGTH_FIGURE}.pdf",
-        points=f"<results>/paper/{LENGTH_FIGURE}.points.csv",
+        report(
+            "<results>/paper/lstm_figure3.svg",
+            caption="../workflow/report/bleu_by_length.rst",
+            category="figures",
+            labels={"figure": "LSTM, figure 3"},
+        ),
+        "<results>/paper/lstm_figure3.pdf",
+        points="<results>/paper/lstm_figure3.points.csv",
     log:
         "<logs>/paper/plot_bleu_by_length.log",
+    benchmark:
+        "<benchmarks>/paper/plot_bleu_by_length.tsv"
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        names=names_of_curves,
+        code=code("plot_bleu_by_length"),
+        names=lambda w: plan.names_of_curves(),
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/plot_bleu_by_length.py"
@@ -112,32 +163,60 @@ rule plot_learning_curve:
     input:
         history="<model>/{run}/history.jsonl",
     output:
-        reported_plot("curve", "curve", "learning curve"),
+        report(
+            "<model>/{run}/curve.svg",
+            caption="../workflow/report/curve.rst",
+            category="{task}",
+            labels={"model": "{model}", "run": "{run}", "plot": "learning curve"},
+        ),
         "<model>/{run}/curve.png",
     log:
         "<logs>/{task}/{model}/{run}/curve.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/curve.tsv"
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
+        code=code("plot_learning_curve"),
         heading=heading_of_plot,
     script:
         "../workflow/scripts/plot_learning_curve.py"
 
 
+# A plot for each sentence that config.yaml names.
 rule plot_attention:
     input:
         model="<model>/{run}/model.safetensors",
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
     output:
-        reported_plot(
-            "{testset}.{decoding}.attention{line}", "attention", "attention, sentence {line}"
+        svg=report(
+            expand(
+                "<model>/{run}/{testset}.{decoding}.attention{line}.svg",
+                line=options.plots.sentences,
+                allow_missing=True,
+            ),
+            caption="../workflow/report/attention.rst",
+            category="{task}",
+            labels={"model": "{model}", "run": "{run}", "plot": "attention"},
         ),
-        "<model>/{run}/{testset}.{decoding}.attention{line}.png",
+        png=expand(
+            "<model>/{run}/{testset}.{decoding}.attention{line}.png",
+            line=options.plots.sentences,
+            allow_missing=True,
+        ),
     log:
-        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention{line}.log",
+        "<logs>/{task}/{model}/{run}/{testset}.{decoding}.attention.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.attention.tsv"
     conda:
         "../envs/train.yaml"
+    resources:
+        mem_mb=memory(4000, per_megabyte=3),
+        runtime=minutes(30),
     params:
+        code=code("plot_attention"),
+        lines=options.plots.sentences,
         heading=heading_of_plot,
     script:
         "../workflow/scripts/plot_attention.py"

@@ -1,44 +1,59 @@
-"""What the papers state beside ours: tables, the ledger of our runs, claims, and what all of it took."""
+"""What the papers state beside ours: tables, the ledger of our runs, claims, and what all of it took.
+
+Tables, ledger, costs and report show the scores that are there, so that asking for them trains
+nothing; `snakemake paper` makes all scores first (docs/decisions/0010).
+"""
 
 
 rule write_table:
     input:
-        scores=wanted_scores,
-        published=PUBLISHED_LEDGER,
+        scores=lambda w: plan.scores(w.table),
+        published=lambda w: [local(file) for file in plan.published],
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex", ".svg", ".md"),
     log:
         "<logs>/paper/{table}.log",
+    benchmark:
+        "<benchmarks>/paper/{table}.tsv"
+    wildcard_constraints:
+        table=alternatives(name for name in plan.cells if "figure" not in name),
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        shown=lambda w: table_contents(w.table),
+        code=code("write_table"),
+        page=lambda w: layout.paper(w.table),
+        shown=lambda w: plan.contents(w.table),
     script:
         "../workflow/scripts/write_table.py"
 
 
+# The numbers of a figure; its .svg is the plot.
 use rule write_table as write_figure_table with:
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex", ".md"),
     wildcard_constraints:
-        table=alternatives(DRAWN),  # their .svg is the plot
+        table=alternatives(name for name in plan.cells if "figure" in name),
 
 
 rule write_ledger:
     input:
-        scores=lambda w: finished(path for cell in PLANNED_CELLS for path in cell.paths),
-        published=PUBLISHED_LEDGER,
+        scores=lambda w: plan.scores(*plan.planned),
+        published=lambda w: [local(file) for file in plan.published],
     output:
         "<results>/paper/ledger.jsonl",
     log:
         "<logs>/paper/ledger.log",
+    benchmark:
+        "<benchmarks>/paper/ledger.tsv"
     localrule: True
     conda:
         "../envs/score.yaml"
     params:
-        cells=lambda w: [cell for table in CELLS.values() for cell in plain_cells(table)],
-        scale=options.scale,  # another one writes the ledger again
+        code=code("write_ledger"),
+        page=lambda w: layout.paper("ledger.jsonl"),
+        cells=lambda w: plan.plain(plan.cells),
+        scale=options.scale,
     script:
         "../workflow/scripts/write_ledger.py"
 
@@ -50,99 +65,101 @@ rule write_claims:
         multiext("<results>/paper/claims", ".csv", ".json", ".md"),
     log:
         "<logs>/paper/claims.log",
+    benchmark:
+        "<benchmarks>/paper/claims.tsv"
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
+        code=code("write_claims"),
         # Not read by the script: a change of what is stated writes the claims again.
         claims=lambda w: {name: claim.model_dump_json() for name, claim in settings.claims.items()},
         paper=lambda w: {name: table.model_dump_json() for name, table in settings.paper.items()},
-        above=ABOVE,
+        above=plan.above,
     script:
         "../workflow/scripts/write_claims.py"
 
 
-# The ledger comes after all scores. Of the jobs that made them, their benchmark files tell the time:
-# no rule has those as outputs, so the job takes what is there.
+# Of the jobs that made the scores, their benchmark files tell the time: the job takes those that
+# are there. The ledger comes after all scores.
 rule write_costs:
     input:
-        lambda w: finished(f"{run}/history.jsonl" for run in PAPER_RUNS),
+        lambda w: plan.finished(f"{run}/history.jsonl" for run in plan.runs),
         ledger="<results>/paper/ledger.jsonl",
     output:
         multiext("<results>/paper/costs", ".csv", ".md"),
     log:
         "<logs>/paper/costs.log",
+    benchmark:
+        "<benchmarks>/paper/costs.tsv"
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        cells=lambda w: cells_made_here(),
-        benchmarks=prefixed(BENCHMARKS),
-        stated=lambda w: [settings.costs.model_dump(mode="json"), ABOVE],  # not read, as for the claims
+        code=code("write_costs"),
+        page=lambda w: layout.paper("costs"),
+        cells=lambda w: plan.plain(plan.planned),
+        benchmarks=plan.benchmarks,
+        stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],  # as of the claims
     script:
         "../workflow/scripts/write_costs.py"
 
 
 rule write_report:
     input:
-        shown_in_report,
+        lambda w: plan.shown_in_report(),
         ledger="<results>/paper/ledger.jsonl",
         claims="<results>/paper/claims.json",
     output:
-        "<results>/paper/report.html",
+        report(
+            "<results>/paper/report.html",
+            caption="../workflow/report/page.rst",
+            category="paper",
+            labels={"result": "report"},
+        ),
     log:
         "<logs>/paper/report.log",
+    benchmark:
+        "<benchmarks>/paper/report.tsv"
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        shown=lambda w: {name: table_contents(name) for name in CELLS},
-        attention_of=EXAMPLE_FIGURE,
+        code=code("write_report"),
+        page=lambda w: layout.paper("report.html"),
+        shown=lambda w: {name: plan.contents(name) for name in plan.cells},
+        attention_of="figure3",
     script:
         "../workflow/scripts/write_report.py"
 
 
+# A table, the claims or the costs as a page of Snakemake's own report (snakemake --report).
 rule show_in_report:
     input:
-        made_for_page,
+        "<results>/paper/{page}.md",
     output:
         report(
-            "<results>/shown/{page}.html",
+            "<results>/shown/paper.{page}.html",
             caption="../workflow/report/page.rst",
-            category=lambda w: w.page.partition(".")[0],
-            labels=lambda w: {"result": w.page.partition(".")[2]},
+            category="paper",
+            labels={"result": "{page}"},
         ),
     log:
         "<logs>/shown/{page}.log",
+    benchmark:
+        "<benchmarks>/shown/{page}.tsv"
     wildcard_constraints:
-        page=alternatives(SHOWN),
+        page=alternatives([*plan.cells, "claims", "costs"]),
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
-        source=source_of_page,
+        code=code("show_in_report"),
     script:
         "../workflow/scripts/show_in_report.py"
 
 
-# A task's score for `--report`, as soon as it is made; the pages above are of what lies there.
-use rule show_in_report as show_score with:
-    input:
-        "<results>/{task}/{metric}.txt",
-    output:
-        report(
-            "<results>/{task}/{metric}.html",
-            caption="../workflow/report/page.rst",
-            category="{task}",
-            labels={"result": "score"},
-        ),
-    log:
-        "<logs>/{task}/show_{metric}.log",
-    params:
-        source=lambda w, input: list(input),
-
-
-# What a run will take, before it starts.
+# What a run will take, before it starts: printed, and in the log.
 rule preflight:
     log:
         "<logs>/preflight.log",
@@ -150,11 +167,11 @@ rule preflight:
     conda:
         "../envs/train.yaml"
     params:
-        tasks=STAGE_TASKS,
+        tasks=plan.tasks,
         # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
-        cells=lambda w: {} if options.tasks else cells_made_here(),
-        benchmarks=prefixed(BENCHMARKS),
-        is_local=lambda w: not is_on_cluster(),
-        places=PLACES,
+        cells=lambda w: {} if options.tasks else plan.plain(plan.planned),
+        benchmarks=plan.benchmarks,
+        arguments=sys.argv[1:],
+        stated_log=lambda w: f"{plan.logs}/preflight.log",
     script:
         "../workflow/scripts/preflight.py"

@@ -1,23 +1,30 @@
 """From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.2)."""
 
-RESCORED_FILES = {"translations": ".txt", "text": ".bleu.txt", "json": ".bleu.json"}
-
 
 rule list_n_best:
     input:
-        models=models,
-        source=test_side("raw", "source"),
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
+        source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=penalty_of_list,
     output:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.nbest.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.nbest.tsv"
+    group:
+        "rescore"
     conda:
         "../envs/train.yaml"
-    threads: threads
+    threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
-        **ON_DEVICE,
+        mem_mb=memory_of_models,
+        runtime=minutes(120),
+        gpu=min(1, GPUS),
     params:
+        code=code("list_n_best"),
         decoding=decoding,
     script:
         "../workflow/scripts/list_n_best.py"
@@ -26,19 +33,26 @@ rule list_n_best:
 rule score_n_best:
     input:
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
-        source=test_side("tok", "source"),
+        source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
         tuned=penalty_of_list,
     output:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.tsv"
+    group:
+        "rescore"
     conda:
         "../envs/train.yaml"
-    threads: threads
+    threads: lambda w: options.cores or settings.models[w.scorer].training.threads
     resources:
-        **ON_DEVICE,
+        mem_mb=memory_of_models,
+        runtime=minutes(120),
+        gpu=min(1, GPUS),
     params:
+        code=code("score_n_best"),
         decoding=decoding,
     script:
         "../workflow/scripts/score_n_best.py"
@@ -47,84 +61,150 @@ rule score_n_best:
 rule rescore_n_best:
     input:
         n_best="<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
-        raw=test_side("raw", "target"),
-        tokenized=test_side("tok", "target"),
+        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        multiext(
-            "<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}",
-            **RESCORED_FILES,
-        ),
+        translations="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
+        text="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
+        json="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.tsv"
+    group:
+        "rescore"
     conda:
         "../envs/score.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
     params:
+        code=code("rescore_n_best"),
         stand_in=scale.stand_in,
-        metadata=model_metadata,
-        header=header_of_choice,
+        metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
+        header=lambda w: {
+            "task": w.task,
+            "baseline": f"{w.model} {w.run}",
+            "decoding": w.decoding,
+            "scorer": f"{w.scorer} {w.scorer_run}",
+            "scale": options.scale,
+        },
     script:
         "../workflow/scripts/rescore_n_best.py"
 
 
-use rule score_n_best as score_baseline_list with:
+# The same of another system's list: a user's file, or what stands in for it.
+rule score_baseline_list:
     input:
-        models=models,
-        source=test_side("tok", "source"),
-        n_best=baseline_list,
-        tuned=[],
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
+        source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
+        n_best=lambda w: plan.baseline_list(w.task, w.testset),
     output:
         "<model>/{run}/{testset}.scored.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.scored.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.scored.tsv"
+    group:
+        "rescore"
+    conda:
+        "../envs/train.yaml"
+    threads: lambda w: options.cores or settings.models[w.model].training.threads
+    resources:
+        mem_mb=memory_of_models,
+        runtime=minutes(120),
+        gpu=min(1, GPUS),
     params:
-        # Another system's scores are sums.
-        decoding=lambda w: (
-            settings.decodings[scale.n_best.decoding].model_dump(mode="json")
-            if scale.n_best
-            else {"length_penalty": 0.0}
-        ),
+        code=code("score_n_best"),
+        decoding=settings.decoding_of_list(),
+    script:
+        "../workflow/scripts/score_n_best.py"
 
 
-use rule rescore_n_best as rescore_baseline_list with:
+rule rescore_baseline_list:
     input:
         n_best="<model>/{run}/{testset}.scored.nbest.zst",
-        raw=test_side("raw", "target"),
-        tokenized=test_side("tok", "target"),
+        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        multiext("<model>/{run}/{testset}.rescored", **RESCORED_FILES),
+        translations="<model>/{run}/{testset}.rescored.txt",
+        text="<model>/{run}/{testset}.rescored.bleu.txt",
+        json="<model>/{run}/{testset}.rescored.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.rescored.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.rescored.tsv"
+    group:
+        "rescore"
+    conda:
+        "../envs/score.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
+    params:
+        code=code("rescore_n_best"),
+        stand_in=scale.stand_in,
+        metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
+        header=lambda w: {
+            "task": w.task,
+            "baseline": str(scale.n_best or tasks[w.task].n_best_of(w.testset)),
+            "scorer": f"{w.model} {w.run}",
+            "scale": options.scale,
+        },
+    script:
+        "../workflow/scripts/rescore_n_best.py"
 
 
 rule tune_length_penalty:
     input:
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
-        raw=test_side("raw", "target"),
-        tokenized=test_side("tok", "target"),
+        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        multiext("<model>/{run}/{testset}.{decoding}.length_penalty", tsv=".tsv", json=".json"),
+        tsv="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
+        json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.tsv"
+    group:
+        "rescore"
     conda:
         "../envs/score.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
     params:
         **STAND_IN,
-        metadata=model_metadata,
+        code=code("tune_length_penalty"),
+        metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
     script:
         "../workflow/scripts/tune_length_penalty.py"
 
 
 rule plot_length_penalty:
     input:
-        multiext("<model>/{run}/{testset}.{decoding}.length_penalty", table=".tsv", tuning=".json"),
+        table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
+        tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",
     output:
-        reported_plot("{testset}.{decoding}.length_penalty", "length_penalty", "length penalty"),
+        report(
+            "<model>/{run}/{testset}.{decoding}.length_penalty.svg",
+            caption="../workflow/report/length_penalty.rst",
+            category="{task}",
+            labels={"model": "{model}", "run": "{run}", "plot": "length penalty"},
+        ),
         "<model>/{run}/{testset}.{decoding}.length_penalty.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.tsv"
+    localrule: True
     conda:
         "../envs/plot.yaml"
     params:
+        code=code("plot_length_penalty"),
         heading=heading_of_plot,
     script:
         "../workflow/scripts/plot_length_penalty.py"

@@ -4,39 +4,58 @@
 rule evaluate_bleu:
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
-        models=models,
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
         tuned=tuned_penalty,
-        raw=test_side("raw", "target"),
-        tokenized=test_side("tok", "target"),
+        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         "<model>/{run}/{testset}.{decoding}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.bleu.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.bleu.tsv"
+    group:
+        "translate"
     conda:
         "../envs/score.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(30),
     params:
+        code=code("evaluate_bleu"),
         run=run_header,
         decoding=decoding,
-        metrics=lambda w: code_of_extensions("METRICS", tasks[w.task].metrics),
+        metrics=lambda w: {
+            name: digest_of_extension("METRICS", name) for name in sorted(tasks[w.task].metrics)
+        },
     script:
         "../workflow/scripts/evaluate_bleu.py"
 
 
 rule measure_perplexity:
     input:
-        models=models,
-        source=test_side("tok", "source"),
-        target=test_side("tok", "target"),
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
+        source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
+        target=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         "<model>/{run}/{testset}.perplexity.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.perplexity.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.perplexity.tsv"
     conda:
         "../envs/train.yaml"
-    threads: threads
+    threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
-        **ON_DEVICE,
+        mem_mb=memory_of_models,
+        runtime=minutes(60),
+        gpu=min(1, GPUS),
     params:
+        code=code("measure_perplexity"),
         run=run_header,
     script:
         "../workflow/scripts/measure_perplexity.py"
@@ -45,17 +64,31 @@ rule measure_perplexity:
 rule evaluate_rouge:
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
-        models=models,
+        models=lambda w: expand(
+            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
+        ),
         tuned=tuned_penalty,
-        references=references_of,
+        # All references as they were published: the target side first.
+        references=lambda w: [
+            text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
+            for part in tasks[w.task].reference_parts(w.testset)
+        ],
         exceptions=options.rouge_exceptions or [],
     output:
         "<model>/{run}/{testset}.{decoding}.rouge.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rouge.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rouge.tsv"
+    group:
+        "translate"
     conda:
         "../envs/score.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(60),
     params:
+        code=code("evaluate_rouge"),
         run=run_header,
         decoding=decoding,
         rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
@@ -63,16 +96,28 @@ rule evaluate_rouge:
         "../workflow/scripts/evaluate_rouge.py"
 
 
+# A task's headline: its mean over runs, as text, as data and as a page of Snakemake's report.
 rule summarize_runs:
     input:
-        evaluations=headline_scores,
+        headline_scores,
     output:
-        multiext("<results>/{task}/{metric}", text=".txt", json=".json"),
+        text="<results>/{task}/{metric}.txt",
+        json="<results>/{task}/{metric}.json",
+        page=report(
+            "<results>/{task}/{metric}.html",
+            caption="../workflow/report/page.rst",
+            category="{task}",
+            labels={"result": "score"},
+        ),
     log:
         "<logs>/{task}/summarize_{metric}.log",
+    benchmark:
+        "<benchmarks>/{task}/summarize_{metric}.tsv"
+    localrule: True
     conda:
         "../envs/score.yaml"
     params:
+        code=code("summarize_runs"),
         tests=lambda w: list(tasks[w.task].headline.tests),
         runs=lambda w: tasks[w.task].headline_runs(),
         header=lambda w: {
@@ -85,21 +130,28 @@ rule summarize_runs:
         "../workflow/scripts/summarize_runs.py"
 
 
+# Paired by the seeds of the task's headline.
 rule compare_models:
     input:
-        baseline=runs_to_compare("baseline"),
-        system=runs_to_compare("system"),
-        raw=test_side("raw", "target"),
-        tokenized=test_side("tok", "target"),
+        baseline=lambda w: plan.translations_of_seeds(w.task, w.baseline, w.testset, w.decoding),
+        system=lambda w: plan.translations_of_seeds(w.task, w.system, w.testset, w.decoding),
+        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         text="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.txt",
         json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
     log:
         "<logs>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.log",
+    benchmark:
+        "<benchmarks>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.tsv"
     conda:
         "../envs/score.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(60),
     params:
         **STAND_IN,
+        code=code("compare_models"),
         decoding=decoding,
     script:
         "../workflow/scripts/compare_models.py"
@@ -107,13 +159,20 @@ rule compare_models:
 
 rule write_examples:
     input:
-        translations=lambda w: headline_files(w.task, "jsonl")[0],
-        reference=lambda w: text_folder(w).text("raw", tasks[w.task].headline.tests[0], "target"),
+        translations=lambda w: plan.headline_files(w.task, "jsonl")[0],
+        reference=lambda w: text(
+            f"<results>/{{task}}/corpus/raw/{tasks[w.task].headline.tests[0]}.target.zst"
+        )(w),
     output:
         "<results>/{task}/examples.txt",
     log:
         "<logs>/{task}/write_examples.log",
+    benchmark:
+        "<benchmarks>/{task}/write_examples.tsv"
+    localrule: True
     conda:
         "../envs/score.yaml"
+    params:
+        code=code("write_examples"),
     script:
         "../workflow/scripts/write_examples.py"

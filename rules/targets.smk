@@ -1,93 +1,80 @@
 """What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper."""
 
-import json
-
-TRAINED = [tasks[name] for name in STAGE_TASKS if not tasks[name].released]
-TRAINED_FOLDERS = [layout.task(task.name) for task in TRAINED]
-TRANSLATIONS = [path for task in STAGE_TASKS for path in headline_files(task, "jsonl")]
-TABLES = expand("<results>/paper/{page}.md", page=[*CELLS, "claims", "costs"])
-# Those of the report that are of what is there; tables and the paper's report are made first.
-PAGES = [page for page, path in SHOWN.items() if page.startswith("paper.") or is_there(path)]
+TRAINED = [tasks[name] for name in plan.tasks if not tasks[name].released]
+PAGES = [*plan.cells, "claims", "costs"]
 
 
+# The files that the tasks' text and models are made from.
 rule download:
     input:
-        local_files(file for task in STAGE_TASKS for file in settings.needed_references(task)),
+        files_of(file for task in plan.tasks for file in settings.needed_references(task)),
 
 
+# Token stores of training and validation text, and tables of what was dropped.
 rule prepare:
     input:
-        [folder.store(split) for folder in TRAINED_FOLDERS for split in ("train", "valid")],
-        [folder.dataset_counts for folder in TRAINED_FOLDERS],
+        [layout.task(task.name).store(part) for task in TRAINED for part in ("train", "valid")],
+        [layout.task(task.name).dataset_counts for task in TRAINED],
         {layout.task(task.text_name).pair_counts for task in TRAINED},
 
 
+# Dictionaries of aligned words.
 rule align:
     input:
         {layout.task(task.text_name).dictionary for task in TRAINED if task.has_dictionary},
 
 
+# The models of the tasks' headlines.
 rule train:
     input:
-        [str(Path(path).parent / "model.safetensors") for path in TRANSLATIONS],
+        [model for task in plan.tasks for model in plan.models_of(task)],
 
 
+# The translations that the tasks' headlines rest on.
 rule decode:
     input:
-        TRANSLATIONS,
+        [path for task in plan.tasks for path in plan.headline_files(task, "jsonl")],
 
 
+# The tasks' headline numbers.
 rule evaluate:
     input:
-        [layout.task(task).report(tasks[task].metric) for task in STAGE_TASKS],
+        [layout.task(task).report(tasks[task].metric) for task in plan.tasks],
 
 
+# Table 3: how fast models translate.
 rule speed:
     input:
-        [path for cell in PLANNED.get("table3", []) for path in cell.paths],
+        lambda w: plan.scores("table3") if "table3" in plan.planned else [],
         "<results>/paper/table3.md",
 
 
+# Tables of the papers with the scores that are there; nothing is trained.
 rule tables:
     input:
-        TABLES,
+        expand("<results>/paper/{page}.md", page=PAGES),
 
 
+# Learning curves and attention of the tasks' headlines.
 rule figures:
     input:
-        [plot for task in STAGE_TASKS for plot in plots_of(task)],
+        [plot for task in plan.tasks for plot in plan.plots_of(task)],
 
 
+# Every table and figure of the papers, with all that they need.
 rule paper:
     input:
-        TABLES,
+        expand("<results>/paper/{page}.md", page=PAGES),
+        expand("<results>/paper/{figure}.svg", figure=plan.figures),
         "<results>/paper/ledger.jsonl",
-        PAPER_FIGURES,
-        # By name, as a model that was deleted would not be missed beside scores that are there.
-        [f"{run}/model.safetensors" for run in PAPER_RUNS],
-        CURVES,
         "<results>/paper/report.html",
+        # By name, as a model that was deleted would not be missed beside scores that are there.
+        expand("{run}/model.safetensors", run=plan.runs),
+        expand("{run}/curve.svg", run=plan.runs),
 
 
+# Pages for Snakemake's own report: snakemake report --report results/report.html
 rule report:
     input:
-        TABLES,
         "<results>/paper/report.html",
-        pages=expand("<results>/shown/{page}.html", page=PAGES),
-    output:
-        "<results>/report.html",
-    log:
-        "<logs>/report.log",
-    localrule: True
-    conda:
-        "../envs/score.yaml"
-    params:
-        # Of the main workflow, with what --config and --configfile said; all processes can read it.
-        config=lambda w: json.dumps(
-            with_texts(workflow.modifier_stack[0].globals["config"], masked)
-        ),
-        snakefile=workflow.main_snakefile,
-        targets=reported_files,
-    shell:
-        "snakemake --report {output:q} --snakefile {params.snakefile:q}"
-        " --configfile <(echo {params.config:q}) -- {params.targets:q} > {log:q} 2>&1"
+        expand("<results>/shown/paper.{page}.html", page=PAGES),

@@ -4,40 +4,22 @@ The trainer keeps its state in a folder beside the output that no rule declares,
 the outputs of a killed job. Rerun the same command to resume from it.
 """
 
-import shlex
-
-from convs2s.pipeline.process import logged
+from convs2s.costs.memory import requested_memory
+from convs2s.pipeline.process import logged, options_of_training
 from convs2s.training.identity import TRAINING_VERSION
 
-# A scheduler ends a job at its time limit; on this machine nobody does.
-TIME_LIMIT = " --time-limit {resources.runtime}" if workflow.remote_exec else ""
-
-TRAIN = (
-    "python -m convs2s train {params.folder:q} --settings {input.settings:q} --seed {wildcards.seed}"
-    " --output {output.model:q} {params.tables} {resources.machine} --workers {resources.gpu}"
-)
-
-OF_A_TRAINING = {
-    "mem_mb": lambda w, attempt: attempt * requested_memory(settings, w.task, w.model, gpus(w)),
-    "runtime": "1d",  # at every attempt, as each goes on from the state of the one before
-    "machine": machine_of_training,
-}
-
-# The job of several nodes runs on the first one, and starts a task on each by srun itself: the Slurm
-# plugin knows this by `mpi`, and takes `tasks` for those of each GPU unless it is told of those too.
-if options.nodes > 1:
-    OF_A_TRAINING |= {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0}
-    given = workflow.resource_settings  # by set-resources to this rule, else to all
-    own = given.overwrite_resources.get(module_of_rules.modify_rulename("train_model"), {})
-    defaults = {**(given.default_resources or {}), **own}
-    OF_A_TRAINING["slurm_extra"] = lambda w: slurm_options(gpus(w), defaults)
+# GPUs of a training on each of its nodes.
+GPUS = 0 if options.device == "cpu" else options.gpus or 1
 
 
+# The recipe: a change of it trains again.
 rule write_model_settings:
     output:
         "<model>/settings.json",
     log:
         "<logs>/{task}/{model}/settings.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/settings.tsv"
     localrule: True
     conda:
         "../envs/text.yaml"
@@ -47,31 +29,75 @@ rule write_model_settings:
         "../workflow/scripts/write_model_settings.py"
 
 
+# What of a recipe changes no result, such as minutes between states.
+use rule write_model_settings as write_machine_settings with:
+    output:
+        "<model>/machine.json",
+    log:
+        "<logs>/{task}/{model}/machine.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/machine.tsv"
+    params:
+        settings=lambda w: settings.models[w.model].machine_settings(),
+
+
 rule train_model:
     input:
-        unpack(tables_of_text),
-        settings="<model>/settings.json",
-        dataset=dataset_of,
+        recipe="<model>/settings.json",
+        machine=ancient("<model>/machine.json"),
+        dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
+        descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
+        vocabularies=lambda w: expand(
+            "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
+        ),
+        bpe_codes=bpe_codes,
+        start=lambda w: files_of(settings.start_of(w.model)),
+        dictionary=lambda w: (
+            text("<results>/{task}/alignment/dictionary.tsv")(w)
+            if tasks[w.task].has_dictionary
+            else []
+        ),
+        candidates=lambda w: (
+            text("<results>/{task}/alignment/candidates.tsv")(w)
+            if settings.models[w.model].architecture.selection
+            else []
+        ),
+        truecasers=lambda w: (
+            [
+                text(f"<results>/{{task}}/corpus/truecaser.{side}.tsv")(w)
+                for side in ("source", "target")
+            ]
+            if tasks[w.task].preparation.truecase
+            else []
+        ),
     output:
         model="<model>/seed{seed}/model.safetensors",
         records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
     log:
         "<logs>/{task}/{model}/seed{seed}/train.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/seed{seed}/train.tsv"
     conda:
         "../envs/train.yaml"
-    threads: lambda w: threads(w) * max(1, gpus(w))  # of each worker as many as on a CPU
+    threads: lambda w: max(1, GPUS) * (options.cores or settings.models[w.model].training.threads)
     resources:
-        **OF_A_TRAINING,
-        gpu=lambda w: gpus(w) * (1 if workflow.remote_exec else options.nodes),
+        mem_mb=lambda w, attempt: attempt * requested_memory(settings, w.task, w.model, GPUS),
+        runtime=1440,  # minutes, at every attempt: each goes on from the state of the one before
+        gpu=GPUS * options.nodes,
         nodes=options.nodes,
     params:
-        folder=lambda w, input: str(Path(input.dataset[0]).parents[1]),
-        tables=lambda w, input: " ".join(  # as options of the command
-            shlex.join([f"--{name}", *input.get(name)]) for name in tables_of_text(w)
-        ),
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
+        tries=lambda w, output: " ".join(failed_tries(output)),
+        files=lambda w, input: options_of_training(input),
     shell:
-        logged(TRAIN + TIME_LIMIT, before='"$(dirname {output.model:q})"/state/train.log')
+        logged(
+            "python -m convs2s train {params.files} --settings {input.recipe:q}"
+            " --machine {input.machine:q} --seed {wildcards.seed} --output {output.model:q}"
+            " --cpus {threads} --time-limit {resources.runtime}"
+            f" --workers {max(1, GPUS)} --nodes {options.nodes}"
+            f" --device {options.device} --products {options.products}",
+            before='"$(dirname {output.model:q})"/state/train.log',
+        )
 
 
 rule measure_training_speed:
@@ -82,10 +108,13 @@ rule measure_training_speed:
         "<model>/{run,seed[0-9]+}/training.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/training.speed.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/{run}/training.speed.tsv"
     localrule: True
     conda:
         "../envs/score.yaml"
     params:
+        code=code("measure_training_speed"),
         run=run_header,
     script:
         "../workflow/scripts/measure_training_speed.py"
@@ -94,19 +123,23 @@ rule measure_training_speed:
 # A model that others trained and published, in place of a task's own trainings.
 rule import_released:
     input:
-        lambda w: local_files(tasks[w.task].released_references()),
+        lambda w: files_of(tasks[w.task].released_references()),
     output:
         "<model>/released/model.safetensors",
     log:
         "<logs>/{task}/{model}/released/import.log",
+    benchmark:
+        "<benchmarks>/{task}/{model}/released/import.tsv"
     wildcard_constraints:
         task=alternatives(name for name, task in tasks.items() if task.released),
     conda:
         "../envs/train.yaml"
     resources:
-        mem_mb=lambda w, attempt: attempt * 8000,
+        mem_mb=memory(8000),
+        runtime=minutes(60),
     params:
+        code=code("import_released"),
         released=lambda w: tasks[w.task].released.model_dump(mode="json"),
-        metadata=model_metadata,
+        metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
     script:
         "../workflow/scripts/import_released.py"

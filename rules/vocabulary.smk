@@ -1,53 +1,65 @@
-"""From filtered text to numbers: word counts, BPE codes, vocabularies, token stores."""
+"""From words to numbers: word counts, BPE codes, vocabularies, token stores.
 
-# The tasks whose vocabulary is a model's, and those that learn their own.
+`{stage}` is the text that models read, of the task that has it: `clean` or `truecased`.
+"""
+
+# The tasks whose vocabulary is a model's; all others learn their own.
 TAKES_VOCABULARY = {name for name, task in tasks.items() if task.vocabulary_of}
-LEARNS_VOCABULARY = tasks.keys() - TAKES_VOCABULARY
 
 
 rule count_words:
     input:
-        text=lambda w: training_text(w)[w.side],
-        pairs="<corpus>/clean/train.json",
+        source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
     output:
-        intermediate("<corpus>/words/{block}.{side}.tsv.zst"),
+        source="<results>/{task}/corpus/words/source.tsv.zst",
+        target="<results>/{task}/corpus/words/target.tsv.zst",
     log:
-        "<logs>/{task}/count_words/{block}.{side}.log",
+        "<logs>/{task}/count_words.log",
+    benchmark:
+        "<benchmarks>/{task}/count_words.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=minutes(120),
+    params:
+        code=code("count_words"),
     script:
         "../workflow/scripts/count_words.py"
 
 
-rule add_word_counts:
-    input:
-        tables=collect("<corpus>/words/{block}.{{side}}.tsv.zst", block=PARTS),
-    output:
-        "<corpus>/words/{side}.tsv.zst",
-    log:
-        "<logs>/{task}/add_word_counts/{side}.log",
-    conda:
-        "../envs/text.yaml"
-    script:
-        "../workflow/scripts/add_word_counts.py"
-
-
+# Of the words of both sides, or with `.LANG` of one.
 rule learn_bpe:
     input:
-        words=words_of_codes,
+        lambda w: [
+            text(f"<results>/{{task}}/corpus/words/{side}.tsv.zst")(w)
+            for side, lang in zip(("source", "target"), tasks[w.task].language_pair)
+            if w.suffix in ("", f".{lang}")
+        ],
     output:
         "<results>/{task}/vocabulary/codes{suffix}",
     log:
         "<logs>/{task}/learn_bpe{suffix}.log",
+    benchmark:
+        "<benchmarks>/{task}/learn_bpe{suffix}.tsv"
     wildcard_constraints:
         suffix=r"(\.[a-z]+(_[a-z]+)?)?",
-        task=alternatives(LEARNS_VOCABULARY),
+        task=alternatives(tasks.keys() - TAKES_VOCABULARY),
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
     resources:
         # subword-nmt took 214 bytes for a byte of the compressed tables (docs/notes/2026-11-21-preparation.md)
-        mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
+        mem_mb=memory(4000, per_megabyte=300),
+        runtime=minutes(240),
     params:
+        code=code("learn_bpe"),
         merges=lambda w: tasks[w.task].vocabulary.merges,
     script:
         "../workflow/scripts/learn_bpe.py"
@@ -55,17 +67,25 @@ rule learn_bpe:
 
 rule build_vocabulary:
     input:
-        words=words,
-        bpe_codes=lambda w: bpe_codes(w, w.lang),
+        words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
+        bpe_codes=lambda w: bpe_codes(w)[{"source": 0, "target": -1}[side_of(w)] :][:1],
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
         "<logs>/{task}/build_vocabulary/{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/build_vocabulary/{lang}.tsv"
     wildcard_constraints:
-        task=alternatives(LEARNS_VOCABULARY),
+        task=alternatives(tasks.keys() - TAKES_VOCABULARY),
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000, per_megabyte=100),
+        runtime=minutes(120),
     params:
+        code=code("build_vocabulary"),
         settings=lambda w: tasks[w.task].vocabulary.model_dump(
             include={"threshold", "glossaries", "minimum_count"}
         ),
@@ -76,91 +96,104 @@ rule build_vocabulary:
 
 rule take_codes:
     input:
-        model=model_of_vocabulary,
+        model=lambda w: files_of([tasks[w.task].vocabulary_of]),
     output:
         "<results>/{task}/vocabulary/codes",
     log:
         "<logs>/{task}/take_codes.log",
+    benchmark:
+        "<benchmarks>/{task}/take_codes.tsv"
     wildcard_constraints:
         task=alternatives(TAKES_VOCABULARY),
     conda:
         "../envs/train.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(60),
+    params:
+        code=code("take_codes"),
     script:
         "../workflow/scripts/take_codes.py"
 
 
 rule take_vocabulary:
     input:
-        model=model_of_vocabulary,
-        words=words,
+        model=lambda w: files_of([tasks[w.task].vocabulary_of]),
+        words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
         "<logs>/{task}/take_vocabulary/{lang}.log",
+    benchmark:
+        "<benchmarks>/{task}/take_vocabulary/{lang}.tsv"
     wildcard_constraints:
         task=alternatives(TAKES_VOCABULARY),
     conda:
         "../envs/train.yaml"
+    resources:
+        mem_mb=memory(4000, per_megabyte=100),
+        runtime=minutes(60),
     params:
-        side=side_of,
+        code=code("take_vocabulary"),
+        side=lambda w: side_of(w),
         kind=lambda w: tasks[w.task].vocabulary.kind,
     script:
         "../workflow/scripts/take_vocabulary.py"
 
 
+# The token stores that a training reads, of training and validation text.
 rule binarize:
     input:
-        unpack(to_binarize),
+        train_source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        train_target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        train_report=text("<results>/{task}/corpus/clean/train.json"),
+        valid_source=text("<results>/{task}/corpus/{stage}/valid.source.zst"),
+        valid_target=text("<results>/{task}/corpus/{stage}/valid.target.zst"),
+        valid_report=text("<results>/{task}/corpus/clean/valid.json"),
+        bpe_codes=bpe_codes,
+        vocabularies=lambda w: expand(
+            "<results>/{task}/vocabulary/{lang}.tsv",
+            task=w.task,
+            lang=tasks[w.task].language_pair,
+        ),
     output:
-        multiext("<results>/{task}/dataset/{part,valid}", store=".arrow", description=".json"),
+        stores=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
+        descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
     log:
-        "<logs>/{task}/binarize/{part}.log",
+        "<logs>/{task}/binarize.log",
+    benchmark:
+        "<benchmarks>/{task}/binarize.tsv"
+    group:
+        "prepare"
     conda:
         "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=minutes(240),
     params:
-        metadata=dataset_metadata,
+        code=code("binarize"),
+        metadata=lambda w: settings.dataset_metadata(w.task).model_dump(mode="json"),
         most_tokens=lambda w: tasks[w.task].clean.tokens,
     script:
         "../workflow/scripts/binarize.py"
 
 
-use rule binarize as binarize_block with:
-    input:
-        unpack(to_binarize),
-        pairs=lambda w: text_folder(w).training_report,
-    output:
-        store=intermediate("<results>/{task}/dataset/{part}.arrow"),
-        description=intermediate("<results>/{task}/dataset/{part}.json"),
-    wildcard_constraints:
-        part=f"train.({alternatives(PARTS)})",
-
-
+# A table of the pairs in the token stores, and of those that were too long for them.
 rule count_dataset:
     input:
-        multiext("<results>/{task}/dataset/", train="train.json", valid="valid.json"),
+        train="<results>/{task}/dataset/train.json",
+        valid="<results>/{task}/dataset/valid.json",
     output:
         "<results>/{task}/dataset/counts.txt",
     log:
         "<logs>/{task}/count_dataset.log",
+    benchmark:
+        "<benchmarks>/{task}/count_dataset.tsv"
+    localrule: True
     conda:
         "../envs/text.yaml"
     params:
+        code=code("count_dataset"),
         most_tokens=lambda w: tasks[w.task].clean.tokens,
     script:
         "../workflow/scripts/count_dataset.py"
-
-
-rule join_blocks:
-    input:
-        stores=collect("<results>/{{task}}/dataset/train.{block}.arrow", block=PARTS),
-        descriptions=collect("<results>/{{task}}/dataset/train.{block}.json", block=PARTS),
-    output:
-        multiext("<results>/{task}/dataset/train", store=".arrow", description=".json"),
-    log:
-        "<logs>/{task}/join_blocks.log",
-    conda:
-        "../envs/text.yaml"
-    params:
-        metadata=dataset_metadata,
-    script:
-        "../workflow/scripts/join_blocks.py"

@@ -1,4 +1,4 @@
-"""Count the pairs that were read, kept and dropped, beside what the paper states."""
+"""Write how many pairs were read, kept and dropped, beside what the paper states."""
 
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ snakemake: Any
 
 with job(snakemake):
     count_pairs(
-        shards=list(map(Path, snakemake.input.shards)),
+        train=Path(snakemake.input.train),
         valid=Path(snakemake.input.valid),
-        total=Path(snakemake.output.total),
-        table=Path(snakemake.output.table),
+        table=Path(snakemake.output[0]),
         metadata=CorpusMetadata.model_validate(snakemake.params.metadata),
     )

@@ -18,6 +18,6 @@ with job(snakemake):
         lines=Path(snakemake.output.lines),
         text=Path(snakemake.output.text),
         settings=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned),
-        device=snakemake.resources.device,
-        threads=snakemake.resources.torch_threads,
+        device=snakemake.config.get("device", "auto"),
+        threads=snakemake.threads,
     )

@@ -10,7 +10,7 @@ snakemake: Any
 
 with job(snakemake):
     learn_bpe(
-        words=list(map(Path, snakemake.input.words)),
+        words=list(map(Path, snakemake.input)),
         output=Path(snakemake.output[0]),
         merges=snakemake.params.merges,
     )

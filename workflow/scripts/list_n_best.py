@@ -17,6 +17,6 @@ with job(snakemake):
         source=Path(snakemake.input.source),
         output=Path(snakemake.output[0]),
         settings=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned),
-        device=snakemake.resources.device,
-        threads=snakemake.resources.torch_threads,
+        device=snakemake.config.get("device", "auto"),
+        threads=snakemake.threads,
     )

@@ -17,7 +17,7 @@ with job(snakemake):
         source=Path(snakemake.input.source),
         target=Path(snakemake.input.target),
         output=Path(snakemake.output[0]),
-        device=snakemake.resources.device,
-        threads=snakemake.resources.torch_threads,
+        device=snakemake.config.get("device", "auto"),
+        threads=snakemake.threads,
         manifest=run_manifest(snakemake.input, **snakemake.params.run),
     )

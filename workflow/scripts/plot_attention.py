@@ -1,4 +1,4 @@
-"""Draw where each decoder layer looks while it writes one sentence."""
+"""Draw where each decoder layer looks while it writes some sentences."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ snakemake: Any
 
 with job(snakemake):
     check_runs(snakemake.input)
-    plot_attention(
-        model=Path(snakemake.input.model),
-        translations=Path(snakemake.input.translations),
-        line=int(snakemake.wildcards.line),
-        heading=snakemake.params.heading,
-        outputs=list(map(Path, snakemake.output)),
-    )
+    lines = snakemake.params.lines
+    for line, svg, png in zip(lines, snakemake.output.svg, snakemake.output.png, strict=True):
+        plot_attention(
+            model=Path(snakemake.input.model),
+            translations=Path(snakemake.input.translations),
+            line=line,
+            heading=f"{snakemake.params.heading} · sentence {line}",
+            outputs=[Path(svg), Path(png)],
+        )

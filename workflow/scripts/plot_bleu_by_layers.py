@@ -6,15 +6,16 @@ from typing import Any
 from convs2s.config.load import load_for_job
 from convs2s.paper.bleu_by_layers import plot_bleu_by_layers
 from convs2s.paper.cells import cells_from_plain
-from convs2s.pipeline.job import job
+from convs2s.pipeline.job import job, prefix_of
 
 snakemake: Any
 
 with job(snakemake):
+    prefix = prefix_of(snakemake.output[0], snakemake.params.page)
     plot_bleu_by_layers(
         load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
         snakemake.wildcards.table,
-        cells=cells_from_plain(snakemake.params.shown["cells"]),
+        cells=cells_from_plain(snakemake.params.shown["cells"], prefix),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         outputs=list(map(Path, snakemake.output[:2])),

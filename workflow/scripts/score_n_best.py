@@ -17,7 +17,9 @@ with job(snakemake):
         source=Path(snakemake.input.source),
         n_best=Path(snakemake.input.n_best),
         output=Path(snakemake.output[0]),
-        length_penalty=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned).alpha,
-        device=snakemake.resources.device,
-        threads=snakemake.resources.torch_threads,
+        length_penalty=tuned_decoding(
+            snakemake.params.decoding, snakemake.input.get("tuned", [])
+        ).alpha,
+        device=snakemake.config.get("device", "auto"),
+        threads=snakemake.threads,
     )

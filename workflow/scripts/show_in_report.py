@@ -9,4 +9,4 @@ from convs2s.pipeline.job import job
 snakemake: Any
 
 with job(snakemake):
-    show_in_report(source=Path(snakemake.params.source[0]), output=Path(snakemake.output[0]))
+    show_in_report(source=Path(snakemake.input[0]), output=Path(snakemake.output[0]))

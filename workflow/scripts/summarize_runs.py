@@ -1,9 +1,10 @@
-"""Write a task's bleu.txt and bleu.json, or rouge.txt and rouge.json."""
+"""Write a task's bleu.txt, bleu.json and bleu.html, or those of rouge."""
 
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from convs2s.pages.render import show_in_report
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
 from convs2s.scoring.summary import summarize_runs
@@ -14,9 +15,10 @@ with job(snakemake):
     runs = product(snakemake.params.tests, snakemake.params.runs)
     summarize_runs(
         BleuEvaluation if snakemake.wildcards.metric == "bleu" else RougeEvaluation,
-        dict(zip(runs, map(Path, snakemake.input.evaluations), strict=True)),
+        dict(zip(runs, map(Path, snakemake.input), strict=True)),
         text=Path(snakemake.output.text),
         json=Path(snakemake.output.json),
         header=snakemake.params.header,
         stand_in=snakemake.params.stand_in,
     )
+    show_in_report(source=Path(snakemake.output.text), output=Path(snakemake.output.page))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from convs2s.files.text import NO_MARK, read_line_pairs
 from convs2s.pipeline.job import job
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
@@ -10,11 +11,13 @@ from convs2s.text.preparation import Preparation
 snakemake: Any
 
 with job(snakemake):
-    name, languages = snakemake.params.preparation, snakemake.params.languages
-    source, target = (Preparation(name, language).prepare for language in languages)
+    name = snakemake.params.preparation
+    source, target = (
+        Preparation(name, language).prepare for language in snakemake.params.languages
+    )
     tokenize_and_filter(
-        raw=(Path(snakemake.input.source), Path(snakemake.input.target)),
-        sides=(Path(snakemake.output.sides[0]), Path(snakemake.output.sides[1])),
+        read_line_pairs(snakemake.input.source, snakemake.input.target, mark=NO_MARK),
+        sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
         preparation=name,
         prepare=(source, target),

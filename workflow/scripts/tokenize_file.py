@@ -9,7 +9,7 @@ snakemake: Any
 
 with job(snakemake):
     tokenize_file(
-        raw=snakemake.input.raw,
+        raw=snakemake.input[0],
         output=snakemake.output[0],
         name=snakemake.params.preparation,
         language=snakemake.params.language,

@@ -58,6 +58,18 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
     )
     add_choice(command, "products", "config.yaml's; with --settings: auto")
     command.add_argument(
+        "--cpus",
+        type=int,
+        metavar="NUMBER",
+        help="CPUs of each machine that its workers share, in place of --threads",
+    )
+    command.add_argument(
+        "--machine",
+        type=Path,
+        metavar="FILE",
+        help="a JSON file with checkpoint_minutes and tensorboard [the model's own]",
+    )
+    command.add_argument(
         "--checkpoint-minutes",
         type=float,
         metavar="MINUTES",
@@ -91,7 +103,7 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from convs2s.config.file_reference import Download
     from convs2s.config.load import load
-    from convs2s.config.model import read_training_settings
+    from convs2s.config.model import read_machine_settings, read_training_settings
     from convs2s.config.options import Options
     from convs2s.training.identity import TrainingJob
     from convs2s.training.launch import launch
@@ -103,11 +115,12 @@ def _train(arguments: argparse.Namespace) -> None:
             "name a file in a folder"
         )
     tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
-    given = [path for path in (arguments.settings, *tables) if path]
+    given = [path for path in (arguments.settings, arguments.machine, *tables) if path]
     for path in given:  # some of them are read at the end of the training alone
         if not path.is_file():
             raise UserError(f"{path}: no such file")
     check_noted(given)
+    machine = read_machine_settings(arguments.machine) if arguments.machine else {}
     options, downloads = Options(), dict[str, Download]()
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
@@ -124,15 +137,20 @@ def _train(arguments: argparse.Namespace) -> None:
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
     stated = {name: getattr(arguments, name) for name in ("checkpoint_minutes", "tensorboard")}
+    machine |= {key: value for key, value in stated.items() if value}
+    workers = max(1, arguments.workers)
+    threads = arguments.threads or options.cores or recipe.threads
+    if arguments.cpus:
+        threads = max(1, arguments.cpus // workers)
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
-        recipe=recipe.model_copy(update={key: value for key, value in stated.items() if value}),
+        recipe=recipe.model_copy(update=machine),
         seed=arguments.seed,
         output=arguments.output,
         dictionary=arguments.dictionary,
         device=arguments.device or options.device,
-        threads=arguments.threads or options.cores or recipe.threads,
+        threads=threads,
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
         start=arguments.start or fetched_start(recipe, arguments.output, downloads),
@@ -142,7 +160,7 @@ def _train(arguments: argparse.Namespace) -> None:
         label=f"{arguments.folder.absolute().name}/{model_name}/seed{arguments.seed}",
     )
     try:
-        launch(job, arguments.nodes, max(1, arguments.workers), arguments.command)
+        launch(job, arguments.nodes, workers, arguments.command)
     except KeyboardInterrupt:
         raise UnfinishedError(
             "training is not finished: interrupted while it made no updates; what was saved before "

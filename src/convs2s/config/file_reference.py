@@ -168,6 +168,15 @@ class Download(Section):
     """SPDX identifier, `LicenseRef-NAME` for terms without one (docs/data.md); null: not known."""
 
 
+def download_size(location: str, downloads: Mapping[str, Download]) -> int:
+    """Return the bytes of a file: to download, as stated; a user's own, as it is; else 0."""
+    if "://" in location:
+        known = known_download(location, downloads)
+        return (known.bytes or 0) if known else 0
+    path = Path(location)
+    return path.stat().st_size if path.is_file() else 0
+
+
 def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:
     """Return what is known of a URL's file, also by the other one of http and https."""
     rest = url.partition("://")[2]

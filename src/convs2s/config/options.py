@@ -24,9 +24,6 @@ from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLE
 
 HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # may start with ~
 
-MOST_SHARDS = 400
-"""Each is some twenty jobs, and two open files of the usual 1024 while a corpus is cut."""
-
 Device = Literal["auto", "cpu", "cuda"]  # where work is done; auto is a GPU where there is one
 Products = Literal["auto", "blas", "onednn"]
 
@@ -63,12 +60,10 @@ class Options(Section):
     evaluate, figures) cover; null takes those of the paper's tables."""
     mirrors: Items[HomePath] = ()
     """Folders or URLs asked before the hosts; each has https://HOST/PATH as MIRROR/HOST/PATH."""
-    shards: Annotated[PositiveInt, Field(le=MOST_SHARDS)] = 2
-    """Parts into which a training corpus is cut to be prepared side by side: as many as there are
-    cores, or more. Results do not depend on it, but a change prepares the text anew, and repeats
-    trainings whose states were removed."""
-    keep_intermediates: bool = False
-    """Whether files that only the preparation reads are kept: raw training text, shards."""
+    scatter_above: NonNegativeInt = 100
+    """Megabytes of a task's files of training text from which on the text is prepared in parts,
+    side by side (16, or as many as snakemake --set-scatter parts=N says); below, by one job.
+    Results do not depend on it."""
     cores: Processes | None = None
     """CPU threads of one training or decoding; null: the recipe's, in config/models.yaml."""
     device: Device = "auto"
@@ -79,7 +74,7 @@ class Options(Section):
     folder (convs2s kernels prints it). They round differently; training.json names it."""
     gpus: Processes | None = None
     """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
-    batch; null takes one; on one machine, all that snakemake --resources gpu=N grants."""
+    batch; null takes one."""
     nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
     """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
     says, or with one worker each on CPUs. The global batch stays as it is."""
@@ -106,6 +101,7 @@ class CommandOptions(Section):
     """What options of commands may be; each by the name of its option."""
 
     threads: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
+    cpus: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] | None = None
     workers: Annotated[NonNegativeInt, Field(le=MOST_PROCESSES)] = 1
     nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
     seed: Annotated[NonNegativeInt, Field(le=MOST_SEED)] = 1

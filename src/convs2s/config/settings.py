@@ -1,7 +1,7 @@
 """The whole configuration, and the checks that its parts fit each other."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.claims import Claim, check_claim
@@ -12,6 +12,7 @@ from convs2s.config.extensions import check_added
 from convs2s.config.file_reference import (
     Download,
     check_model_reference,
+    download_size,
     known_download,
     local_path,
     parse_file_reference,
@@ -22,7 +23,7 @@ from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.section import T, Values
-from convs2s.config.task import Task
+from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
 _Name = Callable[[str, str], str]  # A file and an entry of it -> what messages call the file
@@ -44,17 +45,22 @@ class Settings:
     downloads: Mapping[str, Download]  # by URL
     costs: Costs
 
-    def placed(self, results_dir: str, downloads_dir: str, files: Mapping[str, str]) -> "Settings":
-        """Return the configuration with folders, and tasks' files, where a run really has them."""
-        folders = {"results_dir": results_dir, "downloads_dir": downloads_dir}
-        tasks = {name: task.placed(files) for name, task in self.tasks.items()}
-        return replace(self, scale=self.scale.model_copy(update=folders), tasks=tasks)
-
     def model_references(self) -> set[str]:
         """Return the model files that trainings start from or tasks take vocabularies of."""
         starts = (model.training.start for model in self.models.values())
         vocabularies = (task.vocabulary_of for task in self.tasks.values())
         return {start.model for start in starts if start} | set(filter(None, vocabularies))
+
+    def start_of(self, model: str) -> list[str]:
+        """Return the model file that a training starts from, if it starts from one."""
+        start = self.models[model].training.start
+        return [start.model] if start else []
+
+    def decoding_of_list(self) -> dict[str, object]:
+        """Return the decoding of another system's n-best list: its scores are sums."""
+        if self.scale.n_best is None:
+            return {"length_penalty": 0.0}
+        return self.decodings[self.scale.n_best.decoding].model_dump(mode="json")
 
     def needed_references(self, name: str) -> list[str]:
         """Return what a task's headline needs, with the models to fetch that it begins with."""
@@ -78,6 +84,32 @@ class Settings:
             or Download.model_construct(url=url)  # not validated: it may be the workflow's own
             for url in sorted({file.location for file in files if file.is_url})
         }
+
+    def download_at(self, place: str) -> dict[str, object]:
+        """Return where the file at a place below the downloads folder comes from.
+
+        These are arguments of ``download_file``; a UserError names the nearest place.
+        """
+        downloads = self.downloads_by_place()
+        check_known(f"{self.scale.downloads_dir}/{place}", "download", place, downloads)
+        file = downloads[place]
+        return {"url": file.url, "size": file.bytes, "sha256": file.sha256, "md5": file.md5}
+
+    def is_large(self, name: str) -> bool:
+        """Return whether a task's training files have more than ``scatter_above`` megabytes.
+
+        What the mirror stands in for is small, and so is what has no known size.
+        """
+        files = {file for pair in self.tasks[name].file_pairs("train") for file in pair}
+        locations = {parse_file_reference(file).location for file in files}
+        sizes = [download_size(location, self.downloads) for location in locations]
+        known = 0 if self.scale.generated_mirror else sum(sizes)
+        return known >= 1_000_000 * self.options.scatter_above
+
+    def dataset_metadata(self, name: str) -> DatasetMetadata:
+        """Return what stands beside the token stores of a task."""
+        downloads = {} if self.scale.generated_mirror else self.downloads
+        return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
     def model(self, name: str) -> ModelSettings:
         """Return a model; a UserError names the nearest one where there is none of this name."""

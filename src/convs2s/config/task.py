@@ -17,7 +17,7 @@ from convs2s.config.corpus import (
     Titles,
     VocabularySettings,
 )
-from convs2s.config.file_reference import Download, known_download, parse_file_reference, with_texts
+from convs2s.config.file_reference import Download, known_download, parse_file_reference
 from convs2s.config.messages import check_known, validated
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
@@ -214,6 +214,16 @@ class Task(Section):
         """The stage of the corpus whose words the task's models read."""
         return "truecased" if self.preparation.truecase else "clean"
 
+    def bpe_codes_names(self) -> list[str]:
+        """Return the names of the task's BPE codes: one if joint, none where words are whole."""
+        names = map(self.vocabulary.bpe_codes_name, self.language_pair)
+        return list(dict.fromkeys(name for name in names if name))
+
+    def side_of(self, language: str) -> str:
+        """Return the side of a language; a UserError says that the task does not have it."""
+        check_known(f"task {self.name}", "language", language, self.language_pair)
+        return ("source", "target")[self.language_pair.index(language)]
+
     def file_pairs(self, split: str) -> list[tuple[str, str]]:
         """Return the (source, target) file references that a split is made from."""
         if split == "train" or self.hold_out_of(split):
@@ -225,6 +235,11 @@ class Task(Section):
     def reference_count(self, testset: str) -> int:
         """Return how many references the lines of a test set have at most."""
         return 1 + len(self._test_pairs(testset)[0].references)
+
+    def reference_parts(self, testset: str) -> list[str]:
+        """Return what stands after a test set's name in those of its references' files."""
+        numbers = range(1, self.reference_count(testset))
+        return ["", *(f".reference{number}" for number in numbers)]
 
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
         """Return the (target, reference) file references of a test set's further reference.
@@ -283,16 +298,6 @@ class Task(Section):
                 f"{self.text_name}: missing files: {', '.join(missing)}; "
                 f"{self.corpus.obtain or advice}"
             )
-
-    def placed(self, files: Mapping[str, str]) -> Self:
-        """Return the task with other references in place of some of its own."""
-        placed: dict[str, Section] = {}
-        for key in ("corpus", "titles", "released"):
-            if section := getattr(self, key):
-                stated = section.model_dump(mode="json")
-                other = with_texts(stated, lambda text: files.get(text, text))
-                placed[key] = section.model_validate(other)
-        return self.model_copy(update=placed)
 
     def vocabulary_size(self, language: str) -> int | None:
         """Return the most types of a language's vocabulary, or None for all."""

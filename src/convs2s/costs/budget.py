@@ -189,13 +189,15 @@ def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) 
     cost = {key: figure.value for key, figure in costs if isinstance(figure, CostFigure)}
     if with_text:
         text = 2 * pairs * cost["compressed_line_bytes"]
-        removed = 0 if settings.options.keep_intermediates else text
         readings = 2 if task.hold_out else 1  # once for training, once for validation
+        extracted = readings * pairs / cost["extract_rate"] / SECONDS_PER_HOUR
         prepared = pairs / cost["prepare_rate"] / SECONDS_PER_HOUR
-        yield Stage("extract", text, 0, readings * pairs / cost["extract_rate"] / SECONDS_PER_HOUR)
-        yield Stage("cut into shards", text, removed)
-        yield Stage("normalize, tokenize, filter", text, removed, prepared)
-        yield Stage("join the shards", text, removed)
+        if settings.is_large(task.text_name):
+            yield Stage("extract and cut into parts", 2 * text, text, extracted)
+            yield Stage("normalize, tokenize, filter", text, text, prepared)
+            yield Stage("join the parts", text, text)
+        else:
+            yield Stage("extract, normalize, tokenize, filter", text, 0, extracted + prepared)
         if task.preparation.truecase:
             yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / SECONDS_PER_HOUR)
         yield Stage("count words", 0, 0, pairs / cost["count_rate"] / SECONDS_PER_HOUR)
@@ -203,9 +205,8 @@ def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) 
     if vocabulary.kind == "bpe":
         merges = vocabulary.merges * (1 if vocabulary.joint else 2)
         yield Stage("learn BPE", 0, 0, merges / cost["merge_rate"] / SECONDS_PER_HOUR)
-    removed = 0 if settings.options.keep_intermediates else store
     encoded = pairs / cost["encode_rate"] / SECONDS_PER_HOUR
-    yield Stage("binarize", 2 * store, removed, encoded)
+    yield Stage("binarize", store, 0, encoded)
     if task.has_dictionary:
         aligned = min(pairs, task.alignment.pairs or pairs)
         links, memory = aligned * cost["link_bytes"], aligned * cost["align_bytes"]

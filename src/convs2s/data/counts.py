@@ -7,30 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s.config.task import CorpusMetadata
-from convs2s.errors import UserError
-from convs2s.files.text import write_json, write_lines
+from convs2s.files.text import write_lines
 from convs2s.scoring.text_table import aligned, underlined
-from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, added_reports, read_report
+from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, read_report
 
 
-def count_pairs(
-    *, shards: Sequence[Path], valid: Path, total: Path, table: Path, metadata: CorpusMetadata
-) -> None:
-    """Write the sum of the training shards' reports as JSON, and a table beside the paper's number.
-
-    ``shards`` and ``valid`` are reports of the filter, ``total`` and ``table`` are written. A
-    UserError says that they were filtered by different settings: where a task's files are gone,
-    Snakemake leaves training text as it was made before.
-    """
-    sides = added_reports(shards), read_report(valid)
-    now = sides[1].get("settings")
-    for path in shards:
-        if now and (made := read_report(path).get("settings", now)) != now:
-            raise UserError(
-                f"{path}: was made with {made}, {valid.name} with {now}: bring back the task's "
-                "files of training text, so that it is made again, or state the former settings"
-            )
-    write_json(total, sides[0])
+def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetadata) -> None:
+    """Write a table of the pairs of the filter's two reports, beside the paper's number."""
+    sides = read_report(train), read_report(valid)
     clean = metadata.clean
     limits = {
         "empty": "a side without words",

@@ -1,16 +1,15 @@
 """From a filtered corpus to numbers: BPE codes, vocabularies, token stores."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
 from convs2s.config.task import DatasetMetadata
 from convs2s.data.counts import counts_table
-from convs2s.data.store import join_stores, require_prepared, write_store
+from convs2s.data.store import require_prepared, write_store
 from convs2s.data.vocabulary import (
     END,
     UNKNOWN,
@@ -22,7 +21,7 @@ from convs2s.data.vocabulary import (
 )
 from convs2s.data.word_counts import added_counts
 from convs2s.errors import UserError
-from convs2s.files.checksums import check_sha256, sha256
+from convs2s.files.checksums import sha256
 from convs2s.files.text import (
     NO_MARK,
     atomic_text,
@@ -132,22 +131,21 @@ def line_encoder(bpe: Bpe | None, vocabulary: Vocabulary) -> Callable[[str], lis
 
 def binarize(
     *,
-    text: Sequence[Path],
+    text: tuple[Path, Path],
     bpe_codes: Sequence[Path],
     vocabularies: Sequence[Path],
     store: Path,
     description: Path,
     metadata: DatasetMetadata,
     most_tokens: int | None = None,
-    rows: range | None = None,
 ) -> None:
-    """Write a split's token store, or that of a block of it, and beside it what the store holds.
+    """Write a split's token store, and beside it what the store holds.
 
     ``text`` is tokenized and filtered, and has as ``vocabularies`` a source and a target;
-    ``bpe_codes`` are one for both where they are joint, none where words are kept whole. Of the
-    pairs ``rows`` are taken, counted from 0, None for all. Those of more than ``most_tokens`` on a
-    side, ``</s>`` not counted, are dropped, which is counted and said: a training could not number
-    their positions. ``description`` has the fields of `StoreDescription` as JSON.
+    ``bpe_codes`` are one for both where they are joint, none where words are kept whole. Pairs of
+    more than ``most_tokens`` on a side, ``</s>`` not counted, are dropped, which is counted and
+    said: a training could not number their positions. ``description`` has the fields of
+    `StoreDescription` as JSON.
     """
     codes: list[Path | None] = [*bpe_codes] or [None]
     encode_source, encode_target = (
@@ -158,10 +156,7 @@ def binarize(
 
     def encoded_pairs() -> Iterator[tuple[list[int], list[int]]]:
         """Yield the pairs that are kept, and count them."""
-        source_text, target_text = text
-        start = 0 if rows is None else rows.start
-        pairs = read_line_pairs(source_text, target_text, start, mark=NO_MARK)
-        for source_line, target_line in pairs if rows is None else islice(pairs, len(rows)):
+        for source_line, target_line in read_line_pairs(*text, mark=NO_MARK):
             source, target = encode_source(source_line), encode_target(target_line)
             if most_tokens is not None and max(len(source), len(target)) > most_tokens + 1:
                 counts["dropped"] += 1
@@ -174,29 +169,8 @@ def binarize(
     counts["pairs"] = write_store(store, encoded_pairs())
     if counts["dropped"]:
         print(f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens")
-    _describe(store, description, metadata, counts)
-
-
-def join_blocks(
-    *,
-    stores: Sequence[Path],
-    descriptions: Sequence[Path],
-    store: Path,
-    description: Path,
-    metadata: DatasetMetadata,
-) -> None:
-    """Join the blocks of a split: their stores, and what :func:`binarize` wrote beside them.
-
-    A UserError names a store that is not the one that its description is of.
-    """
-    counts: Counter[str] = Counter()
-    for block, beside in zip(stores, descriptions, strict=True):
-        described = read_description(beside)
-        # The joined store gets a checksum of its own, which would hold for a flipped bit as well.
-        check_sha256(block, described.sha256)
-        counts.update(described.model_dump(include=set(_COUNTS)))
-    join_stores(stores, store)
-    _describe(store, description, metadata, counts)
+    # The checksum is taken here once: a training must not read gigabytes before it starts.
+    write_json(description, {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)})
 
 
 def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
@@ -212,10 +186,3 @@ def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | N
         rows.append([f"dropped: over {most_tokens} tokens", *numbers])
     rows.append(["kept", *(f"{side.pairs:,}" for side in sides)])
     write_lines(table, counts_table(f"Token pairs of {sides[0].task}", sides[0].stand_in, rows))
-
-
-def _describe(
-    store: Path, description: Path, metadata: DatasetMetadata, counts: Mapping[str, int]
-) -> None:
-    # The checksum is taken here once: a training must not read gigabytes before it starts.
-    write_json(description, {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)})

@@ -6,8 +6,7 @@ Uncompressed list arrays give offsets and values straight from the memory map, s
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,11 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
     """Write (source, target) index lists, each ending in ``</s>``; return the number of pairs."""
     count = 0
     rest = iter(pairs)
-    with _new_store(path) as writer:
+    with (
+        atomic_path(path) as temporary,
+        pa.OSFile(str(temporary), "wb") as sink,
+        pa.ipc.new_file(sink, _SCHEMA) as writer,
+    ):
         while (batch := _record_batch(islice(rest, ROWS_PER_BATCH))).num_rows:
             writer.write_batch(batch)
             count += batch.num_rows
@@ -56,48 +59,6 @@ def _record_batch(rows: Iterable[tuple[list[int], list[int]]]) -> pa.RecordBatch
     ]
     columns = [pa.ListArray.from_arrays(*numbers[side::2]) for side in range(2)]
     return pa.record_batch(columns, schema=_SCHEMA)
-
-
-@contextmanager
-def _new_store(path: str | Path) -> Iterator[pa.RecordBatchFileWriter]:
-    with (
-        atomic_path(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, _SCHEMA) as writer,
-    ):
-        yield writer
-
-
-def block_rows(block: str, rows: int) -> range:
-    """Return the rows of a block such as ``2-of-16`` of a text with so many rows.
-
-    Jobs count and number the blocks of a training text side by side. All but the last one with rows
-    hold whole record batches, so that the blocks' stores end to end are the text's. Where there are
-    fewer batches than blocks, some have none.
-    """
-    number, of = map(int, block.split("-of-"))
-    batches = -(-rows // ROWS_PER_BATCH)
-    ends = [min(rows, batches * part // of * ROWS_PER_BATCH) for part in (number - 1, number)]
-    return range(*ends)
-
-
-def join_stores(parts: Sequence[Path], path: Path) -> None:
-    """Write stores end to end as one: byte for byte what ``write_store`` makes of all their rows.
-
-    They hold the rows that :func:`block_rows` gives, less those that were dropped.
-    """
-    rest = _SCHEMA.empty_table()
-    with _new_store(path) as writer:
-        for part in parts:
-            reader = pa.ipc.open_file(pa.memory_map(str(part)))
-            for index in range(reader.num_record_batches):
-                batch = pa.Table.from_batches([reader.get_batch(index)])
-                rest = pa.concat_tables([rest, batch])
-                while rest.num_rows >= ROWS_PER_BATCH:
-                    writer.write_table(rest.slice(0, ROWS_PER_BATCH).combine_chunks())
-                    rest = rest.slice(ROWS_PER_BATCH)
-        if rest.num_rows:
-            writer.write_table(rest.combine_chunks())
 
 
 def require_prepared(path: Path) -> None:

@@ -1,13 +1,13 @@
 """How often each word of a corpus occurs: tables sorted by word, which are cheap to add up.
 
-A shard's table is written in bounded memory, and tables are added up line by line, so that memory
-does not grow with the corpus.
+A table is written in bounded memory: counts are put aside from time to time, and added up line by
+line, so that memory does not grow with the corpus.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import count, groupby, islice
+from itertools import count, groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -19,11 +19,8 @@ _TYPES_IN_MEMORY = 1 << 16  # types that are counted before they are put aside, 
 _TABLES_AT_ONCE = 64  # tables that are read at once, each an open file and about 1 MB
 
 
-def count_words(*, text: Path, rows: range, output: Path) -> None:
-    """Write how often each word of some lines of a tokenized file occurs, sorted by code point.
-
-    The lines are counted from 0.
-    """
+def count_words(*, text: Path, output: Path) -> None:
+    """Write how often each word of a tokenized file occurs, sorted by code point."""
     with writing(output), scratch_folder(output.parent) as folder:
         tables, counts, numbers = list[Path](), Counter[str](), count()
 
@@ -32,7 +29,7 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
             write_counts(path, entries)
             tables.append(path)
 
-        for line in islice(read_lines(text, rows.start, mark=NO_MARK), len(rows)):
+        for line in read_lines(text, mark=NO_MARK):
             counts.update(line.split())
             if len(counts) >= _TYPES_IN_MEMORY:
                 put_aside(sorted(counts.items()))
@@ -43,11 +40,6 @@ def count_words(*, text: Path, rows: range, output: Path) -> None:
                     tables.pop(0).unlink()
         put_aside(sorted(counts.items()))
         write_counts(output, added_counts(tables))
-
-
-def add_word_counts(*, tables: Sequence[Path], output: Path) -> None:
-    """Write the sum of several tables of :func:`count_words`."""
-    write_counts(output, added_counts(tables))
 
 
 def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:

@@ -204,9 +204,13 @@ FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
 """Gives the path of a file of each of some runs: of a task, model, runs and the file's name."""
 
 
-def cells_from_plain(stated: object) -> list[Cell]:
-    """Return cells from the plain values that Snakemake hands to a job (`dataclasses.asdict`)."""
-    return TypeAdapter(list[Cell]).validate_python(stated)
+def cells_from_plain(stated: object, prefix: str) -> list[Cell]:
+    """Return cells from the plain values that Snakemake hands to a job (`dataclasses.asdict`).
+
+    ``prefix`` is what stands before the paths of the job's inputs.
+    """
+    plain = TypeAdapter(list[Cell]).validate_python(stated)
+    return [cell.moved(lambda path: prefix + path) for cell in plain]
 
 
 def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:

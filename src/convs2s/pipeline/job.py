@@ -16,6 +16,8 @@ from typing import Any
 from convs2s.errors import UserError
 from convs2s.files.checksums import check_noted, forget_checksums, note_checksums
 from convs2s.files.locks import PATIENT, try_lock, wait_for_lock
+from convs2s.pipeline.living import living_job
+from convs2s.pipeline.tries import noted_try
 
 
 @contextmanager
@@ -25,7 +27,7 @@ def job(snakemake: Any) -> Iterator[None]:
     The inputs must be what the jobs before have noted; the outputs are noted for the next. A
     ``UserError`` ends the job with exit code 1 and one line; Ctrl-C or SIGTERM with 130.
     """
-    with _logged(snakemake.log[0]):
+    with _logged(snakemake.log[0]), living_job(), noted_try(snakemake.output):
         forget_checksums(snakemake.output)
         check_noted(snakemake.input)
         yield
@@ -67,6 +69,16 @@ def _logged(log: str) -> Iterator[None]:
             os.dup2(terminal, 2)
             os.close(saved)
             os.close(terminal)
+
+
+def prefix_of(output: str, stated: str) -> str:
+    """Return what stands before a path where a job really has it.
+
+    That is the ``prefix`` of a module, or the folder of local copies of a storage: Snakemake puts
+    it before inputs and outputs, and not before paths among params. ``output`` begins with it,
+    then with ``stated``.
+    """
+    return output[: output.index(stated)]
 
 
 def lock_beside(log: str | Path) -> Path:

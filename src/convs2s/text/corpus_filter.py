@@ -1,15 +1,15 @@
 """Drop the sentence pairs that training is better without, as ``clean-corpus-n.perl`` does."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, NotRequired
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from convs2s.errors import failures_of_file
-from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs, write_json
+from convs2s.errors import UserError, failures_of_file
+from convs2s.files.text import atomic_text, write_json
 
 Prepare = Callable[[str], str]  # from a line of raw text to its words
 
@@ -32,7 +32,7 @@ class FilterReport(TypedDict):
     kept: NumberOfPairs
     dropped: dict[str, NumberOfPairs]
     settings: NotRequired[str]
-    """The preparation's name and the limits; not of a sum, nor of an earlier version."""
+    """The preparation's name and the limits; not of an earlier version."""
 
 
 def remove_bars(line: str) -> str:
@@ -68,8 +68,8 @@ def reason_to_drop(
 
 
 def tokenize_and_filter(
+    pairs: Iterable[tuple[str, str]],
     *,
-    raw: tuple[Path, Path],
     sides: tuple[Path, Path],
     report: Path,
     minimum: int,
@@ -80,17 +80,18 @@ def tokenize_and_filter(
 ) -> FilterReport:
     """Write the pairs worth keeping, and how many were dropped and why, in one pass.
 
-    ``raw`` and ``sides``, which are written tidied, are the source's file and the target's, and
-    ``prepare``, of the ``preparation`` of this name, makes words of a line of each: as it is, text
-    loses its ``|``, as by clean-corpus-n.perl. ``minimum`` and ``maximum`` are words of either
-    side, ``ratio`` the most words of one side per word of the other. ``report`` is the
-    :class:`FilterReport` as JSON.
+    ``pairs`` are lines of raw text. ``sides``, which are written tidied, are the source's file and
+    the target's, and ``prepare``, of the ``preparation`` of this name, makes words of a line of
+    each: as it is, text loses its ``|``, as by clean-corpus-n.perl. ``minimum`` and ``maximum`` are
+    words of either side, ``ratio`` the most words of one side per word of the other. ``report`` is
+    the :class:`FilterReport` as JSON.
     """
     counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
     with atomic_text(sides[1]) as target_out, atomic_text(sides[0]) as source_out:
-        for raw_pair in read_line_pairs(*raw, mark=NO_MARK):
+        for raw_source, raw_target in pairs:
             counts["read"] += 1
-            source, target = tidy(prepare[0](raw_pair[0])), tidy(prepare[1](raw_pair[1]))
+            source = tidy(prepare[0](raw_source))
+            target = tidy(prepare[1](raw_target))
             reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
             if reason:
                 counts["dropped"][reason] += 1
@@ -114,11 +115,28 @@ def read_report(path: Path) -> FilterReport:
 
 
 def added_reports(paths: Iterable[Path]) -> FilterReport:
-    """Return the sum of reports."""
+    """Return the sum of the reports of a text's parts, which were filtered by the same settings."""
     total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
     for report in map(read_report, paths):
         total["read"] += report["read"]
         total["kept"] += report["kept"]
         for reason, count in report["dropped"].items():
             total["dropped"][reason] += count
+        total["settings"] = report["settings"]
     return total
+
+
+def check_same_settings(reports: Sequence[Path]) -> None:
+    """Check that the texts of reports were filtered by the same settings.
+
+    A UserError says that they were not: where a task's files are gone, Snakemake leaves the text
+    that was made of them as it is.
+    """
+    first, *others = reports
+    settings = read_report(first).get("settings")
+    for path in others:
+        if (other := read_report(path).get("settings")) != settings:
+            raise UserError(
+                f"{first}: was made with {settings}, {path} with {other}: bring back the task's "
+                "files of text, so that both are made again, or state the former settings"
+            )

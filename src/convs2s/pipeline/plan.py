@@ -1,0 +1,266 @@
+"""Which files a run of the workflow makes, shows or leaves out, of tasks and of the papers' tables.
+
+Planning asks for it, so this module imports nothing that only jobs have.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+from convs2s.layout import Layout
+from convs2s.paper.cells import Cell, cells
+from convs2s.paper.failures import failures_of
+from convs2s.paper.ledger import published_file, published_runs
+
+LAYERS_FIGURE, EXAMPLE_FIGURE = "figure2", "figure3"
+PHRASE_FIGURE, LENGTH_FIGURE = "lstm_figure2", "lstm_figure3"
+FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What tasks' headlines, tables and figures rest on, and which of their runs are made here.
+
+    A run is not made here whose numbers a published ledger has (config.yaml: published), whose task
+    waits for files that somebody has to license, or that times a GPU where none is asked for.
+    """
+
+    settings: Settings
+    layout: Layout
+    logs: str  # the folder of the jobs' logs
+    benchmarks: str  # that of Snakemake's benchmark files
+    exists: Callable[[str], bool]  # whether a file is there, in this folder or in the storage
+    asked: frozenset[str]  # the targets that are asked for by name
+
+    @cached_property
+    def cells(self) -> dict[str, list[Cell]]:
+        """The cells of each table and figure of this scale."""
+        files = self.layout.run_files
+        return {name: cells(self.settings, name, files) for name in self.settings.paper}
+
+    @cached_property
+    def published(self) -> list[str]:
+        """The published ledger, fetched if it has an address; nothing without one.
+
+        Planning reads it, so it is no job's to fetch.
+        """
+        file = published_file(self.settings.options, Path(".snakemake/convs2s/published"))
+        return [str(file)] if file else []
+
+    @cached_property
+    def planned(self) -> dict[str, list[Cell]]:
+        """The cells whose runs are made here, by table, with these runs alone."""
+        known = published_runs(Path(self.published[0]) if self.published else None)
+        waiting = self._waiting()
+        planned: dict[str, list[Cell]] = {}
+        for name, table in self.cells.items():
+            planned[name] = []
+            for cell in table:
+                if not self._can_be_made(cell, waiting):
+                    continue
+                # What was run here counts before what is published.
+                left = cell.drop_published_runs(
+                    lambda file, measure: (
+                        (file.fingerprint, measure) in known and not self.exists(file.path)
+                    )
+                )
+                if left:
+                    planned[name].append(left)
+        return planned
+
+    def _waiting(self) -> set[str]:
+        """Return the tasks of tables that need a user's file which is not there."""
+        waiting = set()
+        for task in {cell.task for table in self.cells.values() for cell in table}:
+            for file in map(parse_file_reference, self.settings.tasks[task].needed_references()):
+                if not file.is_url and not self.exists(file.location):
+                    waiting.add(task)
+        return waiting
+
+    def _can_be_made(self, cell: Cell, waiting: set[str]) -> bool:
+        if cell.n_best_file is not None and not self.exists(cell.n_best_file):
+            return False
+        times_gpus = self.settings.options.device == "cuda" or all(map(self.exists, cell.paths))
+        return cell.can_be_made(times_gpus, waiting)
+
+    @cached_property
+    def planned_cells(self) -> list[Cell]:
+        """All cells whose runs are made here."""
+        return [cell for table in self.planned.values() for cell in table]
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """The tasks that the stage targets cover: config.yaml's, else those of the tables."""
+        named = self.settings.options.tasks
+        return list(named or dict.fromkeys(cell.task for cell in self.planned_cells))
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """The folders of the trainings that tables and figures rest on."""
+        trainings = dict.fromkeys(run for cell in self.planned_cells for run in cell.trainings)
+        return [self.layout.task(task).run(model, run) for task, model, run in trainings]
+
+    def finished(self, paths: Iterable[str]) -> list[str]:
+        """Return those files that exist, and all where `paper` asks for them.
+
+        So a table that is asked for alone starts no training. The history of a training that goes
+        on, or was killed, does not count as one that exists.
+        """
+        # Its record comes last.
+        records = {path: path.replace("history.jsonl", "training.json") for path in paths}
+        if "paper" in self.asked:
+            return list(records)
+        there = self.exists
+        return [path for path, record in records.items() if there(path) and there(record)]
+
+    def scores(self, *tables: str) -> list[str]:
+        """Return the scores that tables show: what exists, unless `paper` or `speed` asks."""
+        paths = dict.fromkeys(
+            path for table in tables for cell in self.planned[table] for path in cell.paths
+        )
+        if tables == ("table3",) and "speed" in self.asked:
+            return list(paths)
+        return self.finished(paths)
+
+    def contents(self, name: str) -> dict[str, Any]:
+        """Return what a table is made from but its scores: a change of it makes the table again."""
+        return {
+            "printed": self.settings.paper[name].model_dump(mode="json"),
+            "above": self.above,
+            "cells": [asdict(cell) for cell in self.cells[name]],
+            "trainings": self.settings.costs.model_dump(mode="json")["trainings"],
+            "failures": failures_of(self.cells[name], self.layout, self.logs),
+        }
+
+    @property
+    def above(self) -> dict[str, object]:
+        """What every page says of the scale."""
+        return self.settings.scale.model_dump(mode="json", include={"stand_in", "left_out"})
+
+    def plain(self, tables: dict[str, list[Cell]]) -> dict[str, list[dict[str, Any]]]:
+        """Return the cells of tables as plain values, as a job takes them."""
+        return {name: [asdict(cell) for cell in table] for name, table in tables.items()}
+
+    def can_be_drawn(self, figure: str) -> bool:
+        """Return whether a model here makes what a figure shows; a user's n-best list is not it."""
+        return any(cell.decoding or cell.phrases for cell in self.planned.get(figure, []))
+
+    @cached_property
+    def figures(self) -> list[str]:
+        """The figures that can be drawn; figure 2 is drawn from scores alone."""
+        return [
+            name
+            for name in FIGURES
+            if self.can_be_drawn(name) or (name == LAYERS_FIGURE and self.cells.get(name))
+        ]
+
+    def drawn_cells(self, figure: str) -> list[Cell]:
+        """Return the cells of a figure; a UserError says that nothing here makes what it shows."""
+        if not self.can_be_drawn(figure):
+            raise UserError(
+                f"{figure}.svg: no model of this run makes what it shows: it is published, left "
+                f"out or waits for its files; {figure}.md has its numbers"
+            )
+        return self.planned[figure]
+
+    def files_of_curves(self) -> dict[str, str | list[str]]:
+        """Return what the curves by length are drawn from, by the names of the job's inputs.
+
+        They are of the translations of the figure's first row, beside the baseline's list, if there
+        is one. A UserError is as of `drawn_cells`.
+        """
+        cell, listed = self._compared_curves()
+        task, testset = self.settings.tasks[cell.task], str(cell.testset)
+        text = self.layout.task(task.text_name)
+        baseline = [self.baseline_list(listed.task, str(listed.testset))] if listed else []
+        return {
+            "system": cell.paths[0].replace(".bleu.json", ".jsonl"),
+            "baseline": baseline,
+            "source": text.text("tok", testset, "source"),
+            "reference": text.text("tok", testset, "target"),
+            "vocabulary": self.layout.task(cell.task).vocabulary(task.languages.source),
+        }
+
+    def _compared_curves(self) -> tuple[Cell, Cell | None]:
+        row = self.drawn_cells(LENGTH_FIGURE)
+        decoded = next(cell for cell in row if cell.decoding)
+        return decoded, next((cell for cell in row if cell.n_best), None)
+
+    def shown_in_report(self) -> list[str]:
+        """Return what stands in the report beside tables and ledger, as far as it is there."""
+        records = ("history.jsonl", "training.json")
+        paths = [f"{run}/{name}" for run in self.runs for name in records]
+        if self.can_be_drawn(EXAMPLE_FIGURE):
+            paths.append(self.planned[EXAMPLE_FIGURE][0].paths[0])
+        paths += [self.layout.paper(f"{name}.svg") for name in self.figures]
+        # The translations of one run of each task and test set, and their references.
+        decoded: dict[tuple[str, str], Cell] = {}
+        for cell in self.planned_cells:
+            is_decoded = cell.testset and cell.decoding and not cell.n_best
+            if is_decoded and self.finished(cell.paths[:1]):
+                decoded.setdefault((cell.task, str(cell.testset)), cell)
+        for (task, testset), cell in sorted(decoded.items()):
+            run = self.layout.task(task).run(cell.model, cell.runs[0])
+            text = self.layout.task(self.settings.tasks[task].text_name)
+            paths += [f"{run}/{testset}.{cell.decoding}.jsonl", text.text("raw", testset, "target")]
+        return self.finished(paths)
+
+    def names_of_curves(self) -> list[str]:
+        """Return what the legend calls these curves: a model and a run, or a list."""
+        cell, listed = self._compared_curves()
+        names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
+        return [*names, str(listed.n_best)] if listed else names
+
+    def models_of(self, task: str) -> list[str]:
+        """Return the model files that a task's headline rests on."""
+        settings = self.settings.tasks[task]
+        folder, model = self.layout.task(task), settings.headline.model
+        runs = [folder.models(model, run) for run in settings.headline_runs()]
+        return list(dict.fromkeys(file for files in runs for file in files))
+
+    def headline_files(self, task: str, suffix: str) -> list[str]:
+        """Return a file of each test set and run that a task's headline rests on."""
+        headline = self.settings.tasks[task].headline
+        folder = self.layout.task(task)
+        return [
+            folder.translations(headline.model, run, test, headline.decoding, suffix)
+            for test in self.settings.tasks[task].headline_tests()
+            for run in self.settings.tasks[task].headline_runs()
+        ]
+
+    def translations_of_seeds(
+        self, task: str, model: str, testset: str, decoding: str
+    ) -> list[str]:
+        """Return a model's translations of a test set, of the seeds of the task's headline."""
+        seeds = [f"seed{seed}" for seed in self.settings.tasks[task].headline.seeds]
+        return self.layout.run_files(task, model, seeds, f"{testset}.{decoding}.jsonl")
+
+    def baseline_list(self, task: str, testset: str) -> str:
+        """Return another system's n-best list of a test set: a user's file, or what stands for it.
+
+        A UserError says that the task has none of this set.
+        """
+        own = self.settings.scale.n_best
+        if own is None:
+            return self.settings.tasks[task].n_best_of(testset)
+        folder = self.layout.task(task)
+        return folder.translations(own.model, own.run, testset, own.decoding, "nbest.zst")
+
+    def plots_of(self, task: str) -> list[str]:
+        """Return the learning curves of a task's headline, and the attention of its first run."""
+        headline = self.settings.tasks[task].headline
+        folder = self.layout.task(task)
+        runs = self.settings.tasks[task].headline_runs()
+        curves: list[str] = []
+        if self.settings.tasks[task].released is None:
+            curves = [f"{folder.run(headline.model, run)}/curve.svg" for run in sorted(set(runs))]
+        if not self.settings.models[headline.model].architecture.has_attention:
+            return curves
+        first = self.headline_files(task, "attention")[0]
+        lines = self.settings.options.plots.sentences
+        return [*curves, *(f"{first}{line}.svg" for line in lines)]

@@ -1,0 +1,18 @@
+"""Join the filtered parts of the training text."""
+
+from pathlib import Path
+from typing import Any
+
+from convs2s.data.corpus import join_training_text
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake):
+    sides = map(Path, snakemake.input.source), map(Path, snakemake.input.target)
+    join_training_text(
+        parts=list(zip(*sides, strict=True)),
+        reports=list(map(Path, snakemake.input.reports)),
+        sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
+        report=Path(snakemake.output.report),
+    )

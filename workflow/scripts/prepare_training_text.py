@@ -1,0 +1,28 @@
+"""Write the training text of a corpus as words, without the pairs that are no good."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.file_reference import files_by_location
+from convs2s.data.corpus import prepare_training_text
+from convs2s.pipeline.job import job
+from convs2s.text.preparation import Preparation
+
+snakemake: Any
+
+with job(snakemake):
+    pairs, name = snakemake.params.pairs, snakemake.params.preparation
+    source, target = (
+        Preparation(name, language).prepare for language in snakemake.params.languages
+    )
+    prepare_training_text(
+        pairs=pairs,
+        files=files_by_location(chain.from_iterable(pairs), snakemake.input),
+        hold_out=snakemake.params.hold_out,
+        sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
+        report=Path(snakemake.output.report),
+        preparation=name,
+        prepare=(source, target),
+        **snakemake.params.limits,
+    )

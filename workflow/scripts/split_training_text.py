@@ -1,0 +1,21 @@
+"""Write the raw training text of a large corpus in parts."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from convs2s.config.file_reference import files_by_location
+from convs2s.data.corpus import split_training_text
+from convs2s.pipeline.job import job
+
+snakemake: Any
+
+with job(snakemake):
+    pairs = snakemake.params.pairs
+    sides = map(Path, snakemake.output.source), map(Path, snakemake.output.target)
+    split_training_text(
+        pairs=pairs,
+        files=files_by_location(chain.from_iterable(pairs), snakemake.input),
+        hold_out=snakemake.params.hold_out,
+        parts=list(zip(*sides, strict=True)),
+    )
