@@ -39,7 +39,12 @@ layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<
 container: options.container
 
 
-report: "../workflow/report/workflow.rst"
+report: "../workflow/report/overview.rst"
+
+
+# In a group of jobs that is submitted as one, translations run one after another (profiles/slurm).
+resource_scopes:
+    translations="local",
 
 
 # Parts of the training text of a large corpus: --set-scatter parts=N changes their number.
@@ -96,13 +101,9 @@ def code(script):
     return digest
 
 
-def memory(base, per_megabyte=0):
-    """Megabytes of a job: a base, some for each of its input; with each attempt as much again."""
-
-    def megabytes(wildcards, input, attempt):
-        return attempt * int(base + per_megabyte * input.size_mb)
-
-    return megabytes
+def memory(base):
+    """Megabytes of a job, with each attempt as many again."""
+    return lambda wildcards, attempt: attempt * base
 
 
 def minutes(most):
@@ -122,14 +123,6 @@ def bpe_codes(wildcards):
     """The BPE codes of a task: of both sides, of each its own, or none where words are whole."""
     names = tasks[wildcards.task].bpe_codes_names()
     return [f"<results>/{{task}}/vocabulary/{name}" for name in names]
-
-
-def tuned_penalty(wildcards):
-    """Where the length penalty stands that a decoding tunes; no file where the number is stated."""
-    task, decoding = tasks[wildcards.task], settings.decodings[wildcards.decoding]
-    if not (tuned_on := scale.development_set(task, decoding)):
-        return []
-    return f"<model>/{{run}}/{tuned_on}.{{decoding}}.length_penalty.json"
 
 
 def run_header(wildcards):
@@ -170,12 +163,6 @@ def memory_of_models(wildcards, input, attempt):
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
     # In fp32 one took 2.9 times its file, in bf16 2.6, in int8 2.5 (2 cores, 2026-11-26).
     return attempt * max(4000, int(1000 + 3 * input.size_mb) if is_on_cpu else 0)
-
-
-def penalty_of_list(wildcards):
-    """The tuned length penalty of a list; none of the list that the tuning itself goes by."""
-    file = tuned_penalty(wildcards)
-    return [] if not file or Path(file).name.startswith(f"{wildcards.testset}.") else file
 
 
 def heading_of_plot(wildcards):

@@ -25,7 +25,7 @@ rule extract_corpus:
         split="(?!train$)[a-z][a-z0-9_]*",
         task=alternatives(OWN_TEXT),
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -51,7 +51,7 @@ rule extract_reference:
     wildcard_constraints:
         task=alternatives(OWN_TEXT),
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -79,7 +79,7 @@ rule prepare_training_text:
     wildcard_constraints:
         task=alternatives(OWN_TEXT - LARGE),
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -133,6 +133,8 @@ rule tokenize_and_filter_part:
         "<logs>/{task}/tokenize_and_filter/train.{scatteritem}.log",
     benchmark:
         "<benchmarks>/{task}/tokenize_and_filter/train.{scatteritem}.tsv"
+    group:
+        "parts"
     conda:
         "../envs/text.yaml"
     resources:
@@ -186,7 +188,7 @@ rule tokenize_and_filter_validation:
     benchmark:
         "<benchmarks>/{task}/tokenize_and_filter/valid.tsv"
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -233,7 +235,7 @@ rule tokenize_file:
     benchmark:
         "<benchmarks>/{task}/tokenize_file/{testset}.{side}.tsv"
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -281,7 +283,7 @@ rule learn_truecaser:
     benchmark:
         "<benchmarks>/{task}/learn_truecaser.{side}.tsv"
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -304,7 +306,7 @@ rule truecase_file:
     benchmark:
         "<benchmarks>/{task}/truecase_file/{split}.{side}.tsv"
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:

@@ -7,7 +7,7 @@ rule decode_test_set:
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
         source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=tuned_penalty,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
     output:
         lines="<model>/{run}/{testset}.{decoding}.jsonl",
         text="<model>/{run}/{testset}.{decoding}.txt",
@@ -24,6 +24,7 @@ rule decode_test_set:
         mem_mb=memory_of_models,
         runtime=minutes(120),
         gpu=min(1, GPUS),
+        translations=1,
     params:
         code=code("decode_test_set"),
         decoding=decoding,
@@ -37,7 +38,7 @@ rule time_decoding:
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
         source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=tuned_penalty,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
     output:
         "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
     log:

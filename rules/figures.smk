@@ -36,18 +36,21 @@ rule attend_to_example:
         model="<model>/{run}/model.safetensors",
         # No file where the sentence is the one that the paper shows.
         text=text("<results>/{task}/corpus/raw/{testset}.source.zst") if scale.example_line else [],
-        tuned=tuned_penalty,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
     output:
         "<model>/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.example.tsv"
+    group:
+        "translate"
     conda:
         "../envs/train.yaml"
     resources:
-        mem_mb=memory(4000, per_megabyte=3),
+        mem_mb=memory(4000),
         runtime=minutes(30),
+        translations=1,
     params:
         code=code("attend_to_example"),
         header=run_header,
@@ -92,11 +95,14 @@ rule project_phrases:
         "<logs>/{task}/{model}/{run}/phrases.{phrases}.log",
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/phrases.{phrases}.tsv"
+    group:
+        "translate"
     conda:
         "../envs/train.yaml"
     resources:
-        mem_mb=memory(4000, per_megabyte=3),
+        mem_mb=memory(4000),
         runtime=minutes(30),
+        translations=1,
     params:
         code=code("project_phrases"),
         header=lambda w: {**run_header(w), "name": w.phrases},
@@ -212,7 +218,7 @@ rule plot_attention:
     conda:
         "../envs/train.yaml"
     resources:
-        mem_mb=memory(4000, per_megabyte=3),
+        mem_mb=memory(4000),
         runtime=minutes(30),
     params:
         code=code("plot_attention"),

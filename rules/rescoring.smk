@@ -7,7 +7,7 @@ rule list_n_best:
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
         source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=penalty_of_list,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding, w.testset),
     output:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
@@ -15,7 +15,7 @@ rule list_n_best:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.nbest.tsv"
     group:
-        "rescore"
+        "translate"
     conda:
         "../envs/train.yaml"
     threads: lambda w: options.cores or settings.models[w.model].training.threads
@@ -23,6 +23,7 @@ rule list_n_best:
         mem_mb=memory_of_models,
         runtime=minutes(120),
         gpu=min(1, GPUS),
+        translations=1,
     params:
         code=code("list_n_best"),
         decoding=decoding,
@@ -35,7 +36,7 @@ rule score_n_best:
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
-        tuned=penalty_of_list,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding, w.testset),
     output:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
@@ -43,7 +44,7 @@ rule score_n_best:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.tsv"
     group:
-        "rescore"
+        "translate"
     conda:
         "../envs/train.yaml"
     threads: lambda w: options.cores or settings.models[w.scorer].training.threads
@@ -51,6 +52,7 @@ rule score_n_best:
         mem_mb=memory_of_models,
         runtime=minutes(120),
         gpu=min(1, GPUS),
+        translations=1,
     params:
         code=code("score_n_best"),
         decoding=decoding,
@@ -72,7 +74,7 @@ rule rescore_n_best:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.tsv"
     group:
-        "rescore"
+        "translate"
     conda:
         "../envs/score.yaml"
     resources:
@@ -108,7 +110,7 @@ rule score_baseline_list:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.scored.tsv"
     group:
-        "rescore"
+        "translate"
     conda:
         "../envs/train.yaml"
     threads: lambda w: options.cores or settings.models[w.model].training.threads
@@ -116,6 +118,7 @@ rule score_baseline_list:
         mem_mb=memory_of_models,
         runtime=minutes(120),
         gpu=min(1, GPUS),
+        translations=1,
     params:
         code=code("score_n_best"),
         decoding=settings.decoding_of_list(),
@@ -137,7 +140,7 @@ rule rescore_baseline_list:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.rescored.tsv"
     group:
-        "rescore"
+        "translate"
     conda:
         "../envs/score.yaml"
     resources:
@@ -170,7 +173,7 @@ rule tune_length_penalty:
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.tsv"
     group:
-        "rescore"
+        "translate"
     conda:
         "../envs/score.yaml"
     resources:

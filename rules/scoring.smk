@@ -7,7 +7,7 @@ rule evaluate_bleu:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
-        tuned=tuned_penalty,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
         raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
@@ -47,6 +47,8 @@ rule measure_perplexity:
         "<logs>/{task}/{model}/{run}/{testset}.perplexity.log",
     benchmark:
         "<benchmarks>/{task}/{model}/{run}/{testset}.perplexity.tsv"
+    group:
+        "translate"
     conda:
         "../envs/train.yaml"
     threads: lambda w: options.cores or settings.models[w.model].training.threads
@@ -54,6 +56,7 @@ rule measure_perplexity:
         mem_mb=memory_of_models,
         runtime=minutes(60),
         gpu=min(1, GPUS),
+        translations=1,
     params:
         code=code("measure_perplexity"),
         run=run_header,
@@ -67,7 +70,7 @@ rule evaluate_rouge:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
-        tuned=tuned_penalty,
+        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
         # All references as they were published: the target side first.
         references=lambda w: [
             text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)

@@ -11,6 +11,12 @@ from convs2s.training.identity import TRAINING_VERSION
 # GPUs of a training on each of its nodes.
 GPUS = 0 if options.device == "cpu" else options.gpus or 1
 
+# A training on several nodes is one job that starts a task on each by srun itself: the Slurm plugin
+# knows this by `mpi`. `gres` is of each node, where `gpu` could be 3 on one and 1 on another.
+NODES = {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0} if options.nodes > 1 else {}
+if GPUS and options.nodes > 1:
+    NODES |= {"gres": f"gpu:{GPUS}"}
+
 
 # The recipe: a change of it trains again.
 rule write_model_settings:
@@ -81,6 +87,7 @@ rule train_model:
         "../envs/train.yaml"
     threads: lambda w: max(1, GPUS) * (options.cores or settings.models[w.model].training.threads)
     resources:
+        **NODES,
         mem_mb=lambda w, attempt: attempt * requested_memory(settings, w.task, w.model, GPUS),
         runtime=1440,  # minutes, at every attempt: each goes on from the state of the one before
         gpu=GPUS * options.nodes,

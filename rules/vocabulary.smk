@@ -21,7 +21,7 @@ rule count_words:
     wildcard_constraints:
         task=alternatives(OWN_TEXT),
     group:
-        "prepare"
+        "text"
     conda:
         "../envs/text.yaml"
     resources:
@@ -51,12 +51,12 @@ rule learn_bpe:
         suffix=r"(\.[a-z]+(_[a-z]+)?)?",
         task=alternatives(tasks.keys() - TAKES_VOCABULARY),
     group:
-        "prepare"
+        "vocabulary"
     conda:
         "../envs/text.yaml"
     resources:
         # subword-nmt took 214 bytes for a byte of the compressed tables (docs/notes/2026-11-21-preparation.md)
-        mem_mb=memory(4000, per_megabyte=300),
+        mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
         runtime=minutes(240),
     params:
         code=code("learn_bpe"),
@@ -78,11 +78,11 @@ rule build_vocabulary:
     wildcard_constraints:
         task=alternatives(tasks.keys() - TAKES_VOCABULARY),
     group:
-        "prepare"
+        "vocabulary"
     conda:
         "../envs/text.yaml"
     resources:
-        mem_mb=memory(4000, per_megabyte=100),
+        mem_mb=memory(8000),
         runtime=minutes(120),
     params:
         code=code("build_vocabulary"),
@@ -131,7 +131,7 @@ rule take_vocabulary:
     conda:
         "../envs/train.yaml"
     resources:
-        mem_mb=memory(4000, per_megabyte=100),
+        mem_mb=memory(8000),
         runtime=minutes(60),
     params:
         code=code("take_vocabulary"),
@@ -164,7 +164,7 @@ rule binarize:
     benchmark:
         "<benchmarks>/{task}/binarize.tsv"
     group:
-        "prepare"
+        "vocabulary"
     conda:
         "../envs/text.yaml"
     resources:

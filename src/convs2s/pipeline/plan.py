@@ -233,6 +233,20 @@ class Plan:
             for run in self.settings.tasks[task].headline_runs()
         ]
 
+    def tuned_penalty(
+        self, task: str, model: str, run: str, decoding: str, listed: str | None = None
+    ) -> list[str]:
+        """Return where the length penalty stands that a decoding tunes; nothing if it is stated.
+
+        The tuning goes by the n-best list of the development set, which is ``listed`` without it.
+        """
+        settings = self.settings.decodings[decoding]
+        tuned_on = self.settings.scale.development_set(self.settings.tasks[task], settings)
+        if tuned_on is None or tuned_on == listed:
+            return []
+        folder = self.layout.task(task)
+        return [folder.translations(model, run, tuned_on, decoding, "length_penalty.json")]
+
     def translations_of_seeds(
         self, task: str, model: str, testset: str, decoding: str
     ) -> list[str]:
