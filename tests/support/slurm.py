@@ -1,9 +1,10 @@
 """A real Slurm on this machine alone, for as long as a test needs it.
 
-A controller and some nodes, all children of the tests, all listening on the loopback interface
-only, with all they write below one folder. No root, systemd, munge, cgroups or accounting are
-needed, and the machine's own Slurm set-up is neither read nor touched. As nobody is asked who they
-are (`auth/none`), another user of the same machine could submit jobs while the tests run.
+A controller, some nodes, and the accounting that clusters have: all children of the tests, all
+listening on the loopback interface only (the database on a socket in the folder), with all they
+write below one folder. No root, systemd, munge or cgroups are needed, and the machine's own Slurm
+and database are neither read nor touched. As nobody is asked who they are (`auth/none`), another
+user of the same machine could submit jobs while the tests run.
 """
 
 import getpass
@@ -13,23 +14,35 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-NEEDED = ("slurmctld", "slurmd", "srun", "sbatch", "scancel", "squeue", "sinfo")
-NODES = ("node1", "node2")
 CLIENTS = ("srun", "sbatch", "scancel", "squeue", "scontrol", "sinfo", "sacct", "sacctmgr")
+DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd")
+NEEDED = (*CLIENTS, *DAEMONS, "mariadb-install-db", "mariadb-admin")
+NODES = ("node1", "node2")
+ACCOUNT = "lab"
 # Debian keeps daemons where the PATH of a plain user does not look.
 SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
 START_SECONDS = 30
 STOP_SECONDS = 20
-# When daemons end whose tests were killed and could not end them.
-LIFETIME = ("timeout", "3600")
+# When daemons end whose tests were killed and could not end them, and how soon after a signal.
+LIFETIME = ("timeout", "--kill-after=10", "3600")
 
+PARTITIONS = {
+    "main": "Default=YES PriorityTier=1",
+    "graceful": "PriorityTier=1 GraceTime=10",
+    "urgent": "PriorityTier=2 PreemptMode=OFF",
+    "short": "PriorityTier=1 MaxTime=30",
+}
+"""Partitions and their options: jobs of `urgent` preempt the others', after their GraceTime."""
+
+# A job that was requeued waits for as long as a credential may be valid, by default two minutes. A
+# node that is set down stays so until it is resumed (ReturnToService).
 CONFIGURATION = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -37,6 +50,7 @@ SlurmctldPort={controller_port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/none
+AuthInfo=cred_expire=5
 CredType=cred/none
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 StateSaveLocation={folder}/state
@@ -47,23 +61,77 @@ ProctrackType=proctrack/linuxproc
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
-ReturnToService=2
+ReturnToService=1
 SlurmdParameters=config_overrides
 MinJobAge=600
 KillWait=2
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={accounting_port}
+AccountingStorageTRES=gres/gpu
 GresTypes=gpu
 {nodes}
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
-PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2 PreemptMode=OFF
+{partitions}
 """
 NODE = """\
 NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} \
 RealMemory=64000 Gres=gpu:{gpus} State=UNKNOWN"""
+ACCOUNTING = """\
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort={accounting_port}
+CommunicationParameters=NoInAddrAny
+SlurmUser={user}
+AuthType=auth/none
+PidFile={folder}/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageLoc=slurm
+StorageUser={user}
+"""
+
+
+@dataclass
+class Daemon:
+    """A program that runs until it is stopped, and may be started again."""
+
+    folder: Path
+    name: str
+    command: tuple[str, ...]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, with what it says in a log of its name."""
+        program, *options = self.command
+        # The client library of the database knows its socket by a variable alone.
+        environment = os.environ | {
+            "SLURM_CONF": str(self.folder / "slurm.conf"),
+            "MYSQL_UNIX_PORT": str(self.folder / "database.socket"),
+        }
+        with (self.folder / f"{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*LIFETIME, _found(program), *options],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def stop(self) -> None:
+        """End it and wait for its end."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 @dataclass(frozen=True)
@@ -71,6 +139,7 @@ class Slurm:
     """A running cluster; `folder` holds its configuration, state and logs."""
 
     folder: Path
+    daemons: dict[str, Daemon] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -91,59 +160,160 @@ class Slurm:
         logs = sorted(self.folder.glob("*.log"))
         return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
 
+    @contextmanager
+    def without_node(self, node: str) -> Iterator[None]:
+        """Have Slurm take a node for failed, as where it does not answer; its jobs are lost."""
+        self.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+        try:
+            yield
+        finally:
+            self.ask("scontrol", "update", f"nodename={node}", "state=resume")
+
+    @contextmanager
+    def without(self, daemon: str) -> Iterator[None]:
+        """Stop a daemon, such as slurmctld or slurmdbd, and start it again on leaving."""
+        self.daemons[daemon].stop()
+        try:
+            yield
+        finally:
+            self.daemons[daemon].start()
+            self.wait_for_answers()
+
+    def wait_for_answers(self) -> None:
+        """Wait until the nodes, the controller and the accounting are there; TimeoutError."""
+        ready = {"idle", "mixed", "allocated", "completing"}
+
+        def answers() -> bool:
+            lines = self.ask("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+            states = dict(line.split() for line in lines)
+            accounting = self.ask("sacctmgr", "-n", "-P", "show", "user", "format=user")
+            return (
+                len(states) == len(NODES) and ready.issuperset(states.values()) and accounting != ""
+            )
+
+        _wait(self, answers)
+
 
 @contextmanager
-def running_slurm(cpus: int, gpus: tuple[int, int] = (2, 2)) -> Iterator[Slurm]:
+def running_slurm(
+    cpus: int,
+    gpus: tuple[int, int] = (2, 2),
+    partitions: Mapping[str, str] = PARTITIONS,
+) -> Iterator[Slurm]:
     """Starts a cluster of two nodes and ends it, with its jobs, on leaving.
 
-    Where a program of Slurm's is missing, the test is skipped.
+    Where a program of Slurm's or of its accounting is missing, the test is skipped.
 
     Args:
         cpus: CPUs that each node claims to have, whatever the machine has.
         gpus: GPUs that each of the nodes claims to have; each is a link to /dev/null.
+        partitions: names and options of the partitions, each on all nodes.
 
     Raises:
-        TimeoutError: the nodes were not ready in time; the message holds the logs' ends.
+        TimeoutError: the cluster was not ready in time; the message holds the logs' ends.
     """
     missing = [name for name in NEEDED if shutil.which(name, path=SEARCH_PATH) is None]
     if missing:
-        pytest.skip(f"Slurm is not installed here: no {', '.join(missing)}")
-    with ExitStack() as daemons:
+        pytest.skip(f"Slurm with accounting is not installed here: no {', '.join(missing)}")
+    with ExitStack() as leaving:
         # Near the root, as sockets' paths are short.
-        folder = Path(daemons.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))
+        folder = Path(leaving.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))
         slurm = Slurm(folder)
-        _configure(folder, cpus, gpus)
-        daemons.enter_context(_daemon(folder, "slurmctld", "-D"))
-        for node in NODES:
-            daemons.enter_context(_daemon(folder, "slurmd", "-D", "-N", node))
-        daemons.callback(_end_jobs, slurm)
-        idle = f"{len(NODES)} idle"
-        if not _becomes(lambda: slurm.ask("sinfo", "-h", "-o", "%D %t") == idle, START_SECONDS):
-            raise TimeoutError(f"Slurm did not start in {START_SECONDS} s\n{slurm.logs()}")
+        _configure(folder, cpus, gpus, partitions)
+        for name, command in _commands(folder).items():
+            slurm.daemons[name] = Daemon(folder, name, command)
+            leaving.callback(slurm.daemons[name].stop)
+        _start_accounting(slurm)
+        for name in ("slurmctld", *NODES):
+            slurm.daemons[name].start()
+        leaving.callback(_end_jobs, slurm)
+        slurm.wait_for_answers()
         yield slurm
 
 
-def _configure(folder: Path, cpus: int, gpus: tuple[int, int]) -> None:
+def _commands(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The daemons' commands, in the order in which they need each other."""
+    database = (
+        "mariadbd",
+        "--no-defaults",
+        f"--user={getpass.getuser()}",
+        f"--datadir={folder}/database",
+        f"--tmpdir={folder}",
+        f"--socket={folder}/database.socket",
+        f"--pid-file={folder}/mariadbd.pid",
+        "--skip-networking",
+        "--innodb-flush-log-at-trx-commit=0",
+    )
+    nodes = {node: ("slurmd", "-D", "-N", node) for node in NODES}
+    return {
+        "mariadbd": database,
+        "slurmdbd": ("slurmdbd", "-D"),
+        "slurmctld": ("slurmctld", "-D"),
+        **nodes,
+    }
+
+
+def _start_accounting(slurm: Slurm) -> None:
+    """Start the database and slurmdbd, which know the cluster, an account and its user then."""
+    folder, user = slurm.folder, getpass.getuser()
+    with (folder / "mariadb-install-db.log").open("wb") as log:
+        options = [f"--datadir={folder}/database", f"--user={user}", "--skip-test-db"]
+        # Its default would have a plain user asked for a password.
+        options += ["--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}"]
+        install = [_found("mariadb-install-db"), "--no-defaults", *options]
+        subprocess.run(install, stdout=log, stderr=log, check=True)
+    slurm.daemons["mariadbd"].start()
+    ping = ["--no-defaults", f"--socket={folder}/database.socket", "--silent", "ping"]
+    _wait(slurm, lambda: _succeeds(_found("mariadb-admin"), *ping))
+    slurm.daemons["slurmdbd"].start()
+
+    def knows_the_user() -> bool:
+        # All again each time: one that had no answer may have been heard.
+        for entity in (
+            "cluster test",
+            f"account {ACCOUNT} cluster=test",
+            f"user {user} account={ACCOUNT}",
+        ):
+            slurm.ask("sacctmgr", "--immediate", "add", *entity.split())
+        known = slurm.ask("sacctmgr", "-n", "-P", "show", "associations", "format=account,user")
+        return f"{ACCOUNT}|{user}" in known.splitlines()
+
+    _wait(slurm, knows_the_user)
+
+
+def _configure(
+    folder: Path, cpus: int, gpus: tuple[int, int], partitions: Mapping[str, str]
+) -> None:
     for name in ("state", "dev", "bin"):
         (folder / name).mkdir()
     devices = [folder / "dev" / f"nvidia{index}" for index in range(max(gpus))]
     for device in devices:
         device.symlink_to("/dev/null")
-    controller_port, *ports = _free_ports(1 + len(NODES))
+    controller_port, accounting_port, *ports = _free_ports(2 + len(NODES))
     host = socket.gethostname().partition(".")[0]
     nodes = [
         NODE.format(name=name, port=port, gpus=count, host=host, cpus=cpus)
         for name, port, count in zip(NODES, ports, gpus, strict=True)
     ]
+    common = {
+        "user": getpass.getuser(),
+        "folder": folder,
+        "accounting_port": accounting_port,
+    }
     (folder / "slurm.conf").write_text(
         CONFIGURATION.format(
+            **common,
             host=host,
-            user=getpass.getuser(),
-            folder=folder,
             controller_port=controller_port,
             nodes="\n".join(nodes),
+            partitions="\n".join(
+                f"PartitionName={name} Nodes=ALL State=UP {options}"
+                for name, options in partitions.items()
+            ),
         )
     )
+    (folder / "slurmdbd.conf").write_text(ACCOUNTING.format(**common))
+    (folder / "slurmdbd.conf").chmod(0o600)  # else slurmdbd refuses it
     lines = [
         f"NodeName={node} Name=gpu File={device}\n"
         for node, count in zip(NODES, gpus, strict=True)
@@ -159,12 +329,13 @@ def _wrap(folder: Path, name: str) -> None:
 
     A variable would not do: the executor plugin's job step drops SLURM_CONF before its own srun.
     """
-    program = shutil.which(name, path=SEARCH_PATH)
-    if program is None:
-        return
     wrapper = folder / "bin" / name
-    wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {program} "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {_found(name)} "$@"\n')
     wrapper.chmod(0o755)
+
+
+def _found(name: str) -> str:
+    return shutil.which(name, path=SEARCH_PATH) or name
 
 
 def _free_ports(count: int) -> list[int]:
@@ -175,32 +346,19 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in taken]
 
 
-@contextmanager
-def _daemon(folder: Path, name: str, *options: str) -> Iterator[None]:
-    program = shutil.which(name, path=SEARCH_PATH) or name
-    environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf")}
-    with (folder / f"{'-'.join([name, *options[2:]])}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*LIFETIME, program, *options],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
 def _end_jobs(slurm: Slurm) -> None:
     slurm.ask("scancel", "--user", getpass.getuser())
     _becomes(lambda: slurm.ask("squeue", "-h") == "", STOP_SECONDS)
+
+
+def _succeeds(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def _wait(slurm: Slurm, condition: Callable[[], bool]) -> None:
+    """Wait until a daemon that was started answers; TimeoutError."""
+    if not _becomes(condition, START_SECONDS):
+        raise TimeoutError(f"Slurm did not start in {START_SECONDS} s\n{slurm.logs()}")
 
 
 def _becomes(condition: Callable[[], bool], seconds: float) -> bool:
