@@ -13,13 +13,11 @@ from tests.support.slurm import Slurm
 
 MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
 
-# This cluster has no accounting (docs/cluster.md), and asks questions that one of many users would
-# mind, but a test would wait for. A limit of submissions by the minute would have Snakemake stay
-# until that minute is over (docs/operations.md).
+# Questions that one of many users would mind, but a test would wait for. A limit of submissions by
+# the minute would have Snakemake stay until that minute is over (docs/operations.md).
 BY_THE_SECOND = {"max-jobs-per-timespan": "10/1s"}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "slurm": BY_THE_SECOND
-    | {"slurm-status-command": "squeue", "slurm-init-seconds-before-status-checks": 1},
+    "slurm": BY_THE_SECOND | {"slurm-init-seconds-before-status-checks": 1},
     "generic": BY_THE_SECOND | {"seconds-between-status-checks": 1},
 }
 
