@@ -1,5 +1,6 @@
 """The workflow's folder and its package, before anything of it is imported."""
 
+import os
 import runpy
 import sys
 from importlib.util import find_spec

@@ -4,6 +4,9 @@ Tables, ledger, costs and report show the scores that are there, so that asking 
 nothing; `snakemake paper` makes all scores first (docs/decisions/0010).
 """
 
+import os
+import sys
+
 
 rule write_table:
     input:
@@ -164,6 +167,7 @@ rule preflight:
     log:
         "<logs>/preflight.log",
     localrule: True
+    retries: 0  # what cannot fit will not fit at a second try
     conda:
         "../envs/train.yaml"
     params:
@@ -171,7 +175,10 @@ rule preflight:
         # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
         cells=lambda w: {} if options.tasks else plan.plain(plan.planned),
         benchmarks=plan.benchmarks,
-        arguments=sys.argv[1:],
-        stated_log=lambda w: f"{plan.logs}/preflight.log",
+        stated_log=f"{plan.logs}/preflight.log",
+        # What a cluster will be asked for is planned by this command line, with another target.
+        command=[sys.executable, "-m", "snakemake", *sys.argv[1:]],
+        targets=["evaluate" if options.tasks else "paper"],
+        started_in=os.environ.get("PWD", "."),
     script:
         "../workflow/scripts/preflight.py"

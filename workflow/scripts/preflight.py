@@ -5,6 +5,7 @@ from typing import Any
 
 from convs2s.config.load import load_for_job
 from convs2s.costs.preflight import preflight
+from convs2s.costs.requests import is_local, requests_report
 from convs2s.paper.cells import cells_from_plain
 from convs2s.pipeline.job import prefix_of
 from convs2s.pipeline.process import failures_in_one_line
@@ -12,14 +13,23 @@ from convs2s.pipeline.process import failures_in_one_line
 snakemake: Any
 
 with failures_in_one_line():
-    settings = load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1])
+    root = Path(snakemake.scriptdir).parents[1]
     prefix = prefix_of(snakemake.log[0], snakemake.params.stated_log)
     cells = snakemake.params.cells.items()
+    command, started_in = snakemake.params.command, Path(snakemake.params.started_in)
     preflight(
-        settings,
+        load_for_job(snakemake.config, root),
         tasks=snakemake.params.tasks,
         cells={table: cells_from_plain(of, prefix) for table, of in cells},
         benchmarks=Path(prefix + snakemake.params.benchmarks),
-        is_local=True,
+        is_local=is_local(command, started_in),
         log=Path(snakemake.log[0]),
+        requests=requests_report(
+            command,
+            asked="preflight",
+            targets=snakemake.params.targets,
+            prefix=snakemake.rule.removesuffix("preflight"),
+            started_in=started_in,
+            snakefiles=[root / "Snakefile", *root.glob("rules/*.smk")],
+        ),
     )

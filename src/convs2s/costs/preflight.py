@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -53,12 +53,14 @@ def preflight(
     benchmarks: Path,
     is_local: bool,
     log: Path,
+    requests: Iterable[str] = (),
 ) -> None:
     """Print the budget of tasks, and of the cells of the paper's tables that rest on them.
 
     ``cells`` are those of each table, whose runs are trained beside the tasks' headlines.
     ``benchmarks`` is the folder of Snakemake's benchmark files, ``is_local`` says whether jobs run
-    on this machine, and ``log`` has the budget as well. A UserError says why the run cannot fit.
+    on this machine, and ``log`` has the budget as well. The lines of ``requests`` follow it, and
+    may take their time. A UserError says why the run cannot fit.
     """
     of_tasks = budgets(settings, tasks, [cell for table in cells.values() for cell in table])
     this_machine = machine(settings.scale, is_local)
@@ -69,16 +71,23 @@ def preflight(
         *report(of_tasks, settings.options.scale, this_machine, total),
         *estimates(of_tasks, settings.costs),
     ]
-    try:
-        print("\n".join(lines), flush=True)
-    except BrokenPipeError:
-        # The reader has gone (`| head`). Snakemake would wait for ever for a job that ends by it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _say("\n".join(lines))
+    for line in requests:
+        _say(line)
+        lines.append(line)
     reasons = refusals(of_tasks, this_machine)
     message = f"this run cannot fit: {'; '.join(reasons)}" if reasons else ""
     write_lines(log, [*lines, *([f"error: {message}"] if reasons else [])])
     if reasons:
         raise UserError(message)
+
+
+def _say(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Snakemake would wait for ever for a job that ends by it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:

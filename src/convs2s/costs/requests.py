@@ -1,0 +1,242 @@
+"""What a run will ask of a cluster: each kind of request, and those that can never run."""
+
+import importlib.util
+import os
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import yaml
+
+from convs2s.costs.dry_run import ALL_CORES, Plan, Request, dry_run, local_rules, parse_plan
+from convs2s.costs.partitions import ask_sinfo, refusals
+from convs2s.scoring.text_table import aligned, underlined
+
+LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
+
+MOST_SHOWN = 4
+"""Names of requests in a warning; of more the others are counted."""
+
+# Of what a request states beside threads, mem_mb, runtime and gpu, where it does.
+_FURTHER = (
+    *("gres", "gpu_model", "nodes", "tasks", "tasks_per_node", "cpus_per_task", "mem_mb_per_cpu"),
+    *("slurm_partition", "slurm_account", "qos", "constraint", "clusters", "slurm_extra"),
+)
+_PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """How a command line and its profiles have jobs submitted."""
+
+    executor: str
+    limits_cores: bool
+    """Whether a number of cores is stated, which cuts the threads of all jobs."""
+    chooses_partition: bool
+    """Whether Slurm's plugin chooses the partition of a job that names none."""
+
+
+def requests_report(
+    command: Sequence[str],
+    *,
+    asked: str,
+    targets: Sequence[str],
+    prefix: str,
+    started_in: Path,
+    snakefiles: Iterable[Path],
+) -> Iterator[str]:
+    """Yield the lines on what a run asks of its cluster; none where jobs run on this machine.
+
+    Args:
+        command: the command line that runs now: Python, ``-m snakemake`` and its arguments.
+        asked: the name of the target in it that asks for this report.
+        targets: those of the run itself, in its place.
+        prefix: what a module's `use rule` puts before the names of these and of all rules.
+        started_in: where the command was given, before ``--directory`` took effect.
+        snakefiles: the files of the rules.
+    """
+    here = _folder_of(command, started_in)
+    submission = submission_of(command, os.environ, here)
+    if prefix + asked not in command or submission.executor in LOCAL_EXECUTORS:
+        return
+    yield ""
+    yield from underlined(f"requests to the cluster, by its executor {submission.executor}")
+    targets = [prefix + target for target in targets]
+    yield f"planning {', '.join(targets)}, without running anything"
+    done = subprocess.run(
+        dry_run(command, prefix + asked, targets, submission.limits_cores),
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        said = f"{done.stdout}\n{done.stderr}".strip().splitlines()
+        yield f"WARNING: the requests are not known: the plan failed: {said[-1] if said else ''}"
+        return
+    local = local_rules(path.read_text("utf-8") for path in snakefiles)
+    plan = parse_plan(done.stdout, {prefix + name for name in local})
+    yield from table(plan)
+    yield from warnings(plan, submission)
+
+
+def is_local(command: Sequence[str], started_in: Path) -> bool:
+    """Return whether a command line has its jobs run on this machine."""
+    submission = submission_of(command, os.environ, _folder_of(command, started_in))
+    return submission.executor in LOCAL_EXECUTORS
+
+
+def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Submission:
+    """Return how the words of a command line, given in a folder, have jobs submitted."""
+    named = _values(words, "--profile") or [environment.get("SNAKEMAKE_PROFILE", "")]
+    of_workflow = _values(words, "--workflow-profile") or ["profiles/default"]
+    homes = [
+        folder,
+        Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "snakemake",
+        Path("/etc/xdg/snakemake"),
+    ]
+    stated: dict[str, object] = {}
+    for profile in filter(None, [*named, *of_workflow]):
+        stated |= _profile(profile, homes)
+    executors = _values(words, "--executor", "-e") or [str(stated.get("executor", "local"))]
+    limits = bool(_values(words, "--cores", "-c")) or "cores" in stated
+    of_partitions = "slurm-partition-config"
+    chooses = bool(_values(words, f"--{of_partitions}")) or of_partitions in stated
+    chooses |= "SNAKEMAKE_SLURM_PARTITIONS" in environment
+    return Submission(executors[-1], limits, chooses)
+
+
+def table(plan: Plan) -> Iterator[str]:
+    """Yield a line for each kind of request, the largest first, and the number of all."""
+    header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
+    rows = []
+    for kind in _kinds(plan.requests):
+        columns = [_range(kind, name) for name in ("threads", "mem_mb", "runtime")]
+        gpus = sorted({request.gpus for request in kind})
+        in_gpus = f"{gpus[0]:,}-{gpus[-1]:,}" if len(gpus) > 1 else f"{gpus[0] or ''}"
+        further = " ".join(f"{name}={value}" for name, value in _further(kind[0]))
+        rows.append([kind[0].name, f"{len(kind):,}", *columns, in_gpus, further])
+    if rows:
+        yield from aligned(header, rows)
+    if any("?" in cell for row in rows for cell in row):
+        yield "?: not known before its input is there"
+    yield f"submissions: {len(plan.requests):,}; jobs that run here: {plan.local:,}"
+    if plan.not_shown:
+        yield f"not counted: {plan.not_shown:,} jobs of rules with a message of their own"
+
+
+def warnings(plan: Plan, submission: Submission) -> Iterator[str]:
+    """Yield a line for each request that can never run as it is, and what to set."""
+    if any(request.gpus for request in plan.requests) and not torch_has_gpus():
+        yield (
+            "WARNING: jobs ask for GPUs, and torch here was built without: remove .venv and run "
+            "make install TORCH=cuda"
+        )
+    if submission.executor != "slurm" or not plan.requests:
+        return
+    partitions = ask_sinfo()
+    if partitions is None:
+        yield "requests are not checked: sinfo is not here, or does not answer"
+        return
+    refused = defaultdict(list)
+    for kind in _kinds(plan.requests):
+        request = _largest(kind)
+        for refusal in refusals(request, partitions, submission.chooses_partition):
+            refused[refusal.why, refusal.to_set].append((request, refusal.asked))
+    for (why, to_set), of_requests in refused.items():
+        yield f"WARNING: {_refused(of_requests, why, to_set)}"
+
+
+def _refused(of_requests: Sequence[tuple[Request, int | None]], why: str, to_set: str) -> str:
+    """Say in a line why some requests can never run, and what to set."""
+    names = [request.name for request, _ in of_requests]
+    rules = sorted({rule for request, _ in of_requests for rule in request.rules})
+    if len(names) > MOST_SHOWN:
+        names[MOST_SHOWN - 1 :] = [f"{len(names) - MOST_SHOWN + 1} more"]
+    verb = "ask for" if len(of_requests) > 1 else "asks for"
+    amounts = [asked for _, asked in of_requests if asked is not None]
+    if amounts:
+        verb += f" {'up to ' if len(amounts) > 1 else ''}{max(amounts):,}"
+    if len(rules) == 1:
+        to_set = to_set.replace("RULE", rules[0])
+    return f"{', '.join(names)}: {verb} {why}: {to_set}"
+
+
+def torch_has_gpus() -> bool:
+    """Whether torch was built for GPUs, by a file of it: its import would take seconds."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return False
+    text = Path(spec.origin).with_name("version.py").read_text("utf-8")
+    return re.search(r"^(?:cuda|hip)\b[^=\n]*= *['\"]", text, re.MULTILINE) is not None
+
+
+def _kinds(requests: Iterable[Request]) -> list[list[Request]]:
+    """Return the requests of each kind, of one rule or group and the same texts, largest first."""
+    kinds = defaultdict(list)
+    for request in requests:
+        kinds[request.name, *_further(request)].append(request)
+    return sorted(kinds.values(), key=_size, reverse=True)
+
+
+def _further(request: Request) -> list[tuple[str, str]]:
+    stated = ((name, request.resources.get(name)) for name in _FURTHER)
+    return [(name, value) for name, value in stated if value and (name, value) != ("nodes", "1")]
+
+
+def _largest(kind: Sequence[Request]) -> Request:
+    """Return a request that has the largest of all numbers of its kind."""
+    numbers = {
+        name: str(max(request.number(name) or 0 for request in kind))
+        for name in ("threads", "mem_mb", "runtime", "gpu")
+        if any(request.number(name) is not None for request in kind)
+    }
+    return Request(kind[0].name, kind[0].rules, {**kind[0].resources, **numbers})
+
+
+def _size(kind: Sequence[Request]) -> list[int]:
+    largest = _largest(kind)
+    return [largest.gpus, *(largest.number(name) or 0 for name in ("runtime", "mem_mb"))]
+
+
+def _range(kind: Sequence[Request], resource: str) -> str:
+    """Write the least and the greatest number of a resource in a kind of request."""
+    found = {request.number(resource) for request in kind if resource in request.resources}
+    numbers = sorted(number for number in found if number is not None)
+    shown = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
+    ends = [*dict.fromkeys([*shown[:1], *shown[-1:]])]
+    return "-".join([*ends, *(["?"] if None in found else [])])
+
+
+def _folder_of(words: Sequence[str], started_in: Path) -> Path:
+    """Return where a command line was given, which may have named another folder to work in."""
+    directories = _values(words, "--directory", "-d")
+    is_told = bool(directories) and (started_in / directories[-1]).resolve() == Path.cwd()
+    return started_in if is_told else Path.cwd()
+
+
+def _values(words: Sequence[str], *options: str) -> list[str]:
+    """Return what a command line gives to an option, by any of its names."""
+    found = []
+    for word, following in pairwise([*words, ""]):
+        name, is_joined, value = word.partition("=")
+        if name in options:
+            found.append(value if is_joined else following)
+    return found
+
+
+def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
+    """Return what a profile of Snakemake states, a file or a folder with one."""
+    for path in (home / name for home in homes):
+        files = [path] if path.is_file() else path.glob("*.yaml")
+        versions = {file: _PROFILE.fullmatch(file.name) for file in files}
+        fitting = {file: int(found[1] or 0) for file, found in versions.items() if found}
+        if path.is_file() or fitting:
+            file = max(fitting, key=lambda file: fitting[file]) if fitting else path
+            stated = yaml.safe_load(file.read_text("utf-8"))
+            return stated if isinstance(stated, dict) else {}
+    return {}

@@ -1,0 +1,23 @@
+"""What a run will ask of a cluster, as the rule preflight prints it."""
+
+import os
+
+from tests.support.checkout import Checkout
+
+
+def test_the_requests_of_the_demo(checkout: Checkout) -> None:
+    sinfo = checkout.write("bin/sinfo", "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n")
+    sinfo.chmod(0o755)
+    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    command = "snakemake preflight --profile profiles/slurm --config scale=demo"
+    done = checkout.shell(
+        f"{command} 'tasks=[demo_en_fr]'", {**os.environ, "PATH": path}
+    ).succeeded()
+    train = next(line for line in done.said.splitlines() if line.startswith("train_model"))
+    assert train.split()[4:] == ["1,440", "1"]
+    warning = "WARNING: train_model: asks for 1,440 minutes, partition cpu gives at most 60"
+    assert warning in done.said
+    assert "write_model_settings" not in done.said  # a local rule
+    log = (checkout / "results/scales/demo/logs/preflight.log").read_text("utf-8")
+    assert "submissions: " in log
+    assert checkout.files("results") == []
