@@ -166,8 +166,8 @@ rule show_in_report:
 rule preflight:
     log:
         "<logs>/preflight.log",
-    localrule: True
     retries: 0  # what cannot fit will not fit at a second try
+    localrule: True
     conda:
         "../envs/train.yaml"
     params:

@@ -123,8 +123,11 @@ class _Job:
         return {path.partition(" (")[0] for path in self.properties.get(side, "").split(", ")}
 
 
-def parse_plan(text: str, local: Collection[str]) -> Plan:
-    """Return the jobs that Snakemake's dry run prints; ``local`` are the rules that run here."""
+def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> Plan:
+    """Return the jobs that Snakemake's dry run prints.
+
+    ``local`` are the rules that run here, ``limits`` the resources that a group has at most.
+    """
     jobs: list[_Job] = []
     groups: list[str] = []
     not_shown = 0
@@ -151,15 +154,16 @@ def parse_plan(text: str, local: Collection[str]) -> Plan:
             count_local += 1
         else:
             requests.append(Request(job.rule, (job.rule,), job.resources))
-    requests += [_of_group(groups[group], of_group) for group, of_group in members.items()]
+    requests += [_of_group(groups[group], of_group, limits) for group, of_group in members.items()]
     return Plan(requests, count_local, not_shown)
 
 
-def _of_group(name: str, jobs: Sequence[_Job]) -> Request:
+def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Request:
     """Return what a group asks for, as Snakemake adds it up.
 
-    The numbers of jobs that do not wait for each other are added, and the largest of such sums
-    counts; of time, the longest of them is added. What is not known is left out.
+    The numbers of jobs that run side by side are added, and the largest of such sums counts; of
+    time, the longest of them is added. What is not known is left out. Jobs that do not wait for
+    each other run side by side, as far as ``limits`` let them.
     """
     levels: dict[int, int] = {}
 
@@ -170,9 +174,13 @@ def _of_group(name: str, jobs: Sequence[_Job]) -> Request:
             levels[index] = 1 + max(map(level, before), default=0)
         return levels[index]
 
-    layers = defaultdict(list)
+    layers: dict[tuple[int, int], list[dict[str, str]]] = defaultdict(list)
     for index, job in enumerate(jobs):
-        layers[level(index)].append(job.resources)
+        resources = job.resources
+        turn = 0
+        while not _fits(resources, layers[level(index), turn], limits):
+            turn += 1
+        layers[level(index), turn].append(resources)
     total: dict[str, str] = {}
     for resource in dict.fromkeys(name for job in jobs for name in job.resources):
         given = [[job[resource] for job in layer if resource in job] for layer in layers.values()]
@@ -188,6 +196,17 @@ def _of_group(name: str, jobs: Sequence[_Job]) -> Request:
             total[resource] = _UNKNOWN
     rules = sorted({job.rule for job in jobs})
     return Request(f"group {name} ({', '.join(rules)})", tuple(rules), total)
+
+
+def _fits(
+    job: Mapping[str, str], beside: Sequence[Mapping[str, str]], limits: Mapping[str, int]
+) -> bool:
+    """Return whether a job can run beside others."""
+    for name, most in limits.items():
+        used = sum(int(other.get(name, 0)) for other in beside)
+        if name in job and beside and used + int(job[name]) > most:
+            return False
+    return True
 
 
 def gpus_in(gres: str) -> dict[str, int]:

@@ -18,6 +18,9 @@ from convs2s.scoring.text_table import aligned, underlined
 
 LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
 
+IN_GROUPS = {"translations"}
+"""Resources whose limit holds in each group for itself (rules/common.smk: resource_scopes)."""
+
 MOST_SHOWN = 4
 """Names of requests in a warning; of more the others are counted."""
 
@@ -38,6 +41,8 @@ class Submission:
     """Whether a number of cores is stated, which cuts the threads of all jobs."""
     chooses_partition: bool
     """Whether Slurm's plugin chooses the partition of a job that names none."""
+    limits: Mapping[str, int]
+    """Resources that the jobs of a group have at most, each group for itself."""
 
 
 def requests_report(
@@ -79,7 +84,7 @@ def requests_report(
         yield f"WARNING: the requests are not known: the plan failed: {said[-1] if said else ''}"
         return
     local = local_rules(path.read_text("utf-8") for path in snakefiles)
-    plan = parse_plan(done.stdout, {prefix + name for name in local})
+    plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.limits)
     yield from table(plan)
     yield from warnings(plan, submission)
 
@@ -107,7 +112,14 @@ def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: 
     of_partitions = "slurm-partition-config"
     chooses = bool(_values(words, f"--{of_partitions}")) or of_partitions in stated
     chooses |= "SNAKEMAKE_SLURM_PARTITIONS" in environment
-    return Submission(executors[-1], limits, chooses)
+    resources: dict[str, object] = {}
+    of_profile = stated.get("resources")
+    if _values(words, "--resources", "--res"):  # they replace what the profile states
+        resources = dict(word.partition("=")[::2] for word in words)
+    elif isinstance(of_profile, dict):
+        resources = of_profile
+    most = {name: int(str(resources[name])) for name in IN_GROUPS & resources.keys()}
+    return Submission(executors[-1], limits, chooses, most)
 
 
 def table(plan: Plan) -> Iterator[str]:
