@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from contextlib import suppress
@@ -84,7 +85,8 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         default=1,
-        help="processes that share each batch, one per GPU where there are any [1]; 0 is 1",
+        help="processes that share each batch, one per GPU where there are any [1]; 0 is 1; "
+        "refused where fewer GPUs were granted; of more, so many are used",
     )
     command.add_argument(
         "--nodes",
@@ -96,7 +98,15 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         "--time-limit",
         type=float,
         metavar="MINUTES",
-        help="save and end with exit code 75 shortly before so many minutes have passed",
+        help="minutes that a scheduler grants the job that this runs in: save and end with exit "
+        "code 75 shortly before they have passed; without a scheduler's job around it, nothing; "
+        "where Slurm says when its job ends, that counts",
+    )
+    command.add_argument(
+        "--requeue",
+        action="store_true",
+        help="where training stops before its end in a Slurm job of its own, have Slurm queue that "
+        "job again instead of ending with exit code 75",
     )
 
 
@@ -107,19 +117,10 @@ def _train(arguments: argparse.Namespace) -> None:
     from convs2s.config.options import Options
     from convs2s.training.identity import TrainingJob
     from convs2s.training.launch import launch
+    from convs2s.training.scheduler import is_in_a_job
     from convs2s.training.start import fetched_start
 
-    if is_written_in_place(arguments.output):
-        raise UserError(
-            f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
-            "name a file in a folder"
-        )
-    tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
-    given = [path for path in (arguments.settings, arguments.machine, *tables) if path]
-    for path in given:  # some of them are read at the end of the training alone
-        if not path.is_file():
-            raise UserError(f"{path}: no such file")
-    check_noted(given)
+    _check_files(arguments)
     machine = read_machine_settings(arguments.machine) if arguments.machine else {}
     options, downloads = Options(), dict[str, Download]()
     if arguments.settings:
@@ -154,7 +155,8 @@ def _train(arguments: argparse.Namespace) -> None:
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
         start=arguments.start or fetched_start(recipe, arguments.output, downloads),
-        time_limit=arguments.time_limit,
+        time_limit=arguments.time_limit if is_in_a_job(os.environ) else None,
+        requeues=arguments.requeue,
         products=arguments.products or options.products,
         quiet=arguments.quiet,
         label=f"{arguments.folder.absolute().name}/{model_name}/seed{arguments.seed}",
@@ -166,6 +168,21 @@ def _train(arguments: argparse.Namespace) -> None:
             "training is not finished: interrupted while it made no updates; what was saved before "
             "is kept: rerun the same command to resume"
         ) from None
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuse a place where no model can lie, and tables that are missing or damaged."""
+    if is_written_in_place(arguments.output):
+        raise UserError(
+            f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
+            "name a file in a folder"
+        )
+    tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
+    given = [path for path in (arguments.settings, arguments.machine, *tables) if path]
+    for path in given:  # some of them are read at the end of the training alone
+        if not path.is_file():
+            raise UserError(f"{path}: no such file")
+    check_noted(given)
 
 
 def add_status(command: argparse.ArgumentParser) -> None:

@@ -43,6 +43,7 @@ class TrainingJob:
     # the alignment's candidates where the model selects its vocabulary, or None
     candidates: Path | None = None
     time_limit: float | None = None  # minutes after which a scheduler ends the job, or None
+    requeues: bool = False  # whether Slurm is to queue its job again where it stops before the end
     # library of float32 products on a CPU; ``auto``: the fastest on this machine
     products: Products = "auto"
     # those of source and target, to put into the model file, or None

@@ -27,9 +27,10 @@ from convs2s.training.data import TrainingData, read_shortlist
 from convs2s.training.finished import export, megabytes
 from convs2s.training.heartbeat import beating
 from convs2s.training.identity import TrainingJob, identity
-from convs2s.training.interruption import Interruption, end_of_job, signals_to_handle
+from convs2s.training.interruption import Interruption, signals_to_handle
 from convs2s.training.log import log, speaking_as
 from convs2s.training.progress import EVENTS, EventFile, Watch
+from convs2s.training.scheduler import end_of_job
 from convs2s.training.start import begin
 from convs2s.training.state_folder import STATE, StateFolder
 from convs2s.training.trainer import Trainer, TrainingResult

@@ -76,6 +76,19 @@ def test_what_no_option_says_is_the_configurations(
     ]
 
 
+def test_a_time_limit_is_a_schedulers(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
+) -> None:
+    monkeypatch.chdir(copy)
+    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    run(*words, "--time-limit", 90)
+    monkeypatch.setenv("PBS_JOBID", "7.server")
+    run(*words, "--time-limit", 90, "--requeue")
+    run(*words)
+    assert [job.time_limit for job in jobs] == [None, 90.0, None]
+    assert [job.requeues for job in jobs] == [False, True, False]
+
+
 def test_a_network_of_other_layers_has_no_products_to_measure(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from snakemake.utils import format as formatted
 
 from convs2s.pipeline.process import logged
-from convs2s.training.interruption import Interruption, end_of_job, margin, signals_to_handle
+from convs2s.training.interruption import Interruption, margin, signals_to_handle
 from tests.support.processes import wait_for
 
 
@@ -22,20 +22,22 @@ def test_the_margin_is_a_tenth_within_bounds(limit: float, minutes: float) -> No
     assert margin(limit) == pytest.approx(minutes)
 
 
-def test_a_time_limit_counts_from_the_start_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+def left(interruption: Interruption) -> float:
+    """Return the minutes until a training is to stop."""
+    assert interruption._end is not None
+    return (interruption._end - time.monotonic()) / 60
+
+
+def test_the_end_that_slurm_states_counts_before_a_time_limit() -> None:
     now = time.time()
-    assert Interruption(1.0).reason() is None
-    assert Interruption(1.0, end=now + 31).reason() is None
-    late = Interruption(1.0, end=now + 29)
-    assert late.reason() == "the time limit of 1 minutes is near"
-    assert Interruption(None, end=now).reason() is None, "nobody asked for a limit"
-    assert Interruption(1.0, end=now + 9999)._end == pytest.approx(time.monotonic() + 30, abs=1)
-
-
-def test_slurm_says_when_a_job_ends() -> None:
-    assert end_of_job({"SLURM_JOB_END_TIME": "1763790000"}) == 1763790000
-    assert end_of_job({}) is None
-    assert end_of_job({"SLURM_JOB_END_TIME": "Unknown"}) is None
+    assert left(Interruption(60.0)) == pytest.approx(54, abs=0.1)
+    assert left(Interruption(60.0, end=now + 30 * 60)) == pytest.approx(27, abs=0.1)
+    assert left(Interruption(60.0, end=now + 90 * 60)) == pytest.approx(81, abs=0.1)
+    assert left(Interruption(None, end=now + 30 * 60)) == pytest.approx(27, abs=0.1)
+    assert Interruption(60.0).reason() is None
+    assert Interruption(60.0, end=now).reason() == "the time limit of 60 minutes is near"
+    assert Interruption(None, end=now).reason() == "the end of the job is near"
+    assert Interruption(None)._end is None
 
 
 ANSWERS_A_SIGNAL = """\

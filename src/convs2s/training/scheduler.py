@@ -1,0 +1,51 @@
+"""What the environment says of the job that a training runs in, and of the run of the workflow.
+
+The rules load it, and so nothing but the standard library.
+"""
+
+import os
+import time
+from collections.abc import Mapping, MutableMapping
+
+SCHEDULERS = {
+    "Slurm": "SLURM_JOB_ID",
+    "PBS": "PBS_JOBID",
+    "LSF": "LSB_JOBID",
+    "Grid Engine": "SGE_TASK_ID",
+    "HTCondor": "_CONDOR_JOB_AD",
+    "Kubernetes": "KUBERNETES_SERVICE_HOST",
+}
+"""Schedulers, which end a job at its time limit -> a variable that each sets in all of its jobs."""
+
+END_OF_SLURM_JOB = "SLURM_JOB_END_TIME"
+"""Slurm's variable, from 23.02 on, with when it ends a job, in seconds since 1970."""
+
+RUN = "CONVS2S_RUN"
+"""Environment variable: the run of the workflow that a process is part of, as JOB@PROCESS: the
+Slurm job in which Snakemake itself runs, or nothing, and its own process."""
+
+
+def begin_run(environment: MutableMapping[str, str]) -> None:
+    """Name this run of the workflow to its jobs, unless this process is in one of them itself."""
+    process = f"{os.uname().nodename}:{os.getpid()}:{time.time_ns()}"
+    environment.setdefault(RUN, f"{environment.get(SCHEDULERS['Slurm'], '')}@{process}")
+
+
+def is_in_a_job(environment: Mapping[str, str]) -> bool:
+    """Return whether a scheduler has started this process, in a job that it ends in time."""
+    return any(name in environment for name in SCHEDULERS.values())
+
+
+def end_of_job(environment: Mapping[str, str]) -> float | None:
+    """Return when the scheduler ends this job, in seconds since 1970; None if it does not say."""
+    stated = environment.get(END_OF_SLURM_JOB, "")
+    return float(stated) if stated.isdecimal() else None
+
+
+def own_slurm_job(environment: Mapping[str, str]) -> str | None:
+    """Return the number of the Slurm job that does nothing but this work; None without one.
+
+    Where Snakemake itself runs in a job, its local jobs share that one.
+    """
+    job = environment.get(SCHEDULERS["Slurm"])
+    return None if job == environment.get(RUN, "").partition("@")[0] else job
