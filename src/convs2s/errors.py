@@ -31,6 +31,10 @@ class UnfinishedError(UserError):
     exit_code = 75
 
 
+class LastingError(UserError):
+    """A failure that the same command meets again, however often and wherever it is tried."""
+
+
 @contextmanager
 def failures_of_file(name: str, expected: str) -> Iterator[None]:
     """Turn whatever the block raises into the UserError that says what file ``name`` is not.

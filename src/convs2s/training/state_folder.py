@@ -21,6 +21,7 @@ from convs2s.files.text import write_text
 from convs2s.training.history import Progress
 from convs2s.training.identity import digest_of, flatten
 from convs2s.training.log import keep, kept_in, log
+from convs2s.training.tries import counted, line_of
 
 STATE = "state"  # Name of the folder, beside a model, of its training's states
 LOCK = "lock"  # Name of the file, in the folder of the states, that one training at a time holds
@@ -91,9 +92,10 @@ class StateFolder:
         """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
 
         Its file names the owner for as long as it lives, then what it ended with, if not the end of
-        training: the next owner's log begins with it. What is logged meanwhile is kept here too. A
-        UserError says that another process trains here, that nothing can be written here, or that
-        the file system has no locks.
+        training: the next owner's log begins with it. What is logged meanwhile is kept here too.
+        The block is one try (``tries.counted``). A UserError says that it would be in vain, that
+        another process trains here, that nothing can be written here, or that the file system has
+        no locks.
         """
         owner = f"process {os.getpid()} on {os.uname().nodename}"
         with writing(self.parent):
@@ -114,12 +116,10 @@ class StateFolder:
                 write_text(self.path / "identity.json", stated)
                 self.progress.start(owner, self.path.name)
                 try:
-                    yield
+                    with counted(self.last, owner):
+                        yield
                 except (Exception, KeyboardInterrupt) as error:
-                    said = str(error)
-                    if not isinstance(error, UserError):  # a fault of the program: by its class
-                        said = " ".join(f"{type(error).__name__}: {error}".split())
-                        said = said.removesuffix(":")
+                    said = line_of(error)
                     keep(f"error: {said}")
                     stopped = isinstance(error, UnfinishedError | KeyboardInterrupt)
                     self.progress.update(phase="stopped" if stopped else "failed", why=said)

@@ -23,7 +23,7 @@ from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
-from convs2s.errors import UnfinishedError, UserError, failures_of_file
+from convs2s.errors import LastingError, UnfinishedError, UserError, failures_of_file
 from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
@@ -102,7 +102,7 @@ class Trainer:
     def run(self) -> TrainerState:
         """Train until the schedule says why to stop.
 
-        A UserError says that training diverged, or that a state cannot be written; an
+        A LastingError says that training diverged, a UserError that a state cannot be written, an
         UnfinishedError that training stopped early: the last state is from this moment.
         """
         state = self.state
@@ -210,7 +210,7 @@ class Trainer:
         """End training; the last state is from before it, and never one that is not finite."""
         kept = f"; the state before it is kept: {self.folder.last}"
         self.workers.fail(
-            UserError(
+            LastingError(
                 f"training diverged in epoch {self.state.epoch} {how}; lower the learning rate or "
                 f"clip ({self.recipe.clip:g}){kept if self.folder.last.exists() else ''}"
             )
