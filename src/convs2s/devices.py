@@ -79,7 +79,10 @@ def why_no_gpu() -> str:
     """Return why torch can use no GPU here, and what to do."""
     build = f"torch {torch.__version__}"
     if not torch.backends.cuda.is_built():
-        return f"{build} is built for CPUs alone: install its build for your GPUs (docs/install.md)"
+        return (
+            f"{build} is built for CPUs alone: install its build for your GPUs, in a clone by "
+            "rm -rf .venv && make install TORCH=cuda (docs/install.md)"
+        )
     build += f" is built for CUDA {torch.version.cuda}"
     try:
         torch.cuda.init()

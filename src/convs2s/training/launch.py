@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import FrameType
 
@@ -23,13 +23,15 @@ from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-from convs2s.devices import check_recipe, held_device
+from convs2s.devices import check_recipe, gpus_granted, held_device
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.interrupts import handling
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import signals_to_handle
+from convs2s.training.requeue import queueing_again
 from convs2s.training.run import train
+from convs2s.training.scheduler import is_in_a_job
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
 MEETING = "CONVS2S_MEETING"
@@ -51,10 +53,21 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
     if is_worker():
         train(job)
         return
-    meeting = os.environ.get(MEETING)
-    if nodes > 1 and meeting is None:
-        run_nodes(nodes, command)
+    if MEETING in os.environ:
+        run_node(job, nodes, workers, command)
         return
+    with queueing_again(os.environ) if job.requeues else nullcontext():
+        if nodes > 1:
+            run_nodes(nodes, command)
+        else:
+            run_node(job, nodes, workers, command)
+
+
+def run_node(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
+    """Train with the workers of this node, on GPUs that no other training uses."""
+    meeting = os.environ.get(MEETING)
+    if job.device != "cpu":
+        check_grant(workers)
     with ExitStack() as resources:
         held = held_device(job.device, gpus=workers, workers=nodes * workers)
         check_recipe(job.recipe, resources.enter_context(held))
@@ -75,6 +88,28 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
         else:
             os.environ.update(worker_environment(folder, job.threads))
             torchrun(torchrun_options(1, workers, folder), command)
+
+
+def check_grant(workers: int) -> None:
+    """Compare the workers of this node, a GPU each, with the GPUs that it was granted by name.
+
+    A UserError says that these are fewer. More are those of a whole node: the job has the memory
+    and the CPUs of what it asked for.
+    """
+    grant = gpus_granted(os.environ)
+    granted = len([name for name in grant.split(",") if name.strip()])
+    if grant and granted < workers:
+        raise UserError(
+            f"{workers} workers are asked for, with a GPU each (gpus of config.yaml, or --workers),"
+            f" but only {granted} GPUs were granted on this node ({grant}): set gpus to {granted}, "
+            f"or have the scheduler grant {workers} (docs/cluster.md)"
+        )
+    if granted > workers and is_in_a_job(os.environ):
+        print(
+            f"convs2s: {granted} GPUs were granted on this node ({grant}), of which {workers} are "
+            "used: gpus of config.yaml, or --workers, says how many",
+            file=sys.stderr,
+        )
 
 
 def worker_environment(folder: Path, threads: int) -> dict[str, str]:

@@ -20,7 +20,14 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.training import workers as workers_module
 from convs2s.training.data import TrainingData
-from convs2s.training.launch import SHUTDOWN_SECONDS, launch, torchrun, torchrun_options
+from convs2s.training.launch import (
+    MEETING,
+    SHUTDOWN_SECONDS,
+    check_grant,
+    launch,
+    torchrun,
+    torchrun_options,
+)
 from convs2s.training.loading import permuted_sources, split_batch
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
@@ -187,6 +194,31 @@ def test_workers_on_gpus_that_cuda_cannot_use_are_refused(
         monkeypatch.setenv(name, value)
     with pytest.raises(UserError, match="device auto for 8 workers: torch can use no GPU"):
         launch(job, 1, 1, [])  # torchrun by hand
+
+
+def test_fewer_gpus_than_workers_are_refused_before_anything_starts(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    job = tiny.job(task, tmp_path / "model.safetensors", device="auto")
+    said = r"4 workers are asked for.* only 2 GPUs were granted .*DEVICES=0,1\): set gpus to 2, or"
+    for nodes in (1, 2):
+        monkeypatch.setenv(MEETING, "first:29")
+        with pytest.raises(UserError, match=said):
+            launch(job, nodes, 4, [])
+
+
+def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    check_grant(2)
+    assert capsys.readouterr().err == "", "on a workstation"
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    check_grant(4)
+    assert capsys.readouterr().err == ""
+    check_grant(2)
+    assert "convs2s: 4 GPUs were granted on this node (CUDA_V" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
