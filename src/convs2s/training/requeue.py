@@ -3,6 +3,7 @@
 The job keeps its number, so that Snakemake goes on waiting for it and counts no try.
 """
 
+import signal
 import subprocess
 import sys
 import time
@@ -48,6 +49,7 @@ def queueing_again(environment: Mapping[str, str]) -> Iterator[None]:
         print(f"convs2s: {error}", file=sys.stderr)
         print(f"convs2s: asking Slurm to queue job {job} again", file=sys.stderr, flush=True)
         before = "Requeue=1" if "Requeue=1" in words else "Requeue=0"
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # of which torchrun makes an exception
         answer = shown if shown.returncode else _answer("sh", "-c", _QUEUE_AGAIN, "sh", job, before)
         if answer.returncode:
             reason = " ".join(answer.stderr.split())

@@ -1,6 +1,9 @@
 """A Slurm job that stops before its end is queued again, by a scontrol that stands for Slurm's."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,12 +11,14 @@ import pytest
 from convs2s.errors import UnfinishedError
 from convs2s.training import requeue
 from convs2s.training.requeue import queueing_again
+from tests.support.processes import wait_for
 
 SCONTROL = """\
 #!/bin/sh
 echo "$@" >> {said}
 if [ "$1" = {fails} ]; then echo "slurm error:
    Access denied" >&2; exit 1; fi
+[ "$1" != requeue ] || {end}
 echo "JobId=7 JobState={state} Reason=None Requeue={allowed} Restarts=0"
 """
 SHOW, ALLOW, AGAIN = "--oneliner show job 7", "update JobId=7 Requeue=1", "requeue 7"
@@ -26,9 +31,13 @@ def _in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requeue, "_END_SECONDS", 0.0)
 
 
-def scontrol(folder: Path, state: str = "RUNNING", allowed: int = 0, fails: str = "-") -> None:
-    """Have a scontrol that notes its words, with one command that fails."""
-    text = SCONTROL.format(said=folder / "said", state=state, allowed=allowed, fails=fails)
+def scontrol(
+    folder: Path, state: str = "RUNNING", allowed: int = 0, fails: str = "-", ends: bool = False
+) -> None:
+    """Have a scontrol that notes its words, with one command that fails, or that ends the job."""
+    end = "kill -TERM 0" if ends else "true"
+    given = {"state": state, "allowed": allowed, "fails": fails, "end": end}
+    text = SCONTROL.format(said=folder / "said", **given)
     (folder / "scontrol").write_text(text)
     (folder / "scontrol").chmod(0o755)
 
@@ -57,6 +66,24 @@ def test_slurm_queues_the_job_again_and_may_do_no_more_than_before(
         "convs2s: saved: rerun the same command to resume",
         "convs2s: asking Slurm to queue job 7 again",
     ]
+
+
+ENDED = """\
+import os, signal
+from convs2s.errors import UnfinishedError
+from convs2s.training.requeue import queueing_again
+signal.signal(signal.SIGTERM, lambda *_: print("handled", flush=True))
+with queueing_again(os.environ):
+    raise UnfinishedError("saved")
+"""
+
+
+def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(tmp_path: Path) -> None:
+    scontrol(tmp_path, ends=True)
+    command = [sys.executable, "-c", ENDED]
+    done = subprocess.run(command, start_new_session=True, check=False, capture_output=True)
+    assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
+    wait_for(lambda: told(tmp_path)[-1] == "update JobId=7 Requeue=0")
 
 
 @pytest.mark.parametrize(
