@@ -101,7 +101,7 @@ rule train_model:
             "python -m convs2s train {params.files} --settings {input.recipe:q}"
             " --machine {input.machine:q} --seed {wildcards.seed} --output {output.model:q}"
             " --cpus {threads} --time-limit {resources.runtime}"
-            f" --workers {max(1, GPUS)} --nodes {options.nodes}"
+            f" --requeue --workers {options.gpus or 0} --nodes {options.nodes}"
             f" --device {options.device} --products {options.products}",
             before='"$(dirname {output.model:q})"/state/train.log',
         )

@@ -13,6 +13,8 @@ from convs2s.cli.options import add_choice, add_threads
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
+from convs2s.pipeline.living import RUN, living_job
+from convs2s.pipeline.tries import noted_try
 
 WATCH_SECONDS = 2.0  # between two looks of ``status --watch``
 TYPES = 10_000  # of each side's vocabulary, where ``kernels`` measures: only speed matters
@@ -85,8 +87,9 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         default=1,
-        help="processes that share each batch, one per GPU where there are any [1]; 0 is 1; "
-        "refused where fewer GPUs were granted; of more, so many are used",
+        help="processes that share each batch, one per GPU where there are any [1]; 0: as many as "
+        "GPUs that a scheduler has granted on this machine, else 1; refused where fewer were "
+        "granted; of more, so many are used",
     )
     command.add_argument(
         "--nodes",
@@ -116,9 +119,10 @@ def _train(arguments: argparse.Namespace) -> None:
     from convs2s.config.model import read_machine_settings, read_training_settings
     from convs2s.config.options import Options
     from convs2s.training.identity import TrainingJob
-    from convs2s.training.launch import launch
+    from convs2s.training.launch import granted_workers, launch
     from convs2s.training.scheduler import is_in_a_job
     from convs2s.training.start import fetched_start
+    from convs2s.training.workers import is_worker
 
     _check_files(arguments)
     machine = read_machine_settings(arguments.machine) if arguments.machine else {}
@@ -139,7 +143,7 @@ def _train(arguments: argparse.Namespace) -> None:
         )
     stated = {name: getattr(arguments, name) for name in ("checkpoint_minutes", "tensorboard")}
     machine |= {key: value for key, value in stated.items() if value}
-    workers = max(1, arguments.workers)
+    workers = arguments.workers or granted_workers(os.environ)
     threads = arguments.threads or options.cores or recipe.threads
     if arguments.cpus:
         threads = max(1, arguments.cpus // workers)
@@ -161,8 +165,10 @@ def _train(arguments: argparse.Namespace) -> None:
         quiet=arguments.quiet,
         label=f"{arguments.folder.absolute().name}/{model_name}/seed{arguments.seed}",
     )
+    is_of_a_run = RUN in os.environ and not is_worker()
     try:
-        launch(job, arguments.nodes, workers, arguments.command)
+        with living_job(), noted_try([str(job.output)] if is_of_a_run else []):
+            launch(job, arguments.nodes, workers, arguments.command)
     except KeyboardInterrupt:
         raise UnfinishedError(
             "training is not finished: interrupted while it made no updates; what was saved before "

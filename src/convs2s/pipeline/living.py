@@ -8,7 +8,8 @@ from pathlib import Path
 from convs2s.files.locks import wait_for_lock
 
 RUN = "CONVS2S_RUN"
-"""Environment variable of a run's jobs: the name of the run, which no other one has."""
+"""Environment variable: the run of the workflow that a process is part of, as JOB@PROCESS: the
+Slurm job in which Snakemake itself runs, or nothing, and its own process."""
 
 FOLDER = Path(".snakemake/convs2s")
 """Where the workflow keeps what is of this folder's runs alone."""

@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
-from uuid import uuid4
 
 from convs2s.config.file_reference import masked
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
 from convs2s.files.locks import PATIENT, try_lock
-from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN
+from convs2s.pipeline.living import FOLDER, JOBS_LOCK
+from convs2s.training import scheduler
 
 _SECONDS_BETWEEN_LOOKS = 10.0
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
@@ -49,7 +49,7 @@ def begin_run(settings: Settings) -> None:
         if _waited_for_jobs():
             print("all have ended: the same command starts again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    os.environ[RUN] = uuid4().hex
+    scheduler.begin_run(os.environ)
     for line in task_warnings(settings.tasks.values()):
         print(f"warning: {line}", file=sys.stderr)
 

@@ -3,13 +3,17 @@
 Snakemake writes down of a failed job what it writes of one that ended well, and removes its outputs
 (9.27.1, docs/notes/2026-11-28-failed-jobs.md). A next run would find nothing out of date, and keep
 what was made of the outputs before. So each job leaves a note beside its first output while it
-runs, which a try that fails does not take away, and the note's text is among the job's params.
+runs, which a try that fails does not take away, and the note is among the job's params.
 """
 
+import json
+import os
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from convs2s.pipeline.living import RUN
 
 
 def note_beside(output: str | Path) -> Path:
@@ -18,27 +22,40 @@ def note_beside(output: str | Path) -> Path:
 
 
 def failed_tries(output: Sequence[str]) -> list[str]:
-    """Return what stands in the note of a job's first output: nothing, where no try has failed."""
-    note = note_beside(output[0])
-    return [note.read_text("utf-8").strip()] if note.is_file() else []
+    """Return what names the last failed try of a job with these outputs; nothing without one."""
+    name = _read(note_beside(output[0])).get("try")
+    return [name] if name else []
 
 
 @contextmanager
 def noted_try(output: Sequence[str]) -> Iterator[None]:
-    """Note a try that makes these outputs; if the block succeeds, the note is as it was.
+    """Note a try that makes these outputs; if the block succeeds, the note is as the plan saw it.
 
-    So the params that Snakemake writes down of a try that ended well are those of the next plan,
-    and those of one that failed are not.
+    So the params that Snakemake writes down of a try that ended well, which are those of its plan,
+    are those of the next plan, and those of one that failed are not.
     """
     if not output:
         yield
         return
-    note = note_beside(output[0])
-    before = note.read_text("utf-8") if note.is_file() else None
+    note, run = note_beside(output[0]), os.environ.get(RUN, "")
+    before = _read(note)
+    # What a try of the same run has left, Snakemake did not see when it planned.
+    planned = (
+        before.get("planned", "") if run and before.get("run") == run else before.get("try", "")
+    )
     note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(f"{uuid.uuid4().hex}\n", "utf-8")
+    note.write_text(json.dumps({"try": uuid.uuid4().hex, "planned": planned, "run": run}), "utf-8")
     yield
-    if before is None:
-        note.unlink(missing_ok=True)
+    if planned:
+        note.write_text(json.dumps({"try": planned}), "utf-8")
     else:
-        note.write_text(before, "utf-8")
+        note.unlink(missing_ok=True)
+
+
+def _read(note: Path) -> dict[str, str]:
+    """Return a note's fields; none where there is no note, or a damaged one."""
+    with suppress(FileNotFoundError, ValueError):
+        fields = json.loads(note.read_text("utf-8"))
+        if isinstance(fields, dict):
+            return {str(key): str(value) for key, value in fields.items()}
+    return {}

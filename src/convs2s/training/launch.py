@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import FrameType
@@ -88,6 +88,12 @@ def run_node(job: TrainingJob, nodes: int, workers: int, command: Sequence[str])
         else:
             os.environ.update(worker_environment(folder, job.threads))
             torchrun(torchrun_options(1, workers, folder), command)
+
+
+def granted_workers(environment: Mapping[str, str]) -> int:
+    """Return how many GPUs a scheduler has granted on this node; 1 without any."""
+    grant = gpus_granted(environment) if is_in_a_job(environment) else ""
+    return max(1, len([name for name in grant.split(",") if name.strip()]))
 
 
 def check_grant(workers: int) -> None:

@@ -1,11 +1,13 @@
 """What the environment says of the job that a training runs in, and of the run of the workflow.
 
-The rules load it, and so nothing but the standard library.
+The rules load it, and so no library.
 """
 
 import os
 import time
 from collections.abc import Mapping, MutableMapping
+
+from convs2s.pipeline.living import RUN
 
 SCHEDULERS = {
     "Slurm": "SLURM_JOB_ID",
@@ -19,10 +21,6 @@ SCHEDULERS = {
 
 END_OF_SLURM_JOB = "SLURM_JOB_END_TIME"
 """Slurm's variable, from 23.02 on, with when it ends a job, in seconds since 1970."""
-
-RUN = "CONVS2S_RUN"
-"""Environment variable: the run of the workflow that a process is part of, as JOB@PROCESS: the
-Slurm job in which Snakemake itself runs, or nothing, and its own process."""
 
 
 def begin_run(environment: MutableMapping[str, str]) -> None:

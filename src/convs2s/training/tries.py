@@ -14,8 +14,8 @@ from pathlib import Path
 
 from convs2s.errors import LastingError, UserError
 from convs2s.files.text import read_json, write_json
+from convs2s.pipeline.living import RUN
 from convs2s.training.log import LOG_NAME
-from convs2s.training.scheduler import RUN
 
 MOST_FRUITLESS = 3
 
