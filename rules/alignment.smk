@@ -17,7 +17,7 @@ rule align_words:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(16000),  # 5 million pairs; hours too (config/costs.yaml)
-        runtime=minutes(720),
+        runtime=minutes(60, large=720),
     params:
         code=code("align_words"),
         sample=lambda w: tasks[w.task].alignment.model_dump(include={"aligner", "pairs", "seed"}),
@@ -43,7 +43,7 @@ rule build_dictionary:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(8000),
-        runtime=minutes(120),
+        runtime=minutes(20, large=120),
     params:
         code=code("build_dictionary"),
     script:

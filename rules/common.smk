@@ -106,9 +106,17 @@ def memory(base):
     return lambda wildcards, attempt: attempt * base
 
 
-def minutes(most):
-    """Minutes of a job, with each attempt as many again; a day at most."""
-    return lambda wildcards, attempt: min(attempt * most, 1440)
+def minutes(most, large=None):
+    """Minutes of a job, with each attempt as many again; a day at most.
+
+    `large`: for a task whose training text is large (config.yaml: scatter_above).
+    """
+
+    def asked(wildcards, attempt):
+        is_large = large and settings.is_large(tasks[wildcards.task].text_name)
+        return min(attempt * (large if is_large else most), 1440)
+
+    return asked
 
 
 def files_of(references):

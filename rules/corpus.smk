@@ -30,7 +30,7 @@ rule extract_corpus:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(10, large=60),
     params:
         code=code("extract_corpus"),
         pairs=lambda w: tasks[w.task].file_pairs(w.split),
@@ -56,7 +56,7 @@ rule extract_reference:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(10, large=60),
     params:
         code=code("extract_reference"),
         pairs=lambda w: tasks[w.task].reference_pairs(w.split, int(w.number)),
@@ -84,7 +84,7 @@ rule prepare_training_text:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(240),
+        runtime=minutes(60),
     params:
         code=code("prepare_training_text"),
         pairs=lambda w: tasks[w.task].file_pairs("train"),
@@ -168,7 +168,7 @@ rule join_training_text:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(240),
+        runtime=minutes(120),
     params:
         code=code("join_training_text"),
     script:
@@ -193,7 +193,7 @@ rule tokenize_and_filter_validation:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(10, large=60),
     params:
         code=code("tokenize_and_filter"),
         preparation=lambda w: tasks[w.task].preparation.train,
@@ -240,7 +240,7 @@ rule tokenize_file:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(10),
     params:
         code=code("tokenize_file"),
         preparation=lambda w: tasks[w.task].preparation.test,
@@ -288,7 +288,7 @@ rule learn_truecaser:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(8000),
-        runtime=minutes(120),
+        runtime=minutes(20, large=120),
     params:
         code=code("learn_truecaser"),
     script:
@@ -311,7 +311,7 @@ rule truecase_file:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(120),
+        runtime=minutes(20, large=120),
     params:
         code=code("truecase_file"),
     script:

@@ -22,7 +22,7 @@ rule decode_test_set:
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
-        runtime=minutes(120),
+        runtime=minutes(60),
         gpu=min(1, GPUS),
         translations=1,
     params:
@@ -51,7 +51,7 @@ rule time_decoding:
     threads: lambda w: options.cores or workflow.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
-        runtime=minutes(240),
+        runtime=minutes(120),
         gpu=lambda w: int(w.device == "cuda"),
     params:
         code=code("time_decoding"),

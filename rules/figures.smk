@@ -49,7 +49,7 @@ rule attend_to_example:
         "../envs/train.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(30),
+        runtime=minutes(10),
         translations=1,
     params:
         code=code("attend_to_example"),
@@ -101,7 +101,7 @@ rule project_phrases:
         "../envs/train.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(30),
+        runtime=minutes(10),
         translations=1,
     params:
         code=code("project_phrases"),
@@ -219,7 +219,7 @@ rule plot_attention:
         "../envs/train.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(30),
+        runtime=minutes(10),
     params:
         code=code("plot_attention"),
         lines=options.plots.sentences,

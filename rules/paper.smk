@@ -32,11 +32,27 @@ rule write_table:
 
 
 # The numbers of a figure; its .svg is the plot.
-use rule write_table as write_figure_table with:
+rule write_figure_table:
+    input:
+        scores=lambda w: plan.scores(w.table),
+        published=lambda w: [local(file) for file in plan.published],
     output:
         multiext("<results>/paper/{table}", ".csv", ".tex", ".md"),
+    log:
+        "<logs>/paper/{table}.log",
+    benchmark:
+        "<benchmarks>/paper/{table}.tsv"
     wildcard_constraints:
         table=alternatives(name for name in plan.cells if "figure" in name),
+    localrule: True
+    conda:
+        "../envs/plot.yaml"
+    params:
+        code=code("write_table"),
+        page=lambda w: layout.paper(w.table),
+        shown=lambda w: plan.contents(w.table),
+    script:
+        "../workflow/scripts/write_table.py"
 
 
 rule write_ledger:

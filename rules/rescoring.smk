@@ -21,7 +21,7 @@ rule list_n_best:
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
-        runtime=minutes(120),
+        runtime=minutes(60),
         gpu=min(1, GPUS),
         translations=1,
     params:
@@ -50,7 +50,7 @@ rule score_n_best:
     threads: lambda w: options.cores or settings.models[w.scorer].training.threads
     resources:
         mem_mb=memory_of_models,
-        runtime=minutes(120),
+        runtime=minutes(60),
         gpu=min(1, GPUS),
         translations=1,
     params:
@@ -79,7 +79,7 @@ rule rescore_n_best:
         "../envs/score.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(20),
     params:
         code=code("rescore_n_best"),
         stand_in=scale.stand_in,
@@ -116,7 +116,7 @@ rule score_baseline_list:
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
-        runtime=minutes(120),
+        runtime=minutes(60),
         gpu=min(1, GPUS),
         translations=1,
     params:
@@ -145,7 +145,7 @@ rule rescore_baseline_list:
         "../envs/score.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(20),
     params:
         code=code("rescore_n_best"),
         stand_in=scale.stand_in,
@@ -178,7 +178,7 @@ rule tune_length_penalty:
         "../envs/score.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(20),
     params:
         **STAND_IN,
         code=code("tune_length_penalty"),

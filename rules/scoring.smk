@@ -22,7 +22,7 @@ rule evaluate_bleu:
         "../envs/score.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(30),
+        runtime=minutes(10),
     params:
         code=code("evaluate_bleu"),
         run=run_header,
@@ -54,7 +54,7 @@ rule measure_perplexity:
     threads: lambda w: options.cores or settings.models[w.model].training.threads
     resources:
         mem_mb=memory_of_models,
-        runtime=minutes(60),
+        runtime=minutes(30),
         gpu=min(1, GPUS),
         translations=1,
     params:
@@ -89,7 +89,7 @@ rule evaluate_rouge:
         "../envs/score.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(60),
+        runtime=minutes(20),
     params:
         code=code("evaluate_rouge"),
         run=run_header,

@@ -36,15 +36,20 @@ rule write_model_settings:
 
 
 # What of a recipe changes no result, such as minutes between states.
-use rule write_model_settings as write_machine_settings with:
+rule write_machine_settings:
     output:
         "<model>/machine.json",
     log:
         "<logs>/{task}/{model}/machine.log",
     benchmark:
         "<benchmarks>/{task}/{model}/machine.tsv"
+    localrule: True
+    conda:
+        "../envs/text.yaml"
     params:
         settings=lambda w: settings.models[w.model].machine_settings(),
+    script:
+        "../workflow/scripts/write_model_settings.py"
 
 
 rule train_model:
@@ -143,7 +148,7 @@ rule import_released:
         "../envs/train.yaml"
     resources:
         mem_mb=memory(8000),
-        runtime=minutes(60),
+        runtime=minutes(30),
     params:
         code=code("import_released"),
         released=lambda w: tasks[w.task].released.model_dump(mode="json"),

@@ -26,7 +26,7 @@ rule count_words:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(2000),
-        runtime=minutes(120),
+        runtime=minutes(20, large=120),
     params:
         code=code("count_words"),
     script:
@@ -57,7 +57,7 @@ rule learn_bpe:
     resources:
         # subword-nmt took 214 bytes for a byte of the compressed tables (docs/notes/2026-11-21-preparation.md)
         mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
-        runtime=minutes(240),
+        runtime=minutes(30, large=240),
     params:
         code=code("learn_bpe"),
         merges=lambda w: tasks[w.task].vocabulary.merges,
@@ -83,7 +83,7 @@ rule build_vocabulary:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(8000),
-        runtime=minutes(120),
+        runtime=minutes(10, large=120),
     params:
         code=code("build_vocabulary"),
         settings=lambda w: tasks[w.task].vocabulary.model_dump(
@@ -109,7 +109,7 @@ rule take_codes:
         "../envs/train.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(60),
+        runtime=minutes(10),
     params:
         code=code("take_codes"),
     script:
@@ -132,7 +132,7 @@ rule take_vocabulary:
         "../envs/train.yaml"
     resources:
         mem_mb=memory(8000),
-        runtime=minutes(60),
+        runtime=minutes(10, large=120),
     params:
         code=code("take_vocabulary"),
         side=lambda w: side_of(w),
@@ -169,7 +169,7 @@ rule binarize:
         "../envs/text.yaml"
     resources:
         mem_mb=memory(4000),
-        runtime=minutes(240),
+        runtime=minutes(20, large=240),
     params:
         code=code("binarize"),
         metadata=lambda w: settings.dataset_metadata(w.task).model_dump(mode="json"),
