@@ -33,7 +33,7 @@ def prepare_fairseq_task(text: Path, folder: Path, most: int | None = None) -> P
             lines = list(read_lines(text / f"{name}{path.suffix}"))[:most]
             write_lines(path, lines)
             if split == "train":
-                _write_vocabulary(path, len(lines), table)
+                _write_vocabulary(path, table)
         binarize(
             text=corpus,
             bpe_codes=(),
@@ -45,10 +45,10 @@ def prepare_fairseq_task(text: Path, folder: Path, most: int | None = None) -> P
     return folder
 
 
-def _write_vocabulary(text: Path, lines: int, output: Path) -> None:
+def _write_vocabulary(text: Path, output: Path) -> None:
     """Write all types of a side, the most frequent first."""
     words = text.with_name("words.tsv")
-    count_words(text=text, rows=range(lines), output=words)
+    count_words(text=text, output=words)
     build_vocabulary(
         words=words,
         bpe_codes=None,

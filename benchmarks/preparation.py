@@ -1,6 +1,6 @@
 """How fast is training text prepared on one core, and does the memory stay flat?
 
-Runs the functions that the rules of a shard run, on English-French news: normalize, tokenize and
+Runs the functions that the rules run, on English-French news: normalize, tokenize and
 clean in one pass from file to file (``tokenize_and_filter``), count words (``count_words``), split
 into BPE tokens and write the token store (``binarize``). Medians of five, of processor time, as
 each step is one process with one thread; a line is one side of a pair. compare.py has the rates of
@@ -33,8 +33,8 @@ from convs2s.data.dataset import binarize, build_vocabulary, learn_bpe
 from convs2s.data.word_counts import count_words
 from convs2s.demo.corpus import write_demo_corpus
 from convs2s.files.compressed import open_text
-from convs2s.files.text import read_line_pairs
-from convs2s.text.corpus_filter import read_report, tokenize_and_filter
+from convs2s.files.text import NO_MARK, read_line_pairs
+from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from sample import memory_of
 
@@ -60,11 +60,11 @@ LETTERS = ("aeiouy", "bcdfghjklmnpqrstvwxz")
 Pair = tuple[str, str]
 
 
-class Shard:
-    """The files of one shard, from raw text to token store, below a folder."""
+class Files:
+    """The files of a corpus, from raw text to token store, below a folder."""
 
     def __init__(self, folder: Path, models: Path) -> None:
-        """Take the folder of the shard's files, and that of codes and vocabularies."""
+        """Take the folder of the corpus' files, and that of codes and vocabularies."""
         self.raw = _sides(folder, "raw", "zst")
         self.clean = _sides(folder, "clean", "zst")
         self.report = folder / "report.json"
@@ -77,7 +77,7 @@ class Shard:
         """Normalize, tokenize and clean both sides."""
         english, french = (Preparation("moses_train", language) for language in LANGUAGES)
         tokenize_and_filter(
-            raw=self.raw,
+            read_line_pairs(*self.raw, mark=NO_MARK),
             sides=self.clean,
             report=self.report,
             prepare=(english.prepare, french.prepare),
@@ -86,9 +86,8 @@ class Shard:
 
     def count_words(self) -> None:
         """Count the words of both sides."""
-        rows = range(read_report(self.report)["kept"])
         for text, table in zip(self.clean, self.words, strict=True):
-            count_words(text=text, rows=rows, output=table)
+            count_words(text=text, output=table)
 
     def learn(self) -> None:
         """Go as far as ``binarize`` and learn what it needs."""
@@ -125,12 +124,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pairs = news(folder)
-        shard = Shard(folder, folder)
-        write_varied(pairs, arguments.pairs, shard.raw)
-        shard.learn()
+        files = Files(folder, folder)
+        write_varied(pairs, arguments.pairs, files.raw)
+        files.learn()
         figures: dict[str, Any] = {}
         if arguments.parts != ["memory"]:
-            figures |= rates(arguments.pairs, shard)
+            figures |= rates(arguments.pairs, files)
         if arguments.parts != ["rates"]:
             figures |= memory(pairs, (arguments.small, arguments.large), folder)
     print(json.dumps(figures))
@@ -152,9 +151,9 @@ def news(folder: Path) -> list[Pair]:
     return pairs
 
 
-def rates(count: int, shard: Shard) -> dict[str, int]:
+def rates(count: int, files: Files) -> dict[str, int]:
     """Return the lines per second of each step on one core."""
-    seconds = {step: median_seconds(getattr(shard, step)) for step in STEPS}
+    seconds = {step: median_seconds(getattr(files, step)) for step in STEPS}
     without = seconds["tokenize_and_filter"]
     spent = {
         "lines_per_second_without_bpe": without,
@@ -174,7 +173,7 @@ def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str,
     for count in sizes:
         corpus = folder / str(count)
         corpus.mkdir()
-        write_varied(pairs, count, Shard(corpus, folder).raw)
+        write_varied(pairs, count, Files(corpus, folder).raw)
         for step in STEPS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
                 peaks[step].append(pool.apply(peak_mebibytes, (corpus, folder, step)))
@@ -185,7 +184,7 @@ def memory(pairs: list[Pair], sizes: tuple[int, int], folder: Path) -> dict[str,
 
 def peak_mebibytes(corpus: Path, models: Path, step: str) -> float:
     """Run a step in this process; return the most memory that it ever held."""
-    getattr(Shard(corpus, models), step)()
+    getattr(Files(corpus, models), step)()
     return round(memory_of("self", "VmHWM") / 2**20, 1)
 
 

@@ -23,7 +23,7 @@ from convs2s.data.word_counts import count_words
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_line_pairs, read_lines, write_lines
 from convs2s.interop.checkpoint import read_checkpoint
 from convs2s.model_file import load_model
 from convs2s.text.corpus_filter import tokenize_and_filter
@@ -110,7 +110,7 @@ def _corpus(folder: Path, sides: tuple[Path, Path], made: Path) -> Iterator[Kind
             text: Path = text, outputs: tuple[Path, Path] = outputs, report: Path = report
         ) -> object:
             tokenize_and_filter(
-                raw=(text, sides[1]),
+                read_line_pairs(text, sides[1]),
                 sides=outputs,
                 report=report,
                 minimum=1,
@@ -121,7 +121,7 @@ def _corpus(folder: Path, sides: tuple[Path, Path], made: Path) -> Iterator[Kind
 
         yield Kind(text, clean)
     words, table = folder / "words.tsv.zst", made / "vocabulary.tsv"
-    count_words(text=sides[0], rows=range(999), output=words)
+    count_words(text=sides[0], output=words)
 
     def build() -> object:
         tiny.build_word_vocabulary(words, table)

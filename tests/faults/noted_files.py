@@ -26,7 +26,7 @@ def make(task: Path, run: Path, folder: Path) -> Iterator[Path]:
     made = [words, codes, links, truecaser, *tables.values(), settings, scores]
     made += [task / "vocabulary/en.tsv", task / "dataset/train.json"]
     with job(stand_in(folder, [], made)):
-        count_words(text=source, rows=range(999), output=words)
+        count_words(text=source, output=words)
         learn_bpe(words=[words], output=codes, merges=9)
         align_words(source=source, target=target, links=links, pairs=None)
         build_dictionary(source=source, target=target, links=links, **tables)

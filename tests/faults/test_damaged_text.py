@@ -96,8 +96,6 @@ def test_lines_are_those_between_line_feeds(tmp_path: Path) -> None:
         path.write_text("\ufeff" + "\n".join(lines) + end, "utf-8", newline="")
         expected = lines if end or lines[-1] else lines[:-1]
         assert list(read_lines(path)) == expected
-        for start in (1, 17, len(expected), len(expected) + 1):
-            assert list(read_lines(path, start)) == expected[start:]
 
 
 def test_text_of_windows_is_told_from_that_of_one_byte_a_letter(tmp_path: Path) -> None:

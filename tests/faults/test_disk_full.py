@@ -1,15 +1,15 @@
-"""Twenty writers on a disk that fills up: one line, what stood there before, and nothing beside."""
+"""Writers on a disk that fills up: one line, what stood there before, and nothing beside."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 import torch
 
-from convs2s.data.corpus import extract_corpus, gather_shards, shard_corpus
-from convs2s.data.store import join_stores, write_store
-from convs2s.data.word_counts import add_word_counts, count_words
+from convs2s.data.corpus import cut_text, extract_corpus, join_training_text
+from convs2s.data.store import write_store
+from convs2s.data.word_counts import count_words
 from convs2s.decoding.long_files import growing_output
 from convs2s.errors import UserError
 from convs2s.files.atomic import PREFIX
@@ -33,6 +33,7 @@ ROOM = 20_000
 GENERATOR = random.Random(1)
 WORDS = [f"W{GENERATOR.randbytes(6).hex()}" for _ in range(9000)]
 LINES = [" ".join(WORDS[start : start + 9]) for start in range(0, len(WORDS), 9)]
+PAIRS = list(zip(LINES, LINES, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +42,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("a.en", "a.fr"):
         write_lines(folder / name, LINES)
     write_lines(folder / "links", (" ".join(f"{i}-{i}" for i in range(9)) for _ in LINES))
-    count_words(text=folder / "a.en", rows=range(len(LINES)), output=folder / "words.tsv")
-    write_store(folder / "a.arrow", [([5] * 99, [1])] * 500)
+    count_words(text=folder / "a.en", output=folder / "words.tsv")
+    (folder / "filtered").mkdir()
+    filtered(PAIRS, folder / "filtered")
     learn_truecaser(text=folder / "a.en", output=folder / "truecaser.tsv")
     tiny.prepare(folder / "task")
     scores = folder / "results/test.bleu.json"
@@ -56,14 +58,20 @@ def growing(_: Path, output: Path) -> None:
         stream.append("".join(f"{line}\n" for line in LINES), len(LINES))
 
 
-def filtered(inputs: Path, output: Path) -> None:
-    tokenize_and_filter(
-        raw=(inputs / "a.en", inputs / "a.fr"),
+def filtered(pairs: Iterable[tuple[str, str]], folder: Path) -> tuple[Path, Path, Path]:
+    """Filter pairs; return both sides and the report."""
+    source, target, report = (folder / f"a.{end}" for end in ("en", "fr", "json"))
+    sides = source, target
+    tokenize_and_filter(pairs, sides=sides, report=report, minimum=1, maximum=None, ratio=None)
+    return source, target, report
+
+
+def joined(inputs: Path, output: Path) -> None:
+    join_training_text(
+        parts=[(inputs / "a.en", inputs / "a.fr")] * 2,
+        reports=[inputs / "filtered/a.json"] * 2,
         sides=(output / "a.en", output / "a.fr"),
         report=output / "a.json",
-        minimum=1,
-        maximum=None,
-        ratio=None,
     )
 
 
@@ -92,7 +100,6 @@ WRITERS: dict[str, Writer] = {
     "Zstandard": lambda _, out: write_lines(out / "a.zst", LINES * 9),
     "JSON": lambda _, out: write_json(out / "a.json", LINES),
     "token store": lambda _, out: write_store(out / "a.arrow", [([5] * 99, [1])] * 500),
-    "joined stores": lambda inp, out: join_stores([inp / "a.arrow"] * 2, out / "a.arrow"),
     "tensors": lambda _, out: save_tensors(out / "a", {"a": torch.ones(9999)}, {}),
     "growing output": growing,
     "extracted corpus": lambda inp, out: extract_corpus(
@@ -100,17 +107,12 @@ WRITERS: dict[str, Writer] = {
         files=FilesBelow(inp),
         output=(out / "a.en", out / "a.fr"),
     ),
-    "shards": lambda inp, out: shard_corpus(
+    "cut text": lambda inp, out: cut_text(
         source=inp / "a.en", target=inp / "a.fr", outputs=[(out / "0.en", out / "0.fr")]
     ),
-    "gathered shards": lambda inp, out: gather_shards(shards=[inp / "a.en"], output=out / "a"),
-    "filtered corpus": filtered,
-    "word counts": lambda inp, out: count_words(
-        text=inp / "a.en", rows=range(9999), output=out / "a.tsv"
-    ),
-    "added counts": lambda inp, out: add_word_counts(
-        tables=[inp / "words.tsv"] * 2, output=out / "a.tsv"
-    ),
+    "joined text": joined,
+    "filtered corpus": lambda _, out: filtered(PAIRS, out),
+    "word counts": lambda inp, out: count_words(text=inp / "a.en", output=out / "a.tsv"),
     "vocabulary": lambda inp, out: tiny.build_word_vocabulary(inp / "words.tsv", out / "a.tsv"),
     "dictionary": lambda inp, out: dictionary_of((inp / "a.en", inp / "a.fr"), inp / "links", out),
     "truecased text": lambda inp, out: truecase_file(

@@ -44,7 +44,7 @@ def test_codes_of_one_language() -> None:
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """How often each word of the training text occurs: two shards' tables of each language."""
+    """How often each word of the training text occurs: tables of two parts of each language."""
     folder = tmp_path_factory.mktemp("words")
     return {
         language: subword_nmt.word_tables(

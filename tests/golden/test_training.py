@@ -63,7 +63,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_lines(folder / f"valid.{side}", map(bpe.split, valid_text))
     for split in "train", "valid":
         binarize(
-            text=[folder / f"{split}.{side}" for side in sides],
+            text=(folder / f"{split}.en", folder / f"{split}.fr"),
             bpe_codes=(),
             vocabularies=[folder / "vocabulary" / f"{side}.tsv" for side in sides],
             store=folder / "dataset" / f"{split}.arrow",

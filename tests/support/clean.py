@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from convs2s.files.text import read_line_pairs
 from convs2s.text.corpus_filter import tokenize_and_filter
 from tests.support.golden import golden_lines, plain_or_packed
 
@@ -19,10 +20,9 @@ def assert_filtered(
     ratio: float,
 ) -> None:
     """Filter ``in.LANGUAGE`` into a folder, and compare with ``out.NAME.LANGUAGE``."""
-    first, second = languages
     report = tokenize_and_filter(
-        raw=(plain_or_packed(golden, f"in.{first}"), plain_or_packed(golden, f"in.{second}")),
-        sides=(folder / first, folder / second),
+        read_line_pairs(*(plain_or_packed(golden, f"in.{side}") for side in languages)),
+        sides=(folder / languages[0], folder / languages[1]),
         report=folder / "report.json",
         minimum=1,
         maximum=maximum,

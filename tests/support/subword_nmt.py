@@ -1,9 +1,11 @@
 """Our BPE held to the output of subword-nmt's commands."""
 
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 from convs2s.data.word_counts import count_words
+from convs2s.files.text import read_lines, write_lines
 from convs2s.text.bpe import Bpe, join
 from tests.support.golden import golden_lines, plain_or_packed
 
@@ -44,7 +46,9 @@ def word_tables(text: Path, folder: Path, starts: list[int], length: int) -> lis
     """Count the words of parts of a text; return the tables."""
     paths = [folder / f"{text.name}.{start}.tsv" for start in starts]
     for start, path in zip(starts, paths, strict=True):
-        count_words(text=text, rows=range(start, start + length), output=path)
+        part = folder / f"{text.name}.{start}"
+        write_lines(part, islice(read_lines(text), start, start + length))
+        count_words(text=part, output=path)
     return paths
 
 

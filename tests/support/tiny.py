@@ -91,7 +91,7 @@ def prepare_pairs(
         if split == "train":
             for text, table in zip(corpus, tables, strict=True):
                 words = folder / "words.tsv"
-                count_words(text=text, rows=range(len(part)), output=words)
+                count_words(text=text, output=words)
                 build_word_vocabulary(words, table)
         binarize(
             text=corpus,

@@ -27,8 +27,8 @@ NO_MARK = ""  # likewise of the workflow's own text, whose first line may be any
 _BLOCK_BYTES = 1 << 18
 
 
-def read_lines(path: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
-    """Yield the lines of a text file without their line feeds, from line ``start`` (from 0) on.
+def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
+    """Yield the lines of a text file without their line feeds.
 
     A byte order mark (``mark``; ``NO_MARK`` for the workflow's own text) at the start is dropped.
     Every other character is kept: a carriage return or a NUL is the preparation's affair. A
@@ -36,13 +36,12 @@ def read_lines(path: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK)
     not UTF-8 or longer than 16 MiB.
     """
     with decompressed_file(path) as stream:
-        yield from text_lines(stream, str(path), start, LONGEST_LINE_OF_FILES_BYTES, mark=mark)
+        yield from text_lines(stream, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark)
 
 
 def text_lines(
     stream: BinaryIO,
     name: str,
-    start: int = 0,
     longest: int = LONGEST_LINE_BYTES,
     *,
     mark: str = BYTE_ORDER_MARK,
@@ -60,12 +59,10 @@ def text_lines(
             continue
         lines = rest + lines
         _check_length(lines.partition(b"\n")[0] if rest else b"", name, number + 1, longest)
-        rest, count = end, lines.count(b"\n") + 1
-        passed = min(count, max(0, start - number))
-        if passed < count:
-            yield from _decoded(lines.split(b"\n", passed)[passed], name, number + passed, mark)
-        number += count
-    if rest and number >= start:
+        yield from _decoded(lines, name, number, mark)
+        rest = end
+        number += lines.count(b"\n") + 1
+    if rest:
         yield from _decoded(rest, name, number, mark)
 
 
@@ -132,22 +129,22 @@ def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
 
 
 def read_line_pairs(
-    source: str | Path, target: str | Path, start: int = 0, *, mark: str = BYTE_ORDER_MARK
+    source: str | Path, target: str | Path, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
-    """Yield the line pairs of two parallel files, from pair ``start`` (counted from 0) on."""
-    lines, others = (read_lines(side, start, mark=mark) for side in (source, target))
-    return paired(lines, others, source, target, start)
+    """Yield the line pairs of two parallel files."""
+    lines, others = (read_lines(side, mark=mark) for side in (source, target))
+    return paired(lines, others, source, target)
 
 
 def paired(
-    lines: Iterable[str], others: Iterable[str], source: object, target: object, before: int = 0
+    lines: Iterable[str], others: Iterable[str], source: object, target: object
 ) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a corpus' two sides, so named, pair by pair, after ``before`` others.
+    """Yield the lines of a corpus' two sides, so named, pair by pair.
 
     A UserError names the numbers of lines, where they differ.
     """
     sides = zip_longest(lines, others)
-    for number, (line, other) in enumerate(sides, start=before):
+    for number, (line, other) in enumerate(sides):
         if line is None or other is None:
             longer = number + 1 + sum(1 for _ in sides)
             ours, theirs = (number, longer) if line is None else (longer, number)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -70,7 +71,7 @@ def attention_page(example: ExampleAttention) -> str:
 def sentence_of(stated: str | None, text: str, line: int | None) -> str:
     """Return the stated sentence, else a line (from 1) of the file ``text``, which must have it."""
     if stated is None and line is not None:
-        stated = next(read_lines(text, line - 1), None)
+        stated = next(islice(read_lines(text), line - 1, None), None)
     if stated is None:
         raise UserError(
             f"config/scales: example_line is {line}, but {text} has fewer: name one of them"

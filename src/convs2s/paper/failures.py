@@ -4,7 +4,7 @@ Planning asks for it, so this module imports nothing that only jobs have.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from convs2s.config.runs import members
@@ -21,28 +21,26 @@ STOPPED = "stopped, rerun to resume"
 """What is said of a run that a signal, Ctrl-C or its time limit ended: no fault."""
 
 
-def failures_of(
-    cells: Iterable[Cell], layout: Layout, logs: str, real_path: Callable[[str], Path] = Path
-) -> dict[str, str]:
+def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, str]:
     """Return why the numbers of runs do not exist: path -> ``failed: REASON`` of a log, or STOPPED.
 
-    No log states one of a run that has not started or still runs. ``real_path``: a module's prefix.
+    No log states one of a run that has not started or still runs.
     """
     failures = {}
     for cell in cells:
         for file in cell.files:
-            if file.path in failures or real_path(file.path).exists():
+            if file.path in failures or Path(file.path).exists():
                 continue
             folder = f"{logs}/{cell.task}/{cell.model}"
             task = layout.task(cell.task)
             files = [
-                real_path(f"{folder}/{member}/train.log")
+                Path(f"{folder}/{member}/train.log")
                 for member in members(file.run)
-                if not real_path(task.model(cell.model, member)).exists()
+                if not Path(task.model(cell.model, member)).exists()
             ]
             if not files:
                 # All models are there: the latest of the jobs between them and the numbers.
-                folder_of_run = real_path(f"{folder}/{file.run}")
+                folder_of_run = Path(f"{folder}/{file.run}")
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
                 files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
                 files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]

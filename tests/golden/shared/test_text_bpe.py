@@ -54,7 +54,7 @@ def test_fewer_merges(golden: Path, codes: str) -> None:
 
 @pytest.fixture(scope="module")
 def words(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
-    """How often each word of the training text occurs: three shards' tables of each language."""
+    """How often each word of the training text occurs: tables of three parts of each language."""
     folder = tmp_path_factory.mktemp("words")
     return {
         language: subword_nmt.word_tables(

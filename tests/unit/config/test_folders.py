@@ -34,19 +34,6 @@ def test_a_deployed_configuration_lies_in_its_folder(tmp_path: Path) -> None:
     assert option_files(tmp_path) == ["config.yaml"]
 
 
-def test_files_are_where_a_run_has_them(settings: Settings) -> None:
-    released = "wmt14_en_fr_released"
-    reference = settings.tasks[released].released_references()[0]
-    test = settings.tasks["demo_en_fr"].file_pairs("test")[0][0]
-    placed = settings.placed("r", "d", {reference: "a#b", test: "c"})
-    assert (placed.scale.results_dir, placed.scale.downloads_dir) == ("r", "d")
-    assert placed.tasks[released].released_references()[0] == "a#b"
-    assert placed.tasks["demo_en_fr"].file_pairs("test")[0][0] == "c"
-    assert placed.tasks["demo_en_fr"].name == "demo_en_fr"
-    same = settings.placed(settings.scale.results_dir, settings.scale.downloads_dir, {})
-    assert same == settings
-
-
 def test_downloads_follow_the_results_if_they_are_among_them(settings: Settings) -> None:
     scale = settings.scale
     assert scale.downloads_below("own") == "own/downloads"

@@ -181,7 +181,6 @@ def test_a_test_set_may_have_further_references() -> None:
     assert mine.reference_pairs("test", 2) == [("t.fr", "t2.fr")]
     assert mine.file_pairs("test") == [("t.en", "t.fr")]
     assert mine.references()[-2:] == mine.needed_references()[-2:] == ["t1.fr", "t2.fr"]
-    assert mine.placed({"t1.fr": "below/t1.fr"}).reference_pairs("test", 1)[0][1] == "below/t1.fr"
     with pytest.raises(UserError, match=r"'test' of the task mine has 3 references, .* number 3"):
         mine.reference_pairs("test", 3)
     with pytest.raises(UserError, match="unknown test set 'tset'; did you mean 'test'"):
@@ -212,9 +211,6 @@ def test_papers_are_files_of_the_task(settings: Settings) -> None:
     titles = settings.tasks["arxiv_titles"]
     assert titles.titles
     assert set(titles.titles.files) <= set(titles.needed_references())
-    placed = titles.placed({titles.titles.files[0]: "elsewhere"})
-    assert placed.titles
-    assert placed.titles.files[0] == "elsewhere"
     sources = titles.dataset_metadata(settings.downloads, None).sources
     assert {source.licence for source in sources if source.sha256} == {"CC0-1.0"}
 

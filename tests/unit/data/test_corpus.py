@@ -6,8 +6,7 @@ import pytest
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import local_path
-from convs2s.config.options import MOST_SHARDS
-from convs2s.data.corpus import Sides, extract_corpus, extract_reference, shard_corpus
+from convs2s.data.corpus import Sides, cut_text, extract_corpus, extract_reference
 from convs2s.data.formats import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
@@ -202,45 +201,44 @@ def test_broken_sgm(text: str, message: str) -> None:
         list(read_segments(text.split("\n"), "t"))
 
 
-# Shards
+# Parts
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 16])
-def test_shards_end_to_end_are_the_input(tmp_path: Path, sides: Sides, count: int) -> None:
+def test_parts_end_to_end_are_the_input(tmp_path: Path, sides: Sides, count: int) -> None:
     for letter, path in zip("st", sides, strict=True):
         write_lines(path, [f"{letter}\u2028{i}" for i in range(16)])
-    shards = [
+    parts = [
         (
             tmp_path / f"raw/train.{i}-of-{count}.en.zst",
             tmp_path / f"raw/train.{i}-of-{count}.fr.zst",
         )
         for i in range(1, count + 1)
     ]
-    assert shard_corpus(source=sides[0], target=sides[1], outputs=shards) == 16
+    assert cut_text(source=sides[0], target=sides[1], outputs=parts) == 16
     for side in (0, 1):
-        assert "".join(text_of(part[side]) for part in shards) == text_of(sides[side])
-    lengths = [len(list(read_line_pairs(*part))) for part in shards]
+        assert "".join(text_of(part[side]) for part in parts) == text_of(sides[side])
+    lengths = [len(list(read_line_pairs(*part))) for part in parts]
     assert max(lengths) - min(lengths) <= 1
 
 
-def test_the_most_shards_need_no_more_open_files_than_is_usual(tmp_path: Path) -> None:
-    share = 8  # of both, as all of them take a while
-    text, digits = tmp_path / "train.en", range(MOST_SHARDS // share)
+def test_parts_that_are_cut_are_not_open_all_at_once(tmp_path: Path) -> None:
+    text, digits = tmp_path / "train.en", range(50)
     write_lines(text, map(str, digits))
-    shards = [(tmp_path / f"out/{i}.en", tmp_path / f"out/{i}.fr") for i in digits]
-    with open_files_of_at_most(1024 // share):
-        assert shard_corpus(source=text, target=text, outputs=shards) == len(shards)
-    assert [text_of(target) for _, target in shards] == [f"{i}\n" for i in digits]
+    parts = [(tmp_path / f"out/{i}.en", tmp_path / f"out/{i}.fr") for i in digits]
+    with open_files_of_at_most(128):
+        assert cut_text(source=text, target=text, outputs=parts) == len(parts)
+    assert [text_of(target) for _, target in parts] == [f"{i}\n" for i in digits]
 
 
-def test_unequal_sides_and_too_many_shards_are_errors(tmp_path: Path, sides: Sides) -> None:
+def test_unequal_sides_and_too_many_parts_are_errors(tmp_path: Path, sides: Sides) -> None:
     write_lines(sides[0], ["a", "b"])
     write_lines(sides[1], ["a"])
-    shards = [(tmp_path / f"out/{i}.en.zst", tmp_path / f"out/{i}.fr.zst") for i in range(3)]
+    parts = [(tmp_path / f"out/{i}.en.zst", tmp_path / f"out/{i}.fr.zst") for i in range(3)]
     with pytest.raises(UserError, match=r"train\.en\.zst has 2 lines but .* has 1: both sides"):
-        shard_corpus(source=sides[0], target=sides[1], outputs=shards)
-    with pytest.raises(UserError, match="2 lines for 3 shards: lower `shards`"):
-        shard_corpus(source=sides[0], target=sides[0], outputs=shards)
+        cut_text(source=sides[0], target=sides[1], outputs=parts)
+    with pytest.raises(UserError, match="2 lines for 3 parts: set fewer, by --set-scatter parts=2"):
+        cut_text(source=sides[0], target=sides[0], outputs=parts)
     assert not (tmp_path / "out").exists()
 
 

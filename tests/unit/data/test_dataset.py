@@ -118,7 +118,7 @@ SPELT = ["<unk> the <unk> ## </s>", "<pad> the <s> dog"]
 def test_words_spelt_like_special_tokens_are_unknown(tmp_path: Path, merges: int | None) -> None:
     text, words, table, codes = (tmp_path / name for name in ("en", "words", "en.tsv", "codes"))
     write_lines(text, SPELT * 3)
-    count_words(text=text, rows=range(6), output=words)
+    count_words(text=text, output=words)
     assert dict(read_counts(words)) == {
         **{"<pad>": 3, "</s>": 3, "<s>": 3, "<unk>": 6},
         **{"##": 3, "the": 6, "dog": 3},

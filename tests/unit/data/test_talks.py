@@ -8,7 +8,7 @@ from convs2s.config.corpus import HoldOutPart
 from convs2s.config.load import load
 from convs2s.data.corpus import extract_corpus
 from convs2s.data.formats import spoken_lines
-from convs2s.files.text import read_lines
+from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.preparation import Preparation
 from tests.conftest import ROOT
@@ -104,7 +104,7 @@ def test_the_archive_becomes_the_tasks_text(downloads: Path, tmp_path: Path) -> 
         Preparation(TASK.preparation.train, language).prepare for language in TASK.language_pair
     )
     tokenize_and_filter(
-        raw=train,
+        read_line_pairs(*train),
         sides=kept,
         report=tmp_path / "report.json",
         prepare=(german, english),

@@ -3,7 +3,6 @@
 import errno
 import os
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,12 +23,11 @@ def test_tables_that_are_put_aside_change_nothing(
 ) -> None:
     words = [f"w{number * 7 % 101}" for number in range(5 * tables + 1)]
     write_lines(tmp_path / "text", words)
-    count = partial(count_words, text=tmp_path / "text", rows=range(len(words)))
-    count(output=tmp_path / "at once")
+    count_words(text=tmp_path / "text", output=tmp_path / "at once")
     monkeypatch.setattr(word_counts, "_TYPES_IN_MEMORY", 5)
     monkeypatch.setattr(word_counts, "_TABLES_AT_ONCE", 4)
     with open_files_of_at_most(100):
-        count(output=tmp_path / "counts")
+        count_words(text=tmp_path / "text", output=tmp_path / "counts")
     assert list(read_counts(tmp_path / "counts")) == sorted(Counter(words).items())
     assert (tmp_path / "counts").read_bytes() == (tmp_path / "at once").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["at once", "counts", "text"]
@@ -44,4 +42,4 @@ def test_a_disk_without_room_for_a_folder_is_one_line(
     write_lines(tmp_path / "text", ["a b"])
     monkeypatch.setattr(atomic, "mkdtemp", full)
     with pytest.raises(UserError, match="counts: cannot be written: No space left on device"):
-        count_words(text=tmp_path / "text", rows=range(1), output=tmp_path / "counts")
+        count_words(text=tmp_path / "text", output=tmp_path / "counts")

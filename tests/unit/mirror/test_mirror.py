@@ -155,7 +155,7 @@ def test_planted_pairs_are_dropped_and_counted(
     files = [(f"{stem}.en", f"{stem}.{language}")]
     assert extract_corpus(pairs=files, files=FilesBelow(mirror), output=raw) == pairs + planted()
     report = tokenize_and_filter(
-        raw=raw,
+        read_line_pairs(*raw),
         sides=kept,
         report=tmp_path / "report.json",
         minimum=1,

@@ -76,7 +76,7 @@ def test_what_changes_a_number_changes_the_fingerprint(
         override("models", "lstm", training={"clip": 0.2}),
         override("decodings", "greedy", beam=4),
         override("tasks", TASK, description="in other words", paper_pairs=1),
-        {"cores": 3, "device": "cpu", "shards": 9, "keep_intermediates": True},
+        {"cores": 3, "device": "cpu", "scatter_above": 0},
     ],
 )
 def test_what_changes_no_number_leaves_it(

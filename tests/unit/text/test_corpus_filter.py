@@ -8,11 +8,12 @@ import pytest
 
 from convs2s.data.corpus import extract_corpus
 from convs2s.errors import UserError
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import (
     REASONS,
     FilterReport,
     added_reports,
+    check_same_settings,
     reason_to_drop,
     tidy,
     tokenize_and_filter,
@@ -25,7 +26,7 @@ def clean(folder: Path, source: list[str], target: list[str], **changes: Any) ->
     write_lines(folder / "in.en", source)
     write_lines(folder / "in.fr", target)
     return tokenize_and_filter(
-        raw=(folder / "in.en", folder / "in.fr"),
+        read_line_pairs(folder / "in.en", folder / "in.fr"),
         sides=(folder / "out.en", folder / "out.fr"),
         report=folder / "report.json",
         **settings | changes,
@@ -81,13 +82,28 @@ def test_lines_are_prepared_before_they_are_judged(tmp_path: Path) -> None:
     assert (tmp_path / "out.en").read_bytes() == b""
 
 
-def test_reports_of_shards_are_added(tmp_path: Path) -> None:
+def test_reports_of_parts_are_added(tmp_path: Path) -> None:
     reports = []
     for number, source in enumerate((["a b", ""], ["c d", "e f"])):
         clean(tmp_path, source, ["x y", "x y"])
         reports.append((tmp_path / "report.json").rename(tmp_path / f"{number}.json"))
     total = added_reports(reports)
     assert (total["read"], total["kept"], total["dropped"]["empty"]) == (4, 3, 1)
+    assert total["settings"] == "preparation none, minimum 2, maximum 4, ratio 1.5"
+
+
+def test_text_of_former_settings_is_told_from_that_of_these(tmp_path: Path) -> None:
+    reports = []
+    for name, maximum in (("train", 250), ("other", 250), ("valid", 12)):
+        clean(tmp_path, ["a b"], ["x y"], maximum=maximum)
+        reports.append((tmp_path / "report.json").rename(tmp_path / name))
+    check_same_settings(reports[:2])
+    message = (
+        "train: was made with preparation none, minimum 2, maximum 250, ratio 1.5, "
+        ".*valid with preparation none, minimum 2, maximum 12, ratio 1.5: bring back the task's"
+    )
+    with pytest.raises(UserError, match=message):
+        check_same_settings(reports)
 
 
 def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -> None:
@@ -97,7 +113,8 @@ def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -
     extract_corpus(pairs=pairs, files=FilesBelow(tmp_path), output=raw)
     limits: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
     report_path = tmp_path / "report.json"
-    report = tokenize_and_filter(raw=raw, sides=kept, report=report_path, **limits)
+    pairs_of_lines = read_line_pairs(*raw)
+    report = tokenize_and_filter(pairs_of_lines, sides=kept, report=report_path, **limits)
     assert report["read"] == 20_462
     assert report["dropped"] | {"ratio": 0} == dict.fromkeys(REASONS, 0) | {
         "too_long": 60,

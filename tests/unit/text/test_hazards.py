@@ -11,7 +11,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.corpus import Sides, extract_corpus
 from convs2s.decoding.test_sets import decode_test_set
 from convs2s.errors import UserError
-from convs2s.files.text import read_line_pairs, read_lines, write_lines
+from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.align import align_words
 from convs2s.text.corpus_filter import FilterReport, tokenize_and_filter
 from convs2s.text.links import read_links
@@ -93,7 +93,7 @@ def prepared(folder: Path, preparation: str) -> list[tuple[str, str]]:
 
 def cleaned(folder: Path) -> tuple[list[tuple[str, str]], FilterReport]:
     report = tokenize_and_filter(
-        raw=sides(folder, "tok"),
+        read_line_pairs(*sides(folder, "tok"), mark=NO_MARK),
         sides=sides(folder, "clean"),
         report=folder / "report.json",
         minimum=1,

@@ -8,7 +8,7 @@ import pytest
 
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.errors import UserError
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import FilterReport, tidy, tokenize_and_filter
 from convs2s.text.preparation import Preparation, tokenize_file
 
@@ -26,7 +26,7 @@ def prepared(tmp_path: Path, name: str, raw: bytes) -> list[str]:
 def cleaned(folder: Path, source: str, target: str, **options: Any) -> FilterReport:
     """Filter two files of a folder to its clean.en and clean.de."""
     return tokenize_and_filter(
-        raw=(folder / source, folder / target),
+        read_line_pairs(folder / source, folder / target),
         sides=(folder / "clean.en", folder / "clean.de"),
         report=folder / "report.json",
         **{"minimum": 1, "maximum": 175, "ratio": None, **options},
