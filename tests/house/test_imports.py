@@ -14,7 +14,8 @@ LAYERS = (
     ("errors",),
     ("files",),
     ("config",),
-    ("layout", "pipeline.job"),
+    ("layout", "pipeline.living", "pipeline.tries"),
+    ("pipeline.job",),
     ("text", "scoring", "download", "demo", "manifest", "devices", "pages"),
     ("data",),
     ("models",),
@@ -140,6 +141,8 @@ def test_only_what_builds_a_network_asks_which_it_is(root: Path) -> None:
 def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
     assert reachable(graph, "convs2s.pipeline.job") == {
         "convs2s.pipeline.job",
+        "convs2s.pipeline.living",
+        "convs2s.pipeline.tries",
         "convs2s.files.checksums",
         "convs2s.files.locks",
         "convs2s.errors",

@@ -4,16 +4,27 @@ import ast
 import re
 from pathlib import Path
 
-from tests.support.rules import base, is_job, path_of, rules
+from tests.support.rules import base, is_job, label, path_of, rules
 
-LONGEST_RULE = 25
+LONGEST_RULE = 35
+LONGEST_OF_ALL = "train_model"
+"""It names every file that a training may read, and every option."""
+
+SCRIPT_OF_ANOTHER_NAME = {
+    "score_baseline_list": "score_n_best",
+    "rescore_baseline_list": "rescore_n_best",
+    "tokenize_and_filter_part": "tokenize_and_filter",
+    "tokenize_and_filter_validation": "tokenize_and_filter",
+}
+"""Rules that share a script, which has the name of what they do."""
 
 SCRIPT = re.compile(r'"\.\./workflow/scripts/(\w+)\.py"')
 NAME = re.compile(r"^(?:use rule \w+ as|rule) (\w+)", re.MULTILINE)
 
 
 def test_rules_are_short(root: Path) -> None:
-    assert [rule for rule in rules(root) if rule.count("\n") >= LONGEST_RULE] == []
+    long = {label(rule) for rule in rules(root) if rule.count("\n") >= LONGEST_RULE}
+    assert long == {LONGEST_OF_ALL}
 
 
 def test_a_rule_and_its_script_share_a_name(root: Path) -> None:
@@ -21,7 +32,7 @@ def test_a_rule_and_its_script_share_a_name(root: Path) -> None:
     for rule in rules(root):
         names, scripts = NAME.search(rule), SCRIPT.findall(rule)
         if names and scripts:
-            assert names[1] == scripts[0], rule
+            assert SCRIPT_OF_ANOTHER_NAME.get(names[1], names[1]) == scripts[0], rule
             named += 1
     assert named > 20
 
@@ -57,7 +68,7 @@ def test_no_function_stands_beside_a_rule(root: Path) -> None:
 
 
 def test_a_shell_takes_no_path_unquoted(root: Path) -> None:
-    """Snakemake quotes what ends in ``:q``; the options with tables are quoted as they are made."""
+    """Snakemake quotes what ends in ``:q``; those of a training are quoted before."""
     sources = [*root.glob("rules/*.smk"), root / "src/convs2s/pipeline/process.py"]
     fields = [
         field
@@ -65,7 +76,7 @@ def test_a_shell_takes_no_path_unquoted(root: Path) -> None:
         for field in re.findall(r"\{(?:input|output|log|params)\b[^}]*\}", path.read_text("utf-8"))
     ]
     assert fields
-    assert {field for field in fields if not field.endswith(":q}")} <= {"{params.tables}"}
+    assert {field for field in fields if not field.endswith(":q}")} <= {"{params.files}"}
 
 
 def test_every_rule_that_runs_something_has_an_environment_that_exists(root: Path) -> None:
@@ -80,7 +91,11 @@ def test_every_job_states_a_log_which_its_benchmark_is_named_after(root: Path) -
     jobs = [rule for rule in rules(root) if is_job(rule)]
     assert len(jobs) > 40
     for rule in jobs:
-        log = path_of(rule, "log")
-        assert path_of(rule, "benchmark") is None, rule
-        if log is not None or not base(rule):  # else it has that of the rule that it takes over
-            assert re.fullmatch(r"<logs>/.*\.log", log or ""), rule
+        log, benchmark = path_of(rule, "log"), path_of(rule, "benchmark")
+        if base(rule) and log is None:  # it has those of the rule that it takes over
+            assert benchmark is None, rule
+            continue
+        named = re.fullmatch(r"<logs>/(.*)\.log", log or "")
+        assert named, rule
+        makes_files = re.search(r"^ +output:", rule, re.MULTILINE)
+        assert benchmark == (f"<benchmarks>/{named[1]}.tsv" if makes_files else None), rule

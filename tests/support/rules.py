@@ -28,12 +28,7 @@ def script(rule: str) -> str | None:
 
 
 def command(rule: str) -> str | None:
-    """Return the command of ``python -m convs2s`` in a rule's shell, if there is one.
-
-    That of a training is written once, as TRAIN, above the rules that run it.
-    """
-    if re.search(r"\bTRAIN\b", rule):
-        return "train"
+    """Return the command of ``python -m convs2s`` in a rule's shell, if there is one."""
     stated = re.search(r"python -m convs2s (\w+)", rule)
     return stated and stated[1]
 

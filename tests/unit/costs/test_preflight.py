@@ -188,8 +188,8 @@ def test_at_another_scale_files_are_those_of_the_mirror(mine: Path) -> None:
 
 def test_shared_text_is_prepared_once(settings: Settings) -> None:
     words, tokens = budgets(settings, ["wmt14_en_fr_word", "wmt14_en_fr"], [])
-    assert "extract" in [stage.name for stage in words.stages]
-    assert "extract" not in [stage.name for stage in tokens.stages]
+    assert "extract and cut into parts" in [stage.name for stage in words.stages]
+    assert "extract and cut into parts" not in [stage.name for stage in tokens.stages]
 
 
 def test_a_folder_that_is_there_is_counted_once(settings: Settings, here: Path) -> None:
@@ -206,10 +206,16 @@ def test_words_are_aligned_in_memory(settings: Settings) -> None:
     assert memory["align"] == 5_000_000 * settings.costs.align_bytes.value
 
 
-def test_kept_intermediates_stay_on_the_disk(root: Path, settings: Settings) -> None:
-    removed = headline(settings, "wmt14_en_de")
-    kept = headline(load(root, {"keep_intermediates": True}), "wmt14_en_de")
-    assert kept.disk > removed.disk
+def test_text_in_parts_is_on_the_disk_twice_for_a_while(root: Path, settings: Settings) -> None:
+    at_once = load(root, {"scatter_above": 10**6})
+    steps = [
+        {stage.name: stage for stage in headline(given, "wmt14_en_de").stages}
+        for given in (settings, at_once)
+    ]
+    parts, whole = steps[0]["join the parts"], steps[1]["extract, normalize, tokenize, filter"]
+    assert parts.written == parts.freed == whole.written
+    assert whole.freed == 0
+    assert len(steps[0]) == len(steps[1]) + 2
 
 
 def test_of_a_training_that_has_ended_its_model_is_there_twice(settings: Settings) -> None:

@@ -1,14 +1,11 @@
 """The pure functions behind the rules."""
 
-import errno
-import fcntl
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO
 
 import pytest
 from snakemake.utils import format as formatted
@@ -20,7 +17,6 @@ from convs2s.errors import UserError
 from convs2s.pipeline import fingerprint as code
 from convs2s.pipeline import process
 from tests.support.jobs import job_command
-from tests.support.limits import refuse_lock
 
 
 def test_members() -> None:
@@ -155,46 +151,6 @@ def test_a_checksum_list_that_cannot_be_read(tmp_path: Path) -> None:
         listed_checksum(str(tmp_path), "http://host/a.gz")
 
 
-def test_locks_are_released_where_nothing_runs_any_more(tmp_path: Path) -> None:
-    lock = tmp_path / "locks" / "0.input.lock"
-    lock.parent.mkdir()
-    lock.write_text("results/bleu.txt")
-    with process.release_stale_locks(tmp_path):
-        assert not lock.exists()
-        lock.write_text("results/bleu.txt")
-        with process.release_stale_locks(tmp_path):  # a second process, while the first one runs
-            assert lock.exists()
-    with process.release_stale_locks(tmp_path):
-        assert not lock.exists()
-
-
-def test_without_locks_of_the_file_system_those_of_snakemake_hold(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lock = tmp_path / "locks" / "0.input.lock"
-    lock.parent.mkdir()
-    lock.write_text("results/bleu.txt")
-    monkeypatch.setattr(fcntl, "flock", refuse_lock)
-    process.release_stale_locks(tmp_path).close()
-    assert lock.exists()
-
-
-def test_a_checkout_is_found_as_it_is(tmp_path: Path) -> None:
-    assert process.package_alone(tmp_path) == process.PACKAGE_FOLDER.parent
-
-
-def test_an_installed_package_is_found_without_its_neighbors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    packages = tmp_path / "site-packages"
-    for name in ("convs2s", "numpy", "convs2s-1.dist-info"):
-        (packages / name).mkdir(parents=True)
-    monkeypatch.setattr(process, "PACKAGE_FOLDER", packages / "convs2s")
-    for _ in range(2):
-        alone = process.package_alone(tmp_path / "alone")
-        assert [path.resolve() for path in alone.iterdir()] == [packages / "convs2s"]
-
-
 def test_a_training_goes_on_where_nobody_reads_the_terminal(tmp_path: Path) -> None:
     speaks = "bash -c 'for line in 1 2 3; do echo $line; sleep 0.1; done'"
     command = formatted(process.logged(speaks, before="none"), log=tmp_path / "train.log")
@@ -214,39 +170,31 @@ def test_a_full_disk_below_the_log_fails_no_training(tmp_path: Path) -> None:
         assert subprocess.run(["bash", "-c", shell], check=False).returncode == status
 
 
-@pytest.mark.parametrize(
-    ("gpus", "stated", "options"),
-    [
-        (4, {}, "--ntasks-per-node=1 --gpus-per-node=4"),
-        (0, {"gpu_model": "a100"}, "--ntasks-per-node=1"),
-        (
-            4,
-            {"slurm_extra": "'--mail-type=END'", "gpu_model": "a100"},
-            "--mail-type=END --ntasks-per-node=1 --gpus-per-node=a100:4",
-        ),
-    ],
-)
-def test_slurm_is_asked_by_the_node_beside_what_the_profile_says(
-    gpus: int, stated: dict[str, str], options: str
-) -> None:
-    defaults = {name: SimpleNamespace(raw=value) for name, value in stated.items()}
-    assert process.slurm_options(gpus, defaults) == options
-
-
-def test_the_lock_is_one_that_nfs_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As nfs4_proc_lock of Linux: a shared lock is a reader's, an exclusive one a writer's."""
-
-    def flock(file: IO[str], operation: int) -> None:
-        has = file.readable() if operation & fcntl.LOCK_SH else file.writable()
-        if not has:
-            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    process.release_stale_locks(tmp_path).close()
-
-
 def test_damaged_fingerprints_are_named(tmp_path: Path) -> None:
     kept = tmp_path / "fingerprints.json"
     kept.write_text('{"a')
     with pytest.raises(UserError, match=f"^{kept}: not what this program keeps there: remove it: "):
         code.fingerprints(tmp_path, kept)
+
+
+def test_a_training_names_the_files_that_it_has() -> None:
+    files: dict[str, object] = {
+        "dataset": ["results/my task/dataset/train.arrow", "results/my task/dataset/valid.arrow"],
+        "start": [],
+        "dictionary": "a.tsv",
+        "candidates": [],
+        "truecasers": ["s.tsv", "t.tsv"],
+    }
+    assert process.options_of_training(files) == (
+        "'results/my task' --dictionary a.tsv --truecasers s.tsv t.tsv"
+    )
+
+
+def test_jobs_find_this_package_and_this_python_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/their/modules")
+    monkeypatch.setenv("PATH", "/bin")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    process.provide_environment(Path("/workflow/src"))
+    assert os.environ["PYTHONPATH"] == "/workflow/src:/their/modules"
+    assert os.environ["PATH"] == f"{Path(sys.executable).parent}:/bin"
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"  # as it is stated

@@ -1,0 +1,238 @@
+"""What a run makes, shows and leaves out: planned without a job, by which files there are."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+from convs2s.layout import Layout
+from convs2s.paper.cells import Cell
+from convs2s.paper.failures import STOPPED
+from convs2s.pipeline.plan import Plan
+
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+DEMO = "results/scales/demo/demo_en_fr/models/demo"
+
+
+def plan(settings: Settings, there: Iterable[str] = (), asked: Iterable[str] = ()) -> Plan:
+    """Plan where these files are there, and these targets are asked for."""
+    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
+    files, logs = frozenset(there), f"{settings.scale.results_dir}/logs"
+    return Plan(settings, layout, logs, "benchmarks", files.__contains__, frozenset(asked))
+
+
+def with_options(settings: Settings, **options: object) -> Settings:
+    return replace(settings, options=settings.options.model_copy(update=options))
+
+
+def paths(cells: Iterable[Cell]) -> list[str]:
+    return list(dict.fromkeys(path for cell in cells for path in cell.paths))
+
+
+# What is shown
+
+
+def test_a_table_alone_shows_what_is_there_and_starts_nothing(demo: Settings) -> None:
+    every = paths(plan(demo).planned["table1"])
+    assert len(every) > 2
+    assert plan(demo).scores("table1") == []
+    assert plan(demo, there=every[1:2]).scores("table1") == every[1:2]
+    assert plan(demo, asked=["tables"]).scores("table1") == []
+    assert plan(demo, asked=["paper"]).scores("table1") == every
+
+
+def test_speed_asks_for_the_times_of_table_3_alone(demo: Settings) -> None:
+    timed = plan(demo, asked=["speed"])
+    assert timed.scores("table3") == paths(timed.planned["table3"])
+    assert timed.scores("table1") == []
+    assert timed.scores("table3", "table1") == []  # as of a ledger of several
+
+
+def test_the_history_of_a_training_that_goes_on_is_not_shown(demo: Settings) -> None:
+    history, score = f"{DEMO}/seed1/history.jsonl", f"{DEMO}/seed1/test.beam5.bleu.json"
+    assert plan(demo, there=[history, score]).finished([history, score]) == [score]
+    record = f"{DEMO}/seed1/training.json"
+    assert plan(demo, there=[history, record]).finished([history, score]) == [history]
+    assert plan(demo, asked=["paper"]).finished([history, score]) == [history, score]
+
+
+def test_the_report_shows_what_is_there_of_runs_and_translations(demo: Settings) -> None:
+    assert plan(demo).shown_in_report() == []
+    cell = next(one for one in plan(demo).planned["table1"] if one.decoding)
+    run = f"results/scales/demo/{cell.task}/models/{cell.model}/{cell.runs[0]}"
+    records = [f"{run}/history.jsonl", f"{run}/training.json"]
+    lines = f"{run}/{cell.testset}.{cell.decoding}.jsonl"
+    text = demo.tasks[cell.task].text_name
+    reference = f"results/scales/demo/{text}/corpus/raw/{cell.testset}.target.zst"
+    there = [*records, lines, reference, "results/scales/demo/paper/figure2.svg"]
+    assert set(plan(demo, there).shown_in_report()) == {*records, there[-1]}
+    scored = plan(demo, [*there, cell.paths[0]]).shown_in_report()
+    assert scored[-2:] == [lines, reference]
+
+
+def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None:
+    cell = plan(demo).cells["table2"][0]
+    log = Path(f"results/scales/demo/logs/{cell.task}/{cell.model}/seed1/train.log")
+    log.parent.mkdir(parents=True)
+    log.write_text("convs2s: SIGTERM was received: run it again\n")
+    contents = plan(demo).contents("table2")
+    assert contents["failures"][cell.paths[0]] == STOPPED
+    assert contents["above"]["stand_in"] == demo.scale.stand_in
+    assert [one["task"] for one in contents["cells"]] == [
+        one.task for one in plan(demo).cells["table2"]
+    ]
+
+
+# What is made
+
+
+def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None:
+    def measures(one: Plan) -> set[str]:
+        return {cell.measure for cell in one.planned["table3"]}
+
+    assert "seconds_cuda" not in measures(plan(demo))
+    assert "seconds_cuda" in measures(plan(with_options(demo, device="cuda")))
+    timed = [cell for cell in plan(demo).cells["table3"] if cell.measure == "seconds_cuda"]
+    there = plan(demo, there=timed[0].paths).planned["table3"]
+    assert {cell.paths for cell in there if cell.measure == "seconds_cuda"} == {timed[0].paths}
+
+
+def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) -> None:
+    needed = paper.tasks["gigaword"].needed_references()
+    assert "data/duc2004/input.txt" in needed
+    for there, is_made in (((), False), (needed[1:], False), (needed, True)):
+        planned = plan(paper, there)
+        assert ("gigaword" in planned.tasks) == is_made
+        assert bool(planned.planned["table6"]) == is_made
+        assert len(planned.cells["table6"]) == 6
+
+
+def test_a_list_that_a_user_has_to_bring_is_rescored_where_it_is_there(paper: Settings) -> None:
+    listed = "data/wmt14_en_fr/newstest2014.1000best.gz"
+    assert plan(paper).planned["lstm_table2"] == []
+    assert len(plan(paper, there=[listed]).planned["lstm_table2"]) == 5
+
+
+@pytest.fixture(scope="module")
+def published(root: Path) -> Settings:
+    ledger = root / "docs/results/multi30k.ledger.jsonl"
+    return load(root, {"scale": "multi30k", "published": str(ledger)})
+
+
+def test_published_runs_are_not_made_again(published: Settings) -> None:
+    alone = plan(with_options(published, published=None))
+    assert alone.planned["table1"] == alone.cells["table1"]
+    assert alone.published == []
+    beside = plan(published)
+    assert beside.published == [published.options.published]
+    assert beside.planned["table1"] == []
+    assert len(beside.runs) < len(alone.runs) / 4
+
+
+def test_what_was_run_here_counts_before_what_is_published(published: Settings) -> None:
+    cell = plan(published).cells["table1"][0]
+    here = plan(published, there=cell.paths[1:2])
+    (planned, *_) = here.planned["table1"]
+    assert planned.paths == cell.paths[1:2]
+    assert here.scores("table1") == [*cell.paths[1:2]]
+
+
+def test_a_figure_of_published_runs_alone_cannot_be_drawn(published: Settings) -> None:
+    beside = plan(published)
+    assert beside.figures == ["figure2", "lstm_figure2"]  # the first one is drawn from scores
+    message = "^figure3.svg: no model of this run makes what it shows: .*; figure3.md has its"
+    with pytest.raises(UserError, match=message):
+        beside.drawn_cells("figure3")
+    with pytest.raises(UserError, match=r"^lstm_figure3\.svg: no model"):
+        beside.files_of_curves()
+
+
+def test_all_figures_of_a_scale_can_be_drawn(demo: Settings) -> None:
+    assert plan(demo).figures == ["figure2", "figure3", "lstm_figure2", "lstm_figure3"]
+
+
+def test_the_stages_cover_the_tasks_that_are_named_else_the_tables(demo: Settings) -> None:
+    assert set(plan(demo).tasks) == {
+        *("demo_en_fr", "demo_en_fr_word", "demo_clauses_en_fr", "demo_clauses_en_fr_word")
+    }
+    assert plan(with_options(demo, tasks=("gigaword",))).tasks == ["gigaword"]
+
+
+# Files of a task
+
+
+def test_a_headline_rests_on_each_run_of_each_test_set(demo: Settings) -> None:
+    assert plan(demo).models_of("demo_en_fr") == [
+        f"{DEMO}/seed1/model.safetensors",
+        f"{DEMO}/seed2/model.safetensors",
+    ]
+    assert plan(demo).headline_files("demo_en_fr", "bleu.json") == [
+        f"{DEMO}/seed1/test.beam5.bleu.json",
+        f"{DEMO}/seed2/test.beam5.bleu.json",
+    ]
+    assert plan(demo).translations_of_seeds("demo_en_fr", "small", "test", "greedy") == [
+        f"{DEMO[:-4]}small/seed1/test.greedy.jsonl",
+        f"{DEMO[:-4]}small/seed2/test.greedy.jsonl",
+    ]
+
+
+def test_plots_are_the_curves_of_all_runs_and_the_attention_of_the_first(demo: Settings) -> None:
+    plots = with_options(demo, plots=demo.options.plots.model_copy(update={"sentences": (2, 7)}))
+    assert plan(plots).plots_of("demo_en_fr") == [
+        f"{DEMO}/seed1/curve.svg",
+        f"{DEMO}/seed2/curve.svg",
+        f"{DEMO}/seed1/test.beam5.attention2.svg",
+        f"{DEMO}/seed1/test.beam5.attention7.svg",
+    ]
+    released = plan(plots).plots_of("wmt14_en_de_released")
+    assert not any(path.endswith("curve.svg") for path in released)  # others trained it
+    headline = demo.tasks["demo_en_fr"].headline
+    lstm = demo.tasks["demo_en_fr"].model_copy(
+        update={"headline": headline.model_copy(update={"model": "demo_lstm"})}
+    )
+    without = replace(demo, tasks={**demo.tasks, "demo_en_fr": lstm})
+    assert [Path(path).name for path in plan(without).plots_of("demo_en_fr")] == ["curve.svg"] * 2
+
+
+def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(paper: Settings) -> None:
+    run = "wmt14_en_de", "wmt14_en_de", "seed1", "beam5_en_de"
+    tuned = f"results/{run[0]}/models/{run[1]}/seed1/newstest2015.beam5_en_de.length_penalty.json"
+    assert plan(paper).tuned_penalty(*run) == [tuned]
+    assert plan(paper).tuned_penalty(*run, "newstest2014") == [tuned]
+    assert plan(paper).tuned_penalty(*run, "newstest2015") == []
+    assert plan(paper).tuned_penalty(*run[:3], "beam5") == []
+
+
+def test_another_systems_list_is_a_users_or_a_models(paper: Settings, demo: Settings) -> None:
+    listed = plan(paper).baseline_list("wmt14_en_fr_word", "newstest2014")
+    assert listed == "data/wmt14_en_fr/newstest2014.1000best.gz"
+    with pytest.raises(UserError, match="wmt14_en_fr_word"):
+        plan(paper).baseline_list("wmt14_en_fr_word", "valid")
+    assert plan(demo).baseline_list("demo_en_fr_word", "test") == (
+        "results/scales/demo/demo_en_fr_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
+    )
+
+
+def test_curves_by_length_are_of_the_first_row_and_of_the_list(
+    paper: Settings, demo: Settings
+) -> None:
+    own = plan(demo)
+    assert own.names_of_curves() == [
+        "demo_lstm ensemble3, lstm_beam12",
+        "demo_wmt16_en_ro seed1, list20",
+    ]
+    task = "results/scales/demo/demo_en_fr"
+    assert own.files_of_curves() == {
+        "system": f"{task}_word/models/demo_lstm/ensemble3/test.lstm_beam12.jsonl",
+        "baseline": [f"{task}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"],
+        "source": f"{task}/corpus/tok/test.source.zst",
+        "reference": f"{task}/corpus/tok/test.target.zst",
+        "vocabulary": f"{task}_word/vocabulary/en.tsv",
+    }
+    assert plan(paper).names_of_curves() == ["lstm ensemble5, lstm_beam12"]
+    assert plan(paper).files_of_curves()["baseline"] == []

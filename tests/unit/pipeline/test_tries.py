@@ -1,0 +1,64 @@
+"""Notes of tries: one that fails leaves its own, one that succeeds leaves what there was."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from convs2s.pipeline.job import job
+from convs2s.pipeline.tries import failed_tries, note_beside, noted_try
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> list[str]:
+    return [str(tmp_path / "made/train.txt"), str(tmp_path / "made/valid.txt")]
+
+
+def fail(output: list[str]) -> None:
+    with pytest.raises(KeyError), noted_try(output):
+        raise KeyError
+
+
+def test_a_job_that_never_failed_has_no_note(output: list[str]) -> None:
+    with noted_try(output):
+        pass
+    assert failed_tries(output) == []
+    assert not note_beside(output[0]).exists()
+
+
+def test_a_job_that_fails_leaves_a_note_which_no_other_try_has(output: list[str]) -> None:
+    fail(output)
+    first = failed_tries(output)
+    fail(output)
+    second = failed_tries(output)
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert note_beside(output[0]).name == ".train.txt.try"
+
+
+def test_a_job_that_succeeds_leaves_the_note_as_it_was(output: list[str]) -> None:
+    fail(output)
+    before = note_beside(output[0]).read_bytes()
+    with noted_try(output):
+        pass
+    assert note_beside(output[0]).read_bytes() == before
+
+
+def test_a_job_that_is_killed_has_left_its_note_already(output: list[str]) -> None:
+    fail(output)
+    before = failed_tries(output)
+    with noted_try(output):
+        assert len(failed_tries(output)) == 1
+        assert failed_tries(output) != before
+
+
+def test_what_makes_no_file_has_no_note() -> None:
+    with noted_try([]):
+        pass
+
+
+def test_every_job_notes_its_try(output: list[str], tmp_path: Path) -> None:
+    rule = SimpleNamespace(log=[str(tmp_path / "a.log")], input=[], output=output)
+    with pytest.raises(KeyError), job(rule):
+        raise KeyError
+    assert len(failed_tries(output)) == 1
