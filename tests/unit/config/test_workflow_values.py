@@ -130,7 +130,7 @@ def test_codes_are_of_both_sides_of_each_or_of_none(
 def test_a_language_has_a_side() -> None:
     task = Task.named("mine", OWN)
     assert [task.side_of("en"), task.side_of("fr")] == ["source", "target"]
-    with pytest.raises(UserError, match="^task mine: unknown language 'de'; expected one of en, fr"):
+    with pytest.raises(UserError, match="task mine: unknown language 'de'; expected one of en"):
         task.side_of("de")
 
 
@@ -147,7 +147,9 @@ def test_settings_of_the_machine_are_read_as_they_were_written(
 ) -> None:
     stated = settings.models["small"].machine_settings()
     assert set(stated) == {"checkpoint_minutes", "tensorboard"}
-    assert not set(stated) & set(settings.models["small"].training_settings()["training"])
+    recipe = settings.models["small"].training_settings()["training"]
+    assert isinstance(recipe, dict)
+    assert not recipe.keys() & stated.keys()
     path = tmp_path / "machine.json"
     path.write_text(json.dumps(stated))
     assert read_machine_settings(path) == stated

@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,12 +44,12 @@ def write_raw(folder: Path) -> Sides:
 def prepare(raw: Sides, folder: Path, parts: int | None, recipe: str = "moses_train") -> Path:
     """Go from the files of a task to the words as the rules do; return their folder."""
     english, french = (Preparation(recipe, language).prepare for language in ("en", "fr"))
-    filtering = {
+    filtering: dict[str, Any] = {
         "preparation": recipe,
         "prepare": (english, french),
         **CLEAN.model_dump(exclude={"tokens"}),
     }
-    corpus = {
+    corpus: dict[str, Any] = {
         "pairs": [(str(raw[0]), str(raw[1]))],
         "files": FilesBelow(folder),
         "hold_out": HoldOutPart(10, held=False),
