@@ -53,8 +53,16 @@ def is_documented(owner: str, name: str) -> bool:
 
 
 def faults_of_python(text: str) -> Iterator[str]:
-    """Yield where Python imports Snakemake, or changes or looks into one of its objects."""
-    for node in ast.walk(ast.parse(text)):
+    """Yield where Python imports Snakemake, or changes or looks into one of its objects.
+
+    What a module itself has given one of the names to is its own.
+    """
+    nodes = list(ast.walk(ast.parse(text)))
+    given = [node for node in nodes if isinstance(node, ast.Assign | ast.AnnAssign) and node.value]
+    targets = [one for node in given for one in getattr(node, "targets", [node])]
+    own = {ast.unparse(getattr(one, "target", one)) for one in targets}
+    snakemakes = SNAKEMAKES - own
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (one.name for one in names if is_snakemakes(one.name))
@@ -63,14 +71,14 @@ def faults_of_python(text: str) -> Iterator[str]:
             case (
                 ast.Attribute(ctx=ast.Store() | ast.Del(), value=owner)
                 | ast.Subscript(ctx=ast.Store() | ast.Del(), value=ast.Attribute() as owner)
-            ) if SNAKEMAKES & names_of(owner):
+            ) if snakemakes & names_of(owner):
                 yield ast.unparse(node)
             case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, *_]) if (
-                SNAKEMAKES & names_of(owner)
+                snakemakes & names_of(owner)
             ):
                 yield ast.unparse(node)
             case ast.Attribute(attr=name, value=owner) if name.startswith("_") and (
-                SNAKEMAKES & names_of(owner)
+                snakemakes & names_of(owner)
             ):
                 yield ast.unparse(node)
             case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Constant(str(name))):
@@ -155,6 +163,7 @@ def test_a_patch_in_python_is_found(text: str) -> None:
     [
         "job = 1",
         "rules[0] = x",
+        "jobs = []\njobs[0].log[0] = x",
         "rules = [rule for rule in x]",
         "snakemake: Any",
         "x = job.label",

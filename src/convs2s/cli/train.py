@@ -144,9 +144,8 @@ def _train(arguments: argparse.Namespace) -> None:
     stated = {name: getattr(arguments, name) for name in ("checkpoint_minutes", "tensorboard")}
     machine |= {key: value for key, value in stated.items() if value}
     workers = arguments.workers or granted_workers(os.environ)
-    threads = arguments.threads or options.cores or recipe.threads
-    if arguments.cpus:
-        threads = max(1, arguments.cpus // workers)
+    shared = max(1, arguments.cpus // workers) if arguments.cpus else None
+    threads = shared or arguments.threads or options.cores or recipe.threads
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,

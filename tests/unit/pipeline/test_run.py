@@ -40,7 +40,8 @@ def restarts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Comman
     monkeypatch.setattr(run, "_SECONDS_BETWEEN_LOOKS", 0.05)
     monkeypatch.setattr(run, "_held", [])
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv(RUN, "before")
+    monkeypatch.setenv(RUN, "before")  # to have it as it was after the test
+    monkeypatch.delenv(RUN)
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     yield commands
     for lock in run._held:
@@ -51,14 +52,13 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
     settings: Settings, restarts: Commands
 ) -> None:
     begin_run(settings)
-    first = os.environ[RUN]
+    assert f":{os.getpid()}:" in os.environ[RUN]
     me = rf"process {os.getpid()} on {re.escape(os.uname().nodename)}, since [-\d]+ [:\d]+"
     message = rf"^{Path.cwd()}: another snakemake runs here \({me}\): wait until it ends, or end"
     with pytest.raises(UserError, match=message):
         begin_run(settings)
     run._held.pop().close()  # as the process ends
     begin_run(settings)
-    assert os.environ[RUN] not in (first, "before")
     assert restarts == []
 
 
@@ -66,8 +66,9 @@ def test_jobs_of_an_earlier_run_are_waited_for(
     settings: Settings, tmp_path: Path, restarts: Commands, capfd: pytest.CaptureFixture[str]
 ) -> None:
     FOLDER.mkdir(parents=True)
-    log = tmp_path / "a.log"
-    with subprocess.Popen(job_command(log, "sys.stdin.read()"), stdin=subprocess.PIPE) as job:
+    log, of_run = tmp_path / "a.log", os.environ | {RUN: "@here:1:2"}
+    command = job_command(log, "sys.stdin.read()")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=of_run) as job:
         wait_for(lambda: log.exists() and "at work" in log.read_text())
         assert job.stdin is not None
         ends = threading.Timer(0.8, job.stdin.close)
@@ -117,10 +118,11 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
     assert len(restarts) == 1
 
 
-def test_a_job_shows_that_it_lives_to_a_run_alone() -> None:
-    with living_job():
-        assert not FOLDER.exists()  # of no workflow
+def test_a_job_of_a_run_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> None:
     FOLDER.mkdir(parents=True)
+    with living_job():
+        assert not JOBS_LOCK.exists()  # as of no run
+    monkeypatch.setenv(RUN, "@here:1:2")
     with living_job(), living_job(), JOBS_LOCK.open("a+") as lock:
         assert not try_lock(lock)
     with JOBS_LOCK.open("a+") as lock:
@@ -133,8 +135,7 @@ def test_without_locks_of_the_file_system_a_run_begins_all_the_same(
     monkeypatch.setattr(fcntl, "flock", refuse_lock)
     begin_run(settings)
     with living_job():
-        pass
-    assert os.environ[RUN] != "before"
+        assert RUN in os.environ
     assert restarts == []
 
 

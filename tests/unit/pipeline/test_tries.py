@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from convs2s.pipeline.job import job
+from convs2s.pipeline.living import RUN
 from convs2s.pipeline.tries import failed_tries, note_beside, noted_try
 
 
 @pytest.fixture
-def output(tmp_path: Path) -> list[str]:
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.delenv(RUN, raising=False)
     return [str(tmp_path / "made/train.txt"), str(tmp_path / "made/valid.txt")]
 
 
@@ -38,10 +40,37 @@ def test_a_job_that_fails_leaves_a_note_which_no_other_try_has(output: list[str]
 
 def test_a_job_that_succeeds_leaves_the_note_as_it_was(output: list[str]) -> None:
     fail(output)
-    before = note_beside(output[0]).read_bytes()
+    before = failed_tries(output)
+    for _ in range(2):
+        with noted_try(output):
+            pass
+        assert failed_tries(output) == before
+
+
+def test_a_second_try_of_a_run_leaves_what_the_plan_saw(
+    output: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first one Snakemake knows nothing: it has planned before."""
+    monkeypatch.setenv(RUN, "first")
+    fail(output)
     with noted_try(output):
         pass
-    assert note_beside(output[0]).read_bytes() == before
+    assert failed_tries(output) == []
+    fail(output)
+    planned = failed_tries(output)
+    monkeypatch.setenv(RUN, "second")
+    fail(output)
+    fail(output)
+    with noted_try(output):
+        pass
+    assert failed_tries(output) == planned
+
+
+def test_a_damaged_note_is_none(output: list[str]) -> None:
+    fail(output)
+    for content in ("", "[1]", "{"):
+        note_beside(output[0]).write_text(content)
+        assert failed_tries(output) == []
 
 
 def test_a_job_that_is_killed_has_left_its_note_already(output: list[str]) -> None:
