@@ -47,7 +47,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DryRun:
     """The jobs of a dry run."""
 
     requests: list[Request]
@@ -123,7 +123,7 @@ class _Job:
         return {path.partition(" (")[0] for path in self.properties.get(side, "").split(", ")}
 
 
-def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> Plan:
+def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> DryRun:
     """Return the jobs that Snakemake's dry run prints.
 
     ``local`` are the rules that run here, ``limits`` the resources that a group has at most.
@@ -155,7 +155,7 @@ def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> 
         else:
             requests.append(Request(job.rule, (job.rule,), job.resources))
     requests += [_of_group(groups[group], of_group, limits) for group, of_group in members.items()]
-    return Plan(requests, count_local, not_shown)
+    return DryRun(requests, count_local, not_shown)
 
 
 def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Request:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from convs2s.costs.dry_run import ALL_CORES, Plan, Request, dry_run, local_rules, parse_plan
+from convs2s.costs.dry_run import ALL_CORES, DryRun, Request, dry_run, local_rules, parse_plan
 from convs2s.costs.partitions import ask_sinfo, refusals
 from convs2s.scoring.text_table import aligned, underlined
 
@@ -122,7 +122,7 @@ def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: 
     return Submission(executors[-1], limits, chooses, most)
 
 
-def table(plan: Plan) -> Iterator[str]:
+def table(plan: DryRun) -> Iterator[str]:
     """Yield a line for each kind of request, the largest first, and the number of all."""
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
@@ -141,7 +141,7 @@ def table(plan: Plan) -> Iterator[str]:
         yield f"not counted: {plan.not_shown:,} jobs of rules with a message of their own"
 
 
-def warnings(plan: Plan, submission: Submission) -> Iterator[str]:
+def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
     """Yield a line for each request that can never run as it is, and what to set."""
     if any(request.gpus for request in plan.requests) and not torch_has_gpus():
         yield (

@@ -110,7 +110,7 @@ use rule timed as timed_here with:
 
 
 def test_jobs_of_a_dry_run() -> None:
-    plan = parse_plan(PLAN, {"settings"})
+    plan = parse_plan(PLAN, {"settings"}, {})
     assert (plan.local, plan.not_shown) == (1, 1)
     train, _ = plan.requests
     assert train == Request(
@@ -128,7 +128,7 @@ def test_jobs_of_a_dry_run() -> None:
 
 
 def test_a_group_is_one_submission() -> None:
-    group = parse_plan(PLAN, ()).requests[-1]
+    group = parse_plan(PLAN, (), {}).requests[-1]
     assert group.name == "group g (count, join)"
     assert group.rules == ("count", "join")
     assert group.resources["threads"] == "8"  # the two that run side by side
@@ -138,13 +138,25 @@ def test_a_group_is_one_submission() -> None:
     assert group.resources["disk_mb"] == "<TBD>"
 
 
+def test_jobs_of_a_group_run_side_by_side_as_far_as_its_limits_let_them() -> None:
+    (group,) = [
+        one
+        for one in parse_plan(PLAN, (), {"threads": 4}).requests
+        if one.name.startswith("group g ")
+    ]
+    assert group.resources["threads"] == "4"  # one after another, as 4 of each are all
+    assert int(group.resources["runtime"]) > 150
+
+
 def test_gpus_by_gres_are_those_of_each_node() -> None:
     request = Request("train", ("train",), {"gres": "gpu:a100:4", "gpu": "0", "nodes": "2"})
     assert request.gpus == 8
 
 
 def test_nothing_to_do() -> None:
-    plan = parse_plan("Nothing to be done (all requested files are present and up to date).", ())
+    plan = parse_plan(
+        "Nothing to be done (all requested files are present and up to date).", (), {}
+    )
     assert (plan.requests, plan.local, plan.not_shown) == ([], 0, 0)
 
 

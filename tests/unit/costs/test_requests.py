@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.costs.dry_run import Plan, Request
+from convs2s.costs.dry_run import DryRun, Request
 from convs2s.costs.requests import (
     Submission,
     requests_report,
@@ -17,7 +17,7 @@ from convs2s.costs.requests import (
     warnings,
 )
 
-SLURM = Submission("slurm", limits_cores=False, chooses_partition=False)
+SLURM = Submission("slurm", limits_cores=False, chooses_partition=False, limits={})
 FAKE_SNAKEMAKE = """\
 import sys
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_a_line_for_each_kind() -> None:
         request("train", threads=8, mem_mb="<TBD>", runtime=1440, gpu=4, slurm_partition="gpu"),
         request("time", threads=999_999, nodes=2),
     ]
-    lines = list(table(Plan(requests, local=3, not_shown=2)))
+    lines = list(table(DryRun(requests, local=3, not_shown=2)))
     assert [line.split() for line in lines[:4]] == [
         ["submissions", "threads", "mem_mb", "runtime", "GPUs", "further"],
         ["train", "1", "8", "?", "1,440", "4", "slurm_partition=gpu"],
@@ -95,7 +95,7 @@ def test_a_line_for_each_kind() -> None:
 
 
 def test_nothing_to_submit() -> None:
-    plan = Plan([], local=2, not_shown=0)
+    plan = DryRun([], local=2, not_shown=0)
     assert list(table(plan)) == ["submissions: 0; jobs that run here: 2"]
     assert list(warnings(plan, SLURM)) == []
 
@@ -103,19 +103,19 @@ def test_nothing_to_submit() -> None:
 def test_requests_that_can_never_run(here: Path) -> None:
     fake_sinfo(here, "echo 'cpu*|30:00|8|16000|4|(null)'")
     many = [request(f"rule{number}", runtime=40 + number) for number in range(5)]
-    plan = Plan([*many, request("large", mem_mb=20000)], local=0, not_shown=0)
+    plan = DryRun([*many, request("large", mem_mb=20000)], local=0, not_shown=0)
     assert list(warnings(plan, SLURM)) == [
         "WARNING: rule4, rule3, rule2, 2 more: ask for up to 44 minutes, partition cpu gives at "
         "most 30: --set-resources RULE:runtime=30",
         "WARNING: large: asks for 20,000 MB of memory on a node, partition cpu gives at most "
         "16,000: --set-resources large:mem_mb=16000",
     ]
-    other = Submission("cluster-generic", limits_cores=False, chooses_partition=False)
+    other = Submission("cluster-generic", limits_cores=False, chooses_partition=False, limits={})
     assert list(warnings(plan, other)) == []
 
 
 def test_where_nobody_says_what_there_is(here: Path) -> None:
-    plan = Plan([request("count")], local=0, not_shown=0)
+    plan = DryRun([request("count")], local=0, not_shown=0)
     said = ["requests are not checked: sinfo is not here, or does not answer"]
     assert list(warnings(plan, SLURM)) == said
     fake_sinfo(here, "exit 1")
@@ -136,7 +136,7 @@ def test_torch_for_gpus(
 ) -> None:
     with_torch(monkeypatch, here, version)
     assert torch_has_gpus() is expected
-    plan = Plan([request("train", gpu=1)], local=0, not_shown=0)
+    plan = DryRun([request("train", gpu=1)], local=0, not_shown=0)
     assert ("make install TORCH=cuda" in "\n".join(warnings(plan, SLURM))) is not expected
 
 
@@ -162,7 +162,7 @@ def test_who_runs_the_jobs(here: Path) -> None:
     assert executor(SNAKEMAKE_PROFILE="site", **home) == "cluster-generic"
     assert executor("--profile", "none", SNAKEMAKE_PROFILE="site", **home) == "local"
     old = submission_of(["--profile", "profiles/old"], {}, here)
-    assert old == Submission("slurm", limits_cores=False, chooses_partition=True)
+    assert old == Submission("slurm", limits_cores=False, chooses_partition=True, limits={})
     assert submission_of(["--profile", "profiles/slurm"], {}, here).limits_cores
 
 
