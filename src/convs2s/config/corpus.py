@@ -215,7 +215,7 @@ class AlignmentSettings(Section):
     pairs: PositiveInt | None = None
     """Training pairs to align, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1
-    """Decides which pairs are drawn; the number of shards does not."""
+    """Decides which pairs are drawn; the number of parts does not."""
 
 
 class VocabularySettings(Section):

@@ -122,7 +122,8 @@ def added_reports(paths: Iterable[Path]) -> FilterReport:
         total["kept"] += report["kept"]
         for reason, count in report["dropped"].items():
             total["dropped"][reason] += count
-        total["settings"] = report["settings"]
+        if "settings" in report:
+            total["settings"] = report["settings"]
     return total
 
 

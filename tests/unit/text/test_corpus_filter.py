@@ -92,6 +92,14 @@ def test_reports_of_parts_are_added(tmp_path: Path) -> None:
     assert total["settings"] == "preparation none, minimum 2, maximum 4, ratio 1.5"
 
 
+def test_a_report_of_an_earlier_version_states_no_settings(tmp_path: Path) -> None:
+    clean(tmp_path, ["a b"], ["x y"])
+    report = json.loads((tmp_path / "report.json").read_text())
+    del report["settings"]
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    assert added_reports([tmp_path / "report.json"]) == report
+
+
 def test_text_of_former_settings_is_told_from_that_of_these(tmp_path: Path) -> None:
     reports = []
     for name, maximum in (("train", 250), ("other", 250), ("valid", 12)):
