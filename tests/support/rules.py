@@ -33,15 +33,9 @@ def command(rule: str) -> str | None:
     return stated and stated[1]
 
 
-def base(rule: str) -> str | None:
-    """Return the name of the rule that a rule takes over, if it takes over one."""
-    stated = re.match(r" *use rule (\w+) as", rule)
-    return stated and stated[1]
-
-
 def is_job(rule: str) -> bool:
     """Return whether a rule runs something, and is not a name for the files of others."""
-    return bool(base(rule) or re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE))
+    return bool(re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE))
 
 
 def path_of(rule: str, section: str) -> str | None:
