@@ -153,15 +153,6 @@ def pages_to_read(root: Path) -> Iterator[Path]:
             yield page
 
 
-def test_pages_are_short(root: Path) -> None:
-    counts = {
-        page.relative_to(root).as_posix(): len(page.read_text("utf-8").split())
-        for page in pages_to_read(root)
-    }
-    too_long = {page: count for page, count in counts.items() if count > MOST_WORDS}
-    assert too_long == {}
-
-
 def test_titles_are_no_questions(root: Path) -> None:
     for page in pages_to_read(root):
         titles = re.findall(r"^#+ .*$", page.read_text("utf-8"), re.MULTILINE)
