@@ -35,8 +35,8 @@ include: "rules/figures.smk"
 include: "rules/targets.smk"
 
 
-# The demo: train and score English to French in minutes.
 rule demo:
+    """Train and score English to French in minutes; the default."""
     default_target: True
     input:
         layout.task("demo_en_fr").report("bleu"),

@@ -18,8 +18,8 @@ if GPUS and options.nodes > 1:
     NODES |= {"gres": f"gpu:{GPUS}"}
 
 
-# The recipe: a change of it trains again.
 rule write_model_settings:
+    """The recipe of a model: a change of it trains again."""
     output:
         "<model>/settings.json",
     log:
@@ -35,8 +35,8 @@ rule write_model_settings:
         "../workflow/scripts/write_model_settings.py"
 
 
-# What of a recipe changes no result, such as minutes between states.
 rule write_machine_settings:
+    """What of a recipe changes no result, such as minutes between states."""
     output:
         "<model>/machine.json",
     log:
@@ -53,6 +53,7 @@ rule write_machine_settings:
 
 
 rule train_model:
+    """Train a model, from its last saved state if there is one."""
     input:
         recipe="<model>/settings.json",
         machine=ancient("<model>/machine.json"),
@@ -113,6 +114,7 @@ rule train_model:
 
 
 rule measure_training_speed:
+    """How fast a training was, by its history."""
     input:
         history="<model>/{run}/history.jsonl",
         training="<model>/{run}/training.json",
@@ -132,8 +134,8 @@ rule measure_training_speed:
         "../workflow/scripts/measure_training_speed.py"
 
 
-# A model that others trained and published, in place of a task's own trainings.
 rule import_released:
+    """A model that others trained and published, in place of a task's own trainings."""
     input:
         lambda w: files_of(tasks[w.task].released_references()),
     output:
