@@ -33,6 +33,7 @@ include: "rules/rescoring.smk"
 include: "rules/paper.smk"
 include: "rules/figures.smk"
 include: "rules/targets.smk"
+include: "rules/wildcards.smk"
 
 
 rule demo:

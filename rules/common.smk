@@ -52,20 +52,6 @@ scattergather:
     parts=16,
 
 
-wildcard_constraints:
-    **dict.fromkeys(["model", "baseline", "system", "scorer"], alternatives(settings.models)),
-    **dict.fromkeys(["run", "scorer_run"], f"{RUN_PATTERN}|released"),
-    **dict.fromkeys(["split", "testset"], "[a-z][a-z0-9_]*"),
-    task=alternatives(tasks),
-    side="source|target",
-    lang="[a-z]+(_[a-z]+)?",
-    seed=SEED_PATTERN,
-    decoding=alternatives(settings.decodings),
-    device="cpu|cuda",
-    metric="bleu|rouge",
-    phrases=alternatives(settings.phrases),
-
-
 # Not of a plan (-n): one run at a time, after the jobs of an earlier one that still live.
 onstart:
     with failures_in_one_line():
@@ -195,3 +181,7 @@ plan = Plan(
     # Of a module, whose names may have a prefix, too.
     asked=frozenset(word.rpartition("_")[2] for word in sys.argv[1:]),
 )
+
+if not IS_MODULE:  # else another workflow's rule may make them
+    with failures_in_one_line():
+        plan.check_files()

@@ -37,6 +37,17 @@ class Plan:
     exists: Callable[[str], bool]  # whether a file is there, in this folder or in the storage
     asked: frozenset[str]  # the targets that are asked for by name
 
+    def check_files(self) -> None:
+        """Raise a UserError if a user's file is missing that Snakemake would not miss.
+
+        It takes scores for finished that are there, if no rule can make what they were made from.
+        """
+        file = self.settings.options.rouge_exceptions
+        if file and not self.exists(file):
+            raise UserError(
+                f"rouge_exceptions: {file}: no such file; docs/rouge.md says how to make it"
+            )
+
     @cached_property
     def cells(self) -> dict[str, list[Cell]]:
         """The cells of each table and figure of this scale."""
