@@ -13,11 +13,12 @@ from convs2s.pipeline.process import failures_in_one_line, provide_environment
 from convs2s.pipeline.run import begin_run
 from convs2s.pipeline.tries import failed_tries
 
-provide_environment(ROOT / "src")
+provide_environment(None if IS_FROM_GIT else ROOT / "src")
 
 with failures_in_one_line():
     given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
+    # None of a git source, whose scripts are not on this machine: they go by the version.
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
@@ -80,9 +81,8 @@ def code(script):
         task = tasks.get(wildcards.get("task"))
         prepares = {task.preparation.train, task.preparation.test} if task else set()
         extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(prepares))
-        return " ".join(
-            [FINGERPRINTS[f"{script}.py"], *filter(None, extensions), *failed_tries(output)]
-        )
+        own = FINGERPRINTS.get(f"{script}.py", PACKAGE_VERSION)
+        return " ".join([own, *filter(None, extensions), *failed_tries(output)])
 
     return digest
 
@@ -136,22 +136,6 @@ def side_of(wildcards):
         return tasks[wildcards.task].side_of(wildcards.lang)
 
 
-def source_files(name, split, reference=None):
-    """The files that a split is extracted from, or its further reference of this number.
-
-    Files that no download brings have to be there, unless what is made of them is.
-    """
-    task, folder = tasks[name], layout.task(name)
-    sharing = [other for other in tasks if tasks[other].text_name == name]
-    made = [folder.text(stage, split, "target") for stage in ("raw", "clean")]
-    made += [layout.task(other).store(split) for other in sharing]
-    with failures_in_one_line():
-        pairs = task.reference_pairs(split, reference) if reference else task.file_pairs(split)
-        if not IS_MODULE and not any(exists(path) for path in made):  # else rules may make them
-            task.require_files(lambda path: exists(path) or path.startswith(layout.downloads))
-    return files_of(file for pair in pairs for file in pair)
-
-
 def memory_of_models(wildcards, input, attempt):
     """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
@@ -180,8 +164,7 @@ plan = Plan(
     exists=lambda path: exists(path),
     # Of a module, whose names may have a prefix, too.
     asked=frozenset(word.rpartition("_")[2] for word in sys.argv[1:]),
+    is_module=IS_MODULE,
 )
-
-if not IS_MODULE:  # else another workflow's rule may make them
-    with failures_in_one_line():
-        plan.check_files()
+in_one_line = failures_in_one_line()  # around a function of the plan: its faults are the user's
+in_one_line(plan.check_files)()

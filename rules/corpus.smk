@@ -13,7 +13,7 @@ LARGE = {name for name in OWN_TEXT if settings.is_large(name)}
 rule extract_corpus:
     """The raw text of a validation or test set, as translations are scored against it."""
     input:
-        lambda w: source_files(w.task, w.split),
+        lambda w: in_one_line(plan.source_files)(w.task, w.split),
     output:
         "<results>/{task}/corpus/raw/{split}.source.zst",
         "<results>/{task}/corpus/raw/{split}.target.zst",
@@ -42,7 +42,7 @@ rule extract_corpus:
 rule extract_reference:
     """The raw text of a further reference of a test set."""
     input:
-        lambda w: source_files(w.task, w.split, int(w.number)),
+        lambda w: in_one_line(plan.source_files)(w.task, w.split, int(w.number)),
     output:
         "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
@@ -68,7 +68,7 @@ rule extract_reference:
 rule prepare_training_text:
     """From a task's files to words in one job: extract, tokenize and filter its training text."""
     input:
-        lambda w: source_files(w.task, "train"),
+        lambda w: in_one_line(plan.source_files)(w.task, "train"),
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
         target="<results>/{task}/corpus/clean/train.target.zst",
@@ -100,7 +100,7 @@ rule prepare_training_text:
 rule split_training_text:
     """Extract the training text of a large corpus, in parts."""
     input:
-        lambda w: source_files(w.task, "train"),
+        lambda w: in_one_line(plan.source_files)(w.task, "train"),
     output:
         source=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.source.zst")),
         target=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.target.zst")),
@@ -175,6 +175,7 @@ rule join_training_text:
         runtime=minutes(120),
     params:
         code=code("join_training_text"),
+        pairs=lambda w: tasks[w.task].file_pairs("train"),
     script:
         "../workflow/scripts/join_training_text.py"
 

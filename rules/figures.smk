@@ -67,7 +67,7 @@ rule attend_to_example:
 rule plot_example:
     """Draw where the model of the figure's first row looks in the paper's sentence."""
     input:
-        lambda w: plan.drawn_cells("figure3")[0].paths[0],  # the first row's first run
+        lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],  # the first row's first run
     output:
         report(
             "<results>/paper/figure3.svg",
@@ -119,7 +119,7 @@ rule project_phrases:
 rule plot_phrase_states:
     """Draw the states of phrases."""
     input:
-        lambda w: [cell.paths[0] for cell in plan.drawn_cells("lstm_figure2")],  # of each row
+        lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],  # of each row
     output:
         report(
             "<results>/paper/lstm_figure2.svg",
@@ -145,7 +145,7 @@ rule plot_phrase_states:
 rule plot_bleu_by_length:
     """Draw BLEU by length of the figure's first row, beside the baseline's list if there is one."""
     input:
-        unpack(lambda w: plan.files_of_curves()),
+        unpack(lambda w: in_one_line(plan.files_of_curves)()),
     output:
         report(
             "<results>/paper/lstm_figure3.svg",

@@ -105,7 +105,7 @@ rule score_baseline_list:
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
         source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
-        n_best=lambda w: plan.baseline_list(w.task, w.testset),
+        n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
     output:
         "<model>/{run}/{testset}.scored.nbest.zst",
     log:

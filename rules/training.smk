@@ -63,7 +63,7 @@ rule train_model:
             "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
         ),
         bpe_codes=bpe_codes,
-        start=lambda w: files_of(settings.start_of(w.model)),
+        start=lambda w: in_one_line(plan.start_of)(w.model),
         dictionary=lambda w: (
             text("<results>/{task}/alignment/dictionary.tsv")(w)
             if tasks[w.task].has_dictionary

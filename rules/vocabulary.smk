@@ -99,7 +99,7 @@ rule build_vocabulary:
 rule take_codes:
     """The BPE codes of another task's model."""
     input:
-        model=lambda w: files_of([tasks[w.task].vocabulary_of]),
+        model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -122,7 +122,7 @@ rule take_codes:
 rule take_vocabulary:
     """A side's vocabulary as another task's model has it."""
     input:
-        model=lambda w: files_of([tasks[w.task].vocabulary_of]),
+        model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
         words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",

@@ -35,14 +35,8 @@ class Repository:
 
     @property
     def gitfile(self) -> str:
-        """What a module names as its Snakefile, at the root of the repository."""
-        return f'gitfile("{self.folder}", path="Snakefile", tag="{TAG}")'
-
-    @property
-    def gitfile_of_catalog(self) -> str:
-        """The same for the Snakefile where the catalog looks for it, by a commit."""
-        commit = git(self.folder, "rev-parse", "HEAD").strip()
-        return f'gitfile("{self.folder}", path="workflow/Snakefile", commit="{commit}")'
+        """What a module names as its Snakefile, in a clone, by a tag."""
+        return f'gitfile("{self.folder}", path="workflow/Snakefile", tag="{TAG}")'
 
     @property
     def path(self) -> str:

@@ -48,7 +48,7 @@ def small(root: Path, tmp_path: Path) -> Checkout:
     checkout = check_out(root, tmp_path)
     stated = (root / ".test/config/config.yaml").read_text("utf-8")
     three = stated.replace("maximum_epochs: 1", "maximum_epochs: 3")
-    checkout.write("config.local.yaml", f"{three}shards: 1\n")
+    checkout.write("config.local.yaml", three)
     return checkout
 
 
