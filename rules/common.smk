@@ -73,16 +73,29 @@ def text(path):
     return file
 
 
-def code(script):
-    """A param that runs a job again: digests of its script and of the extensions that prepare the
-    task's text, and a note of tries that failed (docs/decisions/0002, 0025)."""
+def tries(rule):
+    """A param that runs a rule's job again after a try that failed (docs/decisions/0025).
 
-    def digest(wildcards, output):
+    Of wildcards alone: what takes `output`, Snakemake does not compare with that of the last run.
+    """
+
+    def failed(wildcards):
+        output = str(getattr(rules, rule).output[0])
+        return " ".join(failed_tries([output.format(**dict(wildcards.items()))]))
+
+    return failed
+
+
+def code(script, rule=None):
+    """A param that runs a job again: digests of its script and of the extensions that prepare the
+    task's text (docs/decisions/0002), and its tries. `rule`: where it has another name."""
+
+    def digest(wildcards):
         task = tasks.get(wildcards.get("task"))
         prepares = {task.preparation.train, task.preparation.test} if task else set()
         extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(prepares))
         own = FINGERPRINTS.get(f"{script}.py", PACKAGE_VERSION)
-        return " ".join([own, *filter(None, extensions), *failed_tries(output)])
+        return " ".join(filter(None, [own, *extensions, tries(rule or script)(wildcards)]))
 
     return digest
 

@@ -144,7 +144,7 @@ rule tokenize_and_filter_part:
         mem_mb=memory(2000),
         runtime=minutes(240),
     params:
-        code=code("tokenize_and_filter"),
+        code=code("tokenize_and_filter", "tokenize_and_filter_part"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
         limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
@@ -201,7 +201,7 @@ rule tokenize_and_filter_validation:
         mem_mb=memory(2000),
         runtime=minutes(10, large=60),
     params:
-        code=code("tokenize_and_filter"),
+        code=code("tokenize_and_filter", "tokenize_and_filter_validation"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
         limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),

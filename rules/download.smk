@@ -22,6 +22,7 @@ rule download_file:
     conda:
         "../envs/text.yaml"
     params:
+        tries=tries("download_file"),
         source=lambda w: settings.download_at(f"{w.host}/{w.path}"),
     script:
         "../workflow/scripts/download_file.py"

@@ -123,7 +123,7 @@ rule score_baseline_list:
         gpu=min(1, GPUS),
         translations=1,
     params:
-        code=code("score_n_best"),
+        code=code("score_n_best", "score_baseline_list"),
         decoding=settings.decoding_of_list(),
     script:
         "../workflow/scripts/score_n_best.py"
@@ -151,7 +151,7 @@ rule rescore_baseline_list:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        code=code("rescore_n_best"),
+        code=code("rescore_n_best", "rescore_baseline_list"),
         stand_in=scale.stand_in,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
         header=lambda w: {

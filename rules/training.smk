@@ -30,6 +30,7 @@ rule write_model_settings:
     conda:
         "../envs/text.yaml"
     params:
+        tries=tries("write_model_settings"),
         settings=lambda w: settings.models[w.model].training_settings(),
     script:
         "../workflow/scripts/write_model_settings.py"
@@ -100,7 +101,7 @@ rule train_model:
         nodes=options.nodes,
     params:
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
-        tries=lambda w, output: " ".join(failed_tries(output)),
+        tries=tries("train_model"),
         files=lambda w, input: options_of_training(input),
     shell:
         logged(
