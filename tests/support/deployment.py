@@ -4,6 +4,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 
 from tests.support.checkout import Checkout, check_out
 
@@ -47,6 +48,11 @@ class Repository:
     def environment(self) -> dict[str, str]:
         """The variables with which git and Snakemake use no host but this machine."""
         return {**os.environ, **self.hosts}
+
+    def copy_settings(self, outer: Checkout) -> None:
+        """Copy what a git source does not bring, as snakedeploy does."""
+        for name in ("config", "profiles/default"):
+            copytree(self.folder / name, outer / name, dirs_exist_ok=True)
 
 
 def make_repository(root: Path, parent: Path) -> Repository:
