@@ -1,5 +1,6 @@
 """The configuration, the folders, and the few functions that several files of rules share."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from convs2s.config.extensions import digest_of_extension
@@ -168,13 +169,21 @@ def headline_scores(wildcards):
     return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")
 
 
+def is_there(path):
+    """Whether a file is there, in this folder or in the storage."""
+    # In a thread of its own: for input functions Snakemake runs a loop, which `exists` refuses.
+    return LOOKS.submit(lambda: exists(path)).result()
+
+
+LOOKS = ThreadPoolExecutor(1)
+
 # What tasks and the papers' tables rest on, and what of it is made here.
 plan = Plan(
     settings,
     layout,
     logs=workflow.pathvars.apply("<logs>"),
     benchmarks=workflow.pathvars.apply("<benchmarks>"),
-    exists=lambda path: exists(path),
+    exists=is_there,
     # Of a module, whose names may have a prefix, too.
     asked=frozenset(word.rpartition("_")[2] for word in sys.argv[1:]),
     is_module=IS_MODULE,

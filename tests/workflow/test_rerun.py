@@ -50,7 +50,9 @@ def test_another_limit_of_tokens_makes_no_text_again(finished: Checkout) -> None
     finished.configure(options)
     done = finished.snakemake("--dry-run", BLEU)
     assert done.planned["train_model"] == 1, done.said
-    assert not {"prepare_training_text", "tokenize_and_filter_validation", "align_words"} & {*done.planned}
+    assert not {"prepare_training_text", "tokenize_and_filter_validation", "align_words"} & {
+        *done.planned
+    }
 
 
 def test_new_training_version_trains_again(finished: Checkout) -> None:

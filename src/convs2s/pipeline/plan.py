@@ -69,11 +69,15 @@ class Plan:
             made = [folder.text(stage, part, "target") for stage in ("raw", "clean")]
             made += [self.layout.task(other).store(split) for other in sharing]
             if not (any(map(self.exists, made)) and has_sources(made[0], pairs)):
-                task.require_files(
-                    lambda path: self.exists(path) or path.startswith(self.layout.downloads)
-                )
+                task.require_files(lambda path: path in self._fetched or self.exists(path))
         references = dict.fromkeys(file for pair in pairs for file in pair)
         return list(dict.fromkeys(map(self.local_file, references)))
+
+    @cached_property
+    def _fetched(self) -> set[str]:
+        """The files that a rule fetches or writes below the downloads folder."""
+        places = self.settings.downloads_by_place()
+        return {str(Path(self.layout.downloads, place)) for place in places}
 
     def local_file(self, reference: str) -> str:
         """Return where the file of a reference lies once it is downloaded."""
@@ -84,11 +88,10 @@ class Plan:
         where = f"config/models.yaml: {model}: training.start.from"
         return [self._model_file(one, where) for one in self.settings.start_of(model)]
 
-    def model_of_vocabulary(self, task: str) -> list[str]:
+    def model_of_vocabulary(self, task: str) -> str:
         """Return the model file that a task takes its vocabulary from, if it takes it from one."""
         model = self.settings.tasks[task].vocabulary_of
-        where = f"config/tasks/{task}.yaml: vocabulary_of"
-        return [self._model_file(model, where)] if model else []
+        return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of") if model else ""
 
     def _model_file(self, reference: str, where: str) -> str:
         """Return a model file; a UserError says that it is neither there nor made here."""
