@@ -10,7 +10,7 @@ from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives, members
 from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
-from convs2s.pipeline.process import failures_in_one_line, provide_environment
+from convs2s.pipeline.process import provide_environment
 from convs2s.pipeline.run import begin_run
 from convs2s.pipeline.tries import failed_tries
 

@@ -23,7 +23,7 @@ rule download_file:
         "../envs/text.yaml"
     params:
         tries=tries("download_file"),
-        source=lambda w: settings.download_at(f"{w.host}/{w.path}"),
+        source=lambda w: in_one_line(settings.download_at)(f"{w.host}/{w.path}"),
     script:
         "../workflow/scripts/download_file.py"
 

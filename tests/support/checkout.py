@@ -116,7 +116,7 @@ class Checkout:
             for file in self.folder.joinpath(path).rglob("*")
             if file.is_file()
             and not {"logs", "benchmarks"} & {*file.parts}
-            and not (file.name.startswith(".") and file.suffix in (".sha256", ".sources"))
+            and not (file.name.startswith(".") and file.suffix in (".sha256", ".sources", ".try"))
         )
 
 

@@ -37,7 +37,7 @@ def test_what_changes_no_result_of_a_training_reruns_nothing(finished: Checkout)
     recipe |= {"checkpoint_minutes": 5, "tensorboard": True, "threads": 3}
     finished.configure(options | {"cores": None})
     done = finished.snakemake("--dry-run", BLEU)
-    assert done.nothing_to_do, done.said
+    assert done.planned.keys() <= {"write_machine_settings"}, done.said
     again = f"{RUN.removesuffix('1')}2/model.safetensors"
     done = finished.snakemake("--dry-run", "--printshellcmds", again).succeeded()
     assert " --cpus 3 " in done.said
