@@ -49,7 +49,7 @@ rule write_figure_table:
     conda:
         "../envs/plot.yaml"
     params:
-        code=code("write_table"),
+        code=code("write_table", "write_figure_table"),
         page=lambda w: layout.paper(w.table),
         shown=lambda w: plan.contents(w.table),
     script:

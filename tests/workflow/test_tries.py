@@ -8,21 +8,25 @@ import yaml
 from tests.support.checkout import Checkout
 
 SCORE = "results/mine_en_nl/bleu.txt"
-CLEAN = {"clean": {"maximum": 100}}
+MERGES = {"vocabulary": {"merges": 60}}
 EPOCHS = {"maximum_epochs": 3}
 
 # As where memory runs out: nothing of it can be seen in code or settings.
 DEATH = """\
-import os, sys
-if any(word.endswith("{word}") for word in sys.orig_argv):
+import os, sys, threading, time
+def die():
+    while not os.path.exists("{note}"):
+        time.sleep(0.001)
     os._exit(9)
+if any(word.endswith("{word}") for word in sys.orig_argv):
+    threading.Thread(target=die, daemon=True).start()
 """
 
 
 @pytest.mark.parametrize(
     ("rule", "word", "output", "change"),
     [
-        ("prepare_training_text", ".prepare_training_text.py", "corpus/clean/train.json", "task"),
+        ("learn_bpe", ".learn_bpe.py", "vocabulary/codes", "task"),
         ("train_model", "--seed", "models/small/seed1/model.safetensors", "model"),
     ],
 )
@@ -31,16 +35,18 @@ def test_the_dependents_of_a_job_that_died_are_made_again(
 ) -> None:
     options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
     if change == "task":
-        options["overrides"]["tasks"]["mine_en_nl"] = dict(CLEAN)
+        options["overrides"]["tasks"]["mine_en_nl"] = dict(MERGES)
     else:
         options["overrides"]["models"]["small"]["training"] |= EPOCHS
     finished.configure(options)
-    finished.write("stand_in/sitecustomize.py", DEATH.format(word=word))
+    place = f"results/mine_en_nl/{output}"
+    note = "/.".join(place.rsplit("/", 1)) + ".try"
+    finished.write("stand_in/sitecustomize.py", DEATH.format(word=word, note=note))
     dying = {**os.environ, "PYTHONPATH": str(finished / "stand_in")}
     failed = finished.snakemake("--retries", "0", SCORE, environment=dying)
     assert failed.code == 1
     assert f"Error in rule {rule}" in failed.said
-    assert not (finished / "results/mine_en_nl" / output).exists()
+    assert not (finished / place).exists()
     for _ in range(2):  # a plan takes nothing away
         again = finished.snakemake("--dry-run", SCORE).succeeded()
         assert again.planned[rule] == again.planned["evaluate_bleu"] == 1, again.said
