@@ -66,8 +66,8 @@ def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(
     checkout: Checkout, model: list[str]
 ) -> None:
     said = asked(checkout, "slurm", "gpus=4", "nodes=2", *model)
-    assert re.findall(r"--gpus\S*", said.partition(" --wrap")[0]) == [
-        "--gpus-per-node=a100:4",
+    assert re.findall(r"--g\w+=\S*", said.partition(" --wrap")[0]) == [
+        "--gres=gpu:4",
         "--gpus=a100:8",
     ]
 
@@ -90,8 +90,8 @@ def test_the_profile_may_have_a_partition_of_gpus(root: Path, checkout: Checkout
 
 def test_a_limit_on_all_jobs_is_no_request_of_one(checkout: Checkout) -> None:
     said = asked(checkout, "slurm", "nodes=2", "--resources", "gpu=16")
-    asks = re.findall(r"--gpus\S*", said.partition(" --wrap")[0])
-    assert asks == ["--gpus-per-node=1", "--gpus=2"]
+    asks = re.findall(r"--g\w+=\S*", said.partition(" --wrap")[0])
+    assert asks == ["--gres=gpu:1", "--gpus=2"]
 
 
 @pytest.mark.parametrize(
