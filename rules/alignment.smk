@@ -2,6 +2,7 @@
 
 
 rule align_words:
+    """Align the words of a task's training text."""
     input:
         source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
@@ -26,6 +27,7 @@ rule align_words:
 
 
 rule build_dictionary:
+    """The dictionary, and candidates of each word, from a task's word alignments."""
     input:
         source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=text("<results>/{task}/corpus/{stage}/train.target.zst"),

@@ -1,5 +1,6 @@
 """The configuration, the folders, and the few functions that several files of rules share."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from convs2s.config.extensions import digest_of_extension
@@ -9,15 +10,16 @@ from convs2s.config.runs import RUN_PATTERN, SEED_PATTERN, alternatives, members
 from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
-from convs2s.pipeline.process import failures_in_one_line, provide_environment
+from convs2s.pipeline.process import provide_environment
 from convs2s.pipeline.run import begin_run
 from convs2s.pipeline.tries import failed_tries
 
-provide_environment(ROOT / "src")
+provide_environment(None if IS_FROM_GIT else ROOT / "src")
 
 with failures_in_one_line():
     given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
+    # None of a git source, whose scripts are not on this machine: they go by the version.
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
@@ -52,20 +54,6 @@ scattergather:
     parts=16,
 
 
-wildcard_constraints:
-    **dict.fromkeys(["model", "baseline", "system", "scorer"], alternatives(settings.models)),
-    **dict.fromkeys(["run", "scorer_run"], f"{RUN_PATTERN}|released"),
-    **dict.fromkeys(["split", "testset"], "[a-z][a-z0-9_]*"),
-    task=alternatives(tasks),
-    side="source|target",
-    lang="[a-z]+(_[a-z]+)?",
-    seed=SEED_PATTERN,
-    decoding=alternatives(settings.decodings),
-    device="cpu|cuda",
-    metric="bleu|rouge",
-    phrases=alternatives(settings.phrases),
-
-
 # Not of a plan (-n): one run at a time, after the jobs of an earlier one that still live.
 onstart:
     with failures_in_one_line():
@@ -86,17 +74,29 @@ def text(path):
     return file
 
 
-def code(script):
-    """A param that runs a job again: digests of its script and of the extensions that prepare the
-    task's text, and a note of tries that failed (docs/decisions/0002, 0025)."""
+def tries(rule):
+    """A param that runs a rule's job again after a try that failed (docs/decisions/0025).
 
-    def digest(wildcards, output):
+    Of wildcards alone: what takes `output`, Snakemake does not compare with that of the last run.
+    """
+
+    def failed(wildcards):
+        output = str(getattr(rules, rule).output[0])
+        return " ".join(failed_tries([output.format(**dict(wildcards.items()))]))
+
+    return failed
+
+
+def code(script, rule=None):
+    """A param that runs a job again: digests of its script and of the extensions that prepare the
+    task's text (docs/decisions/0002), and its tries. `rule`: where it has another name."""
+
+    def digest(wildcards):
         task = tasks.get(wildcards.get("task"))
         prepares = {task.preparation.train, task.preparation.test} if task else set()
         extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(prepares))
-        return " ".join(
-            [FINGERPRINTS[f"{script}.py"], *filter(None, extensions), *failed_tries(output)]
-        )
+        own = FINGERPRINTS.get(f"{script}.py", PACKAGE_VERSION)
+        return " ".join(filter(None, [own, *extensions, tries(rule or script)(wildcards)]))
 
     return digest
 
@@ -150,22 +150,6 @@ def side_of(wildcards):
         return tasks[wildcards.task].side_of(wildcards.lang)
 
 
-def source_files(name, split, reference=None):
-    """The files that a split is extracted from, or its further reference of this number.
-
-    Files that no download brings have to be there, unless what is made of them is.
-    """
-    task, folder = tasks[name], layout.task(name)
-    sharing = [other for other in tasks if tasks[other].text_name == name]
-    made = [folder.text(stage, split, "target") for stage in ("raw", "clean")]
-    made += [layout.task(other).store(split) for other in sharing]
-    with failures_in_one_line():
-        pairs = task.reference_pairs(split, reference) if reference else task.file_pairs(split)
-        if not IS_MODULE and not any(exists(path) for path in made):  # else rules may make them
-            task.require_files(lambda path: exists(path) or path.startswith(layout.downloads))
-    return files_of(file for pair in pairs for file in pair)
-
-
 def memory_of_models(wildcards, input, attempt):
     """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
@@ -185,13 +169,24 @@ def headline_scores(wildcards):
     return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")
 
 
+def is_there(path):
+    """Whether a file is there, in this folder or in the storage."""
+    # In a thread of its own: for input functions Snakemake runs a loop, which `exists` refuses.
+    return LOOKS.submit(lambda: exists(path)).result()
+
+
+LOOKS = ThreadPoolExecutor(1)
+
 # What tasks and the papers' tables rest on, and what of it is made here.
 plan = Plan(
     settings,
     layout,
     logs=workflow.pathvars.apply("<logs>"),
     benchmarks=workflow.pathvars.apply("<benchmarks>"),
-    exists=lambda path: exists(path),
+    exists=is_there,
     # Of a module, whose names may have a prefix, too.
     asked=frozenset(word.rpartition("_")[2] for word in sys.argv[1:]),
+    is_module=IS_MODULE,
 )
+in_one_line = failures_in_one_line()  # around a function of the plan: its faults are the user's
+in_one_line(plan.check_files)()

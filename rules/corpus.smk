@@ -10,10 +10,10 @@ OWN_TEXT = {name for name, task in tasks.items() if task.text is None}
 LARGE = {name for name in OWN_TEXT if settings.is_large(name)}
 
 
-# The raw text of validation and test sets is kept: translations are scored against it.
 rule extract_corpus:
+    """The raw text of a validation or test set, as translations are scored against it."""
     input:
-        lambda w: source_files(w.task, w.split),
+        lambda w: in_one_line(plan.source_files)(w.task, w.split),
     output:
         "<results>/{task}/corpus/raw/{split}.source.zst",
         "<results>/{task}/corpus/raw/{split}.target.zst",
@@ -40,8 +40,9 @@ rule extract_corpus:
 
 
 rule extract_reference:
+    """The raw text of a further reference of a test set."""
     input:
-        lambda w: source_files(w.task, w.split, int(w.number)),
+        lambda w: in_one_line(plan.source_files)(w.task, w.split, int(w.number)),
     output:
         "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
@@ -64,10 +65,10 @@ rule extract_reference:
         "../workflow/scripts/extract_reference.py"
 
 
-# From the files of a task to the words that its vocabularies are built from, at once.
 rule prepare_training_text:
+    """From a task's files to words in one job: extract, tokenize and filter its training text."""
     input:
-        lambda w: source_files(w.task, "train"),
+        lambda w: in_one_line(plan.source_files)(w.task, "train"),
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
         target="<results>/{task}/corpus/clean/train.target.zst",
@@ -97,8 +98,9 @@ rule prepare_training_text:
 
 
 rule split_training_text:
+    """Extract the training text of a large corpus, in parts."""
     input:
-        lambda w: source_files(w.task, "train"),
+        lambda w: in_one_line(plan.source_files)(w.task, "train"),
     output:
         source=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.source.zst")),
         target=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.target.zst")),
@@ -122,6 +124,7 @@ rule split_training_text:
 
 
 rule tokenize_and_filter_part:
+    """Tokenize and filter a part of a large corpus."""
     input:
         source="<results>/{task}/corpus/raw/train.{scatteritem}.source.zst",
         target="<results>/{task}/corpus/raw/train.{scatteritem}.target.zst",
@@ -141,7 +144,7 @@ rule tokenize_and_filter_part:
         mem_mb=memory(2000),
         runtime=minutes(240),
     params:
-        code=code("tokenize_and_filter"),
+        code=code("tokenize_and_filter", "tokenize_and_filter_part"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
         limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
@@ -150,6 +153,7 @@ rule tokenize_and_filter_part:
 
 
 rule join_training_text:
+    """Join the parts of a large corpus."""
     input:
         source=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.source.zst"),
         target=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.target.zst"),
@@ -171,11 +175,13 @@ rule join_training_text:
         runtime=minutes(120),
     params:
         code=code("join_training_text"),
+        pairs=lambda w: tasks[w.task].file_pairs("train"),
     script:
         "../workflow/scripts/join_training_text.py"
 
 
 rule tokenize_and_filter_validation:
+    """Tokenize and filter validation text as training text is."""
     input:
         source="<results>/{task}/corpus/raw/valid.source.zst",
         target="<results>/{task}/corpus/raw/valid.target.zst",
@@ -195,7 +201,7 @@ rule tokenize_and_filter_validation:
         mem_mb=memory(2000),
         runtime=minutes(10, large=60),
     params:
-        code=code("tokenize_and_filter"),
+        code=code("tokenize_and_filter", "tokenize_and_filter_validation"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
         limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
@@ -203,8 +209,8 @@ rule tokenize_and_filter_validation:
         "../workflow/scripts/tokenize_and_filter.py"
 
 
-# A table of the pairs that were read, kept and dropped, beside what the paper states.
 rule count_pairs:
+    """A table of the pairs that were read, kept and dropped, beside what the paper states."""
     input:
         train="<results>/{task}/corpus/clean/train.json",
         valid="<results>/{task}/corpus/clean/valid.json",
@@ -224,8 +230,8 @@ rule count_pairs:
         "../workflow/scripts/count_pairs.py"
 
 
-# Test text as words: what BLEU on tokens, perplexity and rescoring go by.
 rule tokenize_file:
+    """Test text as words: what BLEU on tokens, perplexity and rescoring go by."""
     input:
         "<results>/{task}/corpus/raw/{testset}.{side}.zst",
     output:
@@ -250,6 +256,7 @@ rule tokenize_file:
 
 
 rule write_title_corpus:
+    """Abstracts and titles of papers as the files of a task."""
     input:
         lambda w: files_of(tasks[w.task].titles.files),
     output:
@@ -274,6 +281,7 @@ rule write_title_corpus:
 
 
 rule learn_truecaser:
+    """Learn from training text how words are written inside of a sentence."""
     input:
         text="<results>/{task}/corpus/clean/train.{side}.zst",
     output:
@@ -296,6 +304,7 @@ rule learn_truecaser:
 
 
 rule truecase_file:
+    """Write the first words of sentences as inside of them."""
     input:
         text="<results>/{task}/corpus/clean/{split}.{side}.zst",
         truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",

@@ -2,6 +2,7 @@
 
 
 rule decode_test_set:
+    """Translate a test set by a model, or several as an ensemble."""
     input:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
@@ -33,6 +34,7 @@ rule decode_test_set:
 
 
 rule time_decoding:
+    """Measure how long a model takes to translate a test set."""
     input:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True

@@ -7,6 +7,7 @@ DEMO_PARTS = expand("en_fr/{s}", s=["train", "valid", "test"]) + expand(
 
 # `update`: a file that another checkout has brought stays until its checksum was compared.
 rule download_file:
+    """Fetch a file from its address or a mirror, and check its checksum."""
     input:
         layout.mirror if scale.generated_mirror else [],
     output:
@@ -21,12 +22,14 @@ rule download_file:
     conda:
         "../envs/text.yaml"
     params:
-        source=lambda w: settings.download_at(f"{w.host}/{w.path}"),
+        tries=tries("download_file"),
+        source=lambda w: in_one_line(settings.download_at)(f"{w.host}/{w.path}"),
     script:
         "../workflow/scripts/download_file.py"
 
 
 rule write_demo_corpus:
+    """Write the demo's sentences, which the package holds."""
     output:
         expand("<downloads>/demo/{part}.{lang}", part=DEMO_PARTS, lang=["en", "fr"]),
     log:
@@ -43,6 +46,7 @@ rule write_demo_corpus:
 
 
 rule write_mirror:
+    """Write a miniature of all that would be downloaded."""
     output:
         directory(layout.mirror),
     log:

@@ -2,6 +2,7 @@
 
 
 rule plot_bleu_by_layers:
+    """Draw BLEU by the number of layers."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
@@ -32,6 +33,7 @@ rule plot_bleu_by_layers:
 
 
 rule attend_to_example:
+    """Where a model looks in the paper's sentence."""
     input:
         model="<model>/{run}/model.safetensors",
         # No file where the sentence is the one that the paper shows.
@@ -63,8 +65,9 @@ rule attend_to_example:
 
 
 rule plot_example:
+    """Draw where the model of the figure's first row looks in the paper's sentence."""
     input:
-        lambda w: plan.drawn_cells("figure3")[0].paths[0],  # the first row's first run
+        lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],  # the first row's first run
     output:
         report(
             "<results>/paper/figure3.svg",
@@ -87,6 +90,7 @@ rule plot_example:
 
 
 rule project_phrases:
+    """The states of phrases in a model, in two dimensions."""
     input:
         model="<model>/{run}/model.safetensors",
     output:
@@ -113,8 +117,9 @@ rule project_phrases:
 
 
 rule plot_phrase_states:
+    """Draw the states of phrases."""
     input:
-        lambda w: [cell.paths[0] for cell in plan.drawn_cells("lstm_figure2")],  # of each row
+        lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],  # of each row
     output:
         report(
             "<results>/paper/lstm_figure2.svg",
@@ -137,10 +142,10 @@ rule plot_phrase_states:
         "../workflow/scripts/plot_phrase_states.py"
 
 
-# The translations of the figure's first row beside the baseline's list, where there is one.
 rule plot_bleu_by_length:
+    """Draw BLEU by length of the figure's first row, beside the baseline's list if there is one."""
     input:
-        unpack(lambda w: plan.files_of_curves()),
+        unpack(lambda w: in_one_line(plan.files_of_curves)()),
     output:
         report(
             "<results>/paper/lstm_figure3.svg",
@@ -166,6 +171,7 @@ rule plot_bleu_by_length:
 
 
 rule plot_learning_curve:
+    """Draw the losses of a training."""
     input:
         history="<model>/{run}/history.jsonl",
     output:
@@ -190,8 +196,8 @@ rule plot_learning_curve:
         "../workflow/scripts/plot_learning_curve.py"
 
 
-# A plot for each sentence that config.yaml names.
 rule plot_attention:
+    """Draw attention, a plot for each sentence that config.yaml names."""
     input:
         model="<model>/{run}/model.safetensors",
         translations="<model>/{run}/{testset}.{decoding}.jsonl",

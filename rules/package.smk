@@ -10,8 +10,10 @@ from pathlib import Path
 PACKAGE_VERSION = "0.1.0"
 
 # The folder of the workflow. From a git source Snakemake fetches rules and scripts alone: the
-# package, and what it has of config/, are then those that are installed (docs/own_workflow.md).
+# package is then the one that is installed, and config/ is in the folder of the run
+# (docs/own_workflow.md).
 ROOT = Path(str(workflow.current_basedir)).parent
+IS_FROM_GIT = not ROOT.is_dir()
 if (ROOT / "src/convs2s").is_dir():
     sys.path.insert(0, str(ROOT / "src"))
 
@@ -26,6 +28,11 @@ def require_package():
         sys.exit(
             f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}, but {found}: "
             "install that version"
+        )
+    if IS_FROM_GIT and not Path("config/scales").is_dir():
+        sys.exit(
+            "error: this workflow is read from git, which brings no settings: copy its folder "
+            "config/ here, as snakedeploy does (docs/own_workflow.md)"
         )
 
 

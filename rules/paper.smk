@@ -9,6 +9,7 @@ import sys
 
 
 rule write_table:
+    """A table of a paper, its values beside ours."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
@@ -31,8 +32,8 @@ rule write_table:
         "../workflow/scripts/write_table.py"
 
 
-# The numbers of a figure; its .svg is the plot.
 rule write_figure_table:
+    """The numbers of a paper's figure; its .svg is the plot."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
@@ -48,7 +49,7 @@ rule write_figure_table:
     conda:
         "../envs/plot.yaml"
     params:
-        code=code("write_table"),
+        code=code("write_table", "write_figure_table"),
         page=lambda w: layout.paper(w.table),
         shown=lambda w: plan.contents(w.table),
     script:
@@ -56,6 +57,7 @@ rule write_figure_table:
 
 
 rule write_ledger:
+    """A line for each run that a table rests on: its score, settings and checksums."""
     input:
         scores=lambda w: plan.scores(*plan.planned),
         published=lambda w: [local(file) for file in plan.published],
@@ -78,6 +80,7 @@ rule write_ledger:
 
 
 rule write_claims:
+    """The papers' claims, and what our scores say of each."""
     input:
         ledger="<results>/paper/ledger.jsonl",
     output:
@@ -102,6 +105,7 @@ rule write_claims:
 # Of the jobs that made the scores, their benchmark files tell the time: the job takes those that
 # are there. The ledger comes after all scores.
 rule write_costs:
+    """What each table and figure took, and what the rest is expected to take."""
     input:
         lambda w: plan.finished(f"{run}/history.jsonl" for run in plan.runs),
         ledger="<results>/paper/ledger.jsonl",
@@ -125,6 +129,7 @@ rule write_costs:
 
 
 rule write_report:
+    """All tables, figures and claims on one page."""
     input:
         lambda w: plan.shown_in_report(),
         ledger="<results>/paper/ledger.jsonl",
@@ -152,8 +157,8 @@ rule write_report:
         "../workflow/scripts/write_report.py"
 
 
-# A table, the claims or the costs as a page of Snakemake's own report (snakemake --report).
 rule show_in_report:
+    """A table, the claims or the costs as a page of Snakemake's own report."""
     input:
         "<results>/paper/{page}.md",
     output:
@@ -178,8 +183,8 @@ rule show_in_report:
         "../workflow/scripts/show_in_report.py"
 
 
-# What a run will take, before it starts: printed, and in the log.
 rule preflight:
+    """What a run will take, before it starts: printed, and in the log."""
     log:
         "<logs>/preflight.log",
     retries: 0  # what cannot fit will not fit at a second try

@@ -2,6 +2,7 @@
 
 
 rule list_n_best:
+    """The best translations of each sentence of a test set by a model."""
     input:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
@@ -32,6 +33,7 @@ rule list_n_best:
 
 
 rule score_n_best:
+    """Score a model's n-best list by another model."""
     input:
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
@@ -61,6 +63,7 @@ rule score_n_best:
 
 
 rule rescore_n_best:
+    """Choose from a model's n-best list by another model's scores, and score the choice."""
     input:
         n_best="<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
         raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -95,14 +98,14 @@ rule rescore_n_best:
         "../workflow/scripts/rescore_n_best.py"
 
 
-# The same of another system's list: a user's file, or what stands in for it.
 rule score_baseline_list:
+    """Score another system's n-best list: a user's file, or what stands in for it."""
     input:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
         ),
         source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
-        n_best=lambda w: plan.baseline_list(w.task, w.testset),
+        n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
     output:
         "<model>/{run}/{testset}.scored.nbest.zst",
     log:
@@ -120,13 +123,14 @@ rule score_baseline_list:
         gpu=min(1, GPUS),
         translations=1,
     params:
-        code=code("score_n_best"),
+        code=code("score_n_best", "score_baseline_list"),
         decoding=settings.decoding_of_list(),
     script:
         "../workflow/scripts/score_n_best.py"
 
 
 rule rescore_baseline_list:
+    """Choose from another system's n-best list by a model's scores, and score the choice."""
     input:
         n_best="<model>/{run}/{testset}.scored.nbest.zst",
         raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -147,7 +151,7 @@ rule rescore_baseline_list:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        code=code("rescore_n_best"),
+        code=code("rescore_n_best", "rescore_baseline_list"),
         stand_in=scale.stand_in,
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
         header=lambda w: {
@@ -161,6 +165,7 @@ rule rescore_baseline_list:
 
 
 rule tune_length_penalty:
+    """Find the length penalty of the best BLEU on an n-best list."""
     input:
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
         raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -188,6 +193,7 @@ rule tune_length_penalty:
 
 
 rule plot_length_penalty:
+    """Draw BLEU by the length penalty."""
     input:
         table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
         tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",

@@ -2,6 +2,7 @@
 
 
 rule evaluate_bleu:
+    """Score translations by BLEU and the task's further metrics."""
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
         models=lambda w: expand(
@@ -35,6 +36,7 @@ rule evaluate_bleu:
 
 
 rule measure_perplexity:
+    """Measure a model's perplexity on a test set."""
     input:
         models=lambda w: expand(
             "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
@@ -65,6 +67,7 @@ rule measure_perplexity:
 
 
 rule evaluate_rouge:
+    """Score summaries by ROUGE."""
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
         models=lambda w: expand(
@@ -99,8 +102,8 @@ rule evaluate_rouge:
         "../workflow/scripts/evaluate_rouge.py"
 
 
-# A task's headline: its mean over runs, as text, as data and as a page of Snakemake's report.
 rule summarize_runs:
+    """A task's headline: its mean over runs, as text, as data and as a page of the report."""
     input:
         headline_scores,
     output:
@@ -133,8 +136,8 @@ rule summarize_runs:
         "../workflow/scripts/summarize_runs.py"
 
 
-# Paired by the seeds of the task's headline.
 rule compare_models:
+    """Compare two models, paired by the seeds of the task's headline."""
     input:
         baseline=lambda w: plan.translations_of_seeds(w.task, w.baseline, w.testset, w.decoding),
         system=lambda w: plan.translations_of_seeds(w.task, w.system, w.testset, w.decoding),
@@ -161,6 +164,7 @@ rule compare_models:
 
 
 rule write_examples:
+    """Show translations beside their sources and references."""
     input:
         translations=lambda w: plan.headline_files(w.task, "jsonl")[0],
         reference=lambda w: text(

@@ -18,8 +18,8 @@ if GPUS and options.nodes > 1:
     NODES |= {"gres": f"gpu:{GPUS}"}
 
 
-# The recipe: a change of it trains again.
 rule write_model_settings:
+    """The recipe of a model: a change of it trains again."""
     output:
         "<model>/settings.json",
     log:
@@ -30,13 +30,14 @@ rule write_model_settings:
     conda:
         "../envs/text.yaml"
     params:
+        tries=tries("write_model_settings"),
         settings=lambda w: settings.models[w.model].training_settings(),
     script:
         "../workflow/scripts/write_model_settings.py"
 
 
-# What of a recipe changes no result, such as minutes between states.
 rule write_machine_settings:
+    """What of a recipe changes no result, such as minutes between states."""
     output:
         "<model>/machine.json",
     log:
@@ -53,6 +54,7 @@ rule write_machine_settings:
 
 
 rule train_model:
+    """Train a model, from its last saved state if there is one."""
     input:
         recipe="<model>/settings.json",
         machine=ancient("<model>/machine.json"),
@@ -62,7 +64,7 @@ rule train_model:
             "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
         ),
         bpe_codes=bpe_codes,
-        start=lambda w: files_of(settings.start_of(w.model)),
+        start=lambda w: in_one_line(plan.start_of)(w.model),
         dictionary=lambda w: (
             text("<results>/{task}/alignment/dictionary.tsv")(w)
             if tasks[w.task].has_dictionary
@@ -99,7 +101,7 @@ rule train_model:
         nodes=options.nodes,
     params:
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
-        tries=lambda w, output: " ".join(failed_tries(output)),
+        tries=tries("train_model"),
         files=lambda w, input: options_of_training(input),
     shell:
         logged(
@@ -113,6 +115,7 @@ rule train_model:
 
 
 rule measure_training_speed:
+    """How fast a training was, by its history."""
     input:
         history="<model>/{run}/history.jsonl",
         training="<model>/{run}/training.json",
@@ -132,8 +135,8 @@ rule measure_training_speed:
         "../workflow/scripts/measure_training_speed.py"
 
 
-# A model that others trained and published, in place of a task's own trainings.
 rule import_released:
+    """A model that others trained and published, in place of a task's own trainings."""
     input:
         lambda w: files_of(tasks[w.task].released_references()),
     output:

@@ -8,6 +8,7 @@ TAKES_VOCABULARY = {name for name, task in tasks.items() if task.vocabulary_of}
 
 
 rule count_words:
+    """Count the words of training text."""
     input:
         source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
@@ -33,8 +34,8 @@ rule count_words:
         "../workflow/scripts/count_words.py"
 
 
-# Of the words of both sides, or with `.LANG` of one.
 rule learn_bpe:
+    """Learn BPE codes of the words of both sides, or with `.LANG` of one."""
     input:
         lambda w: [
             text(f"<results>/{{task}}/corpus/words/{side}.tsv.zst")(w)
@@ -66,6 +67,7 @@ rule learn_bpe:
 
 
 rule build_vocabulary:
+    """The vocabulary of a side."""
     input:
         words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
         bpe_codes=lambda w: bpe_codes(w)[{"source": 0, "target": -1}[side_of(w)] :][:1],
@@ -95,8 +97,9 @@ rule build_vocabulary:
 
 
 rule take_codes:
+    """The BPE codes of another task's model."""
     input:
-        model=lambda w: files_of([tasks[w.task].vocabulary_of]),
+        model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
     output:
         "<results>/{task}/vocabulary/codes",
     log:
@@ -117,8 +120,9 @@ rule take_codes:
 
 
 rule take_vocabulary:
+    """A side's vocabulary as another task's model has it."""
     input:
-        model=lambda w: files_of([tasks[w.task].vocabulary_of]),
+        model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
         words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
@@ -141,8 +145,8 @@ rule take_vocabulary:
         "../workflow/scripts/take_vocabulary.py"
 
 
-# The token stores that a training reads, of training and validation text.
 rule binarize:
+    """The token stores that a training reads, of training and validation text."""
     input:
         train_source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
         train_target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
@@ -178,8 +182,8 @@ rule binarize:
         "../workflow/scripts/binarize.py"
 
 
-# A table of the pairs in the token stores, and of those that were too long for them.
 rule count_dataset:
+    """A table of the pairs in the token stores, and of those that were too long for them."""
     input:
         train="<results>/{task}/dataset/train.json",
         valid="<results>/{task}/dataset/valid.json",

@@ -140,8 +140,6 @@ GENERATED = {
     "short_run/claims.md",
 }
 """Pages that tools write; the discussions in them are files of their own."""
-MOST_WORDS, 
-"""Words as ``wc -w`` counts them, the bars of a table included."""
 
 
 def pages_to_read(root: Path) -> Iterator[Path]:

@@ -116,7 +116,7 @@ class Checkout:
             for file in self.folder.joinpath(path).rglob("*")
             if file.is_file()
             and not {"logs", "benchmarks"} & {*file.parts}
-            and not (file.name.startswith(".") and file.suffix == ".sha256")
+            and not (file.name.startswith(".") and file.suffix in (".sha256", ".sources", ".try"))
         )
 
 
@@ -136,7 +136,7 @@ def check_out(root: Path, parent: Path) -> Checkout:
     for name in _FILES:
         shutil.copy(root / name, folder)
     checkout = Checkout(folder)
-    checkout.write(".snakemake/convs2s/fingerprints.json", _notes(root))
+    checkout.write(".snakemake/convs2s/codes.json", _notes(root))
     return checkout
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 
 from tests.support.checkout import Checkout, check_out
 
@@ -35,14 +36,8 @@ class Repository:
 
     @property
     def gitfile(self) -> str:
-        """What a module names as its Snakefile, at the root of the repository."""
-        return f'gitfile("{self.folder}", path="Snakefile", tag="{TAG}")'
-
-    @property
-    def gitfile_of_catalog(self) -> str:
-        """The same for the Snakefile where the catalog looks for it, by a commit."""
-        commit = git(self.folder, "rev-parse", "HEAD").strip()
-        return f'gitfile("{self.folder}", path="workflow/Snakefile", commit="{commit}")'
+        """What a module names as its Snakefile, in a clone, by a tag."""
+        return f'gitfile("{self.folder}", path="workflow/Snakefile", tag="{TAG}")'
 
     @property
     def path(self) -> str:
@@ -53,6 +48,11 @@ class Repository:
     def environment(self) -> dict[str, str]:
         """The variables with which git and Snakemake use no host but this machine."""
         return {**os.environ, **self.hosts}
+
+    def copy_settings(self, outer: Checkout) -> None:
+        """Copy what a git source does not bring, as snakedeploy does."""
+        for name in ("config", "profiles/default"):
+            copytree(self.folder / name, outer / name, dirs_exist_ok=True)
 
 
 def make_repository(root: Path, parent: Path) -> Repository:

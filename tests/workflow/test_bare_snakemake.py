@@ -60,6 +60,6 @@ def test_the_papers_targets_are_tables_and_figures(bare: Path, checkout: Checkou
 
 
 def test_a_module_brings_its_package(bare: Path, root: Path, tmp_path: Path) -> None:
-    outer = outer_workflow(tmp_path / "outer", make_repository(root, tmp_path).gitfile, "{}")
+    outer = outer_workflow(tmp_path / "outer", make_repository(root, tmp_path).path, "{}")
     done = snakemake(bare, outer, "-n", "results/demo_en_fr/bleu.txt").succeeded()
     assert done.planned["train_model"] == 2

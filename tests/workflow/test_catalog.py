@@ -34,7 +34,7 @@ def test_the_readme_names_the_least_snakemake(root: Path) -> None:
 @pytest.mark.parametrize("file", ["config/config.yaml", ".test/config/config.yaml"])
 def test_configurations_for_deployment_meet_the_schema(root: Path, file: str) -> None:
     text = (root / file).read_text("utf-8")
-    schema = text.partition("\n")[0].partition("$schema=")[2]
+    (schema,) = re.findall(r"^# yaml-language-server: \$schema=(\S+)$", text, re.MULTILINE)
     rule = json.loads((root / file).parent.joinpath(schema).read_text("utf-8"))
     Draft202012Validator(rule).validate(yaml.safe_load(text))
 

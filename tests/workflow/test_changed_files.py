@@ -58,6 +58,6 @@ def test_text_that_cannot_be_made_again_is_not_taken_for_text_of_other_settings(
     done = finished.snakemake(STORE)
     assert done.code == 1
     (error,) = done.errors
-    assert "clean/train.1-of-2.json: was made with preparation moses_train, minimum 1, " in error
-    assert ", valid.json with preparation lowercase, minimum 1, " in error
-    assert "bring back the task's files of training text" in error
+    assert "clean/train.json: was made with preparation moses_train, minimum 1, " in error
+    assert "clean/valid.json with preparation lowercase, minimum 1, " in error
+    assert "bring back the task's files of text" in error

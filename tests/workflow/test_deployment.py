@@ -74,9 +74,7 @@ def test_snakedeploy_from_a_folder(
 def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
     outer = outer_workflow(tmp_path, repository.path, "{scale: demo}", more=PREFIX, names="t_*")
     options = ["--dry-run", "--printshellcmds", "--config", "unrelated=1", "--"]
-    done = outer.snakemake(
-        *options, "t_paper", "translation/results/scales/demo/report.html"
-    ).succeeded()
+    done = outer.snakemake(*options, "t_paper", "t_report").succeeded()
     assert done.planned["t_train_model"] > 4
     assert done.planned["t_write_table"] > 4
     assert "translation/results/scales/demo/paper/table1.md" in done.said
@@ -99,15 +97,10 @@ def test_two_modules_keep_what_they_measure_apart(repository: Repository, tmp_pa
     }
 
 
-def test_what_a_cluster_cannot_have_is_refused(repository: Repository, tmp_path: Path) -> None:
-    outer = outer_workflow(tmp_path, repository.path, "{nodes: 2}", names="t_*")
-    done = outer.snakemake("--dry-run", "--default-resources", "most_nodes=1", "--", BLEU)
-    assert "nodes: 2: a job of this profile is one pod" in done.said
-
-
 def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
     options = "{tasks: [mine], published: ledger.jsonl}"
-    outer = outer_workflow(tmp_path, repository.gitfile_of_catalog, options, more=PREFIX)
+    outer = outer_workflow(tmp_path, repository.gitfile, options, more=PREFIX)
+    repository.copy_settings(outer)
     outer.write("config/tasks/mine.yaml", TASK)
     outer.write("ledger.jsonl", "")
     for name in ("train.en", "train.nl", "test.en", "test.nl"):
@@ -118,8 +111,8 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     assert "not run" in (outer / table).read_text("utf-8")
     assert (outer / raw).is_file()
     assert "to download: nothing" in done.said
-    made = {path.name for path in tmp_path.iterdir()}
-    assert made == {"Snakefile", ".snakemake", "config", "ledger.jsonl", "translation"}
+    made = {path.name for path in tmp_path.iterdir()} - {"config", "profiles"}
+    assert made == {"Snakefile", ".snakemake", "ledger.jsonl", "translation"}
     assert outer.snakemake(table, raw).nothing_to_do
 
 
@@ -133,48 +126,16 @@ def test_a_module_has_a_results_folder_of_its_own(repository: Repository, tmp_pa
     assert re.findall(r"\bresults/(?!translation/)\S*", done.said) == []
 
 
-RULES_OF_ITS_OWN = """
-rule copy:
-    input:
-        "number.txt",
-    output:
-        "copy.txt",
-    shell:
-        "cp {input} {output}"
-
-
-rule number:
-    output:
-        "number.txt",
-    params:
-        number=config["number"],
-    shell:
-        "echo {params.number} > {output}; test {params.number} = 1 || test -e allowed"
-"""
-
-
-def test_what_a_failed_job_leaves_is_still_out_of_date(
-    repository: Repository, tmp_path: Path
-) -> None:
-    outer = outer_workflow(tmp_path, repository.path, "{scale: demo}", names="t_*")
-    outer.write("Snakefile", (outer / "Snakefile").read_text("utf-8") + RULES_OF_ITS_OWN)
-    outer.snakemake("copy.txt", "--config", "number=1").succeeded()
-    assert outer.snakemake("copy.txt", "--config", "number=2").code == 1
-    outer.write("allowed", "")
-    done = outer.snakemake("copy.txt", "--config", "number=2").succeeded()
-    assert (outer / "copy.txt").read_text("utf-8") == "2\n", done.said
-
-
 def test_targets_and_files_of_the_outer_workflow_are_its_own(
     repository: Repository, tmp_path: Path
 ) -> None:
-    outer = outer_workflow(tmp_path, repository.gitfile, "{cores: 1}")
+    outer = outer_workflow(tmp_path, repository.path, "{cores: 1}")
     own = 'rule all:\n    input: "mine.txt"\n\nrule mine:\n    output: "mine.txt"\n'
     text = (outer / "Snakefile").read_text("utf-8")
     outer.write("Snakefile", f"{own}    shell: 'touch mine.txt'\n\n{text}")
     outer.write("config.yaml", "samples: [mine]\n")
     outer.write("config.local.yaml", "samples: [mine]\n")
-    done = outer.snakemake("--set-threads", "mine=1")
+    done = outer.snakemake("--dry-run", "--set-threads", "mine=1")
     assert done.planned == {"all": 1, "mine": 1}, done.said
 
 
@@ -184,6 +145,14 @@ def test_a_fault_of_the_config_is_told(repository: Repository, tmp_path: Path) -
     assert done.code == 1
     place = "config of the module"
     assert done.errors == [f"error: {place}: unknown key 'scael'; did you mean 'scale'?"]
+
+
+def test_a_git_source_without_settings_is_refused(repository: Repository, tmp_path: Path) -> None:
+    outer = outer_workflow(tmp_path, repository.gitfile, "{}")
+    done = outer.snakemake("--dry-run", BLEU)
+    assert done.code == 1
+    (error,) = done.errors
+    assert error.startswith("error: this workflow is read from git, which brings no settings: copy")
 
 
 def test_an_installed_package_of_another_version_is_refused(

@@ -36,7 +36,7 @@ small_tuned:
   description: small, tuned
   training: {{start: {{from: "{START}", as: initialise}}}}
 """
-COMMAND = ("--config", "scale=blanks", "shards=1", "--", f"{TUNED}/model.safetensors")
+COMMAND = ("--config", "scale=blanks", "--", f"{TUNED}/model.safetensors")
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def test_targets_are_planned_from_the_archives(checkout: Checkout, scale: str) -
 def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
     few = {"headline": {"seeds": [1]}, "vocabulary": {"merges": 300}}
     overrides = {"models": {"demo": QUICK}, "tasks": {"wmt16_en_ro": few}}
-    checkout.configure({**DEVICE, "shards": 1, "overrides": overrides})
+    checkout.configure({**DEVICE, "overrides": overrides})
     done = checkout.snakemake(f"{RESULTS}/wmt16_en_ro/bleu.txt").succeeded()
     assert done.planned["write_mirror"] == 1
     assert_scored(checkout, "wmt16_en_ro")

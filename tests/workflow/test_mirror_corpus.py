@@ -1,4 +1,4 @@
-"""The preparation of the paper's corpora from the mirror's archives, in any number of shards."""
+"""The preparation of the paper's corpora from the mirror's archives, at once or in parts."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ RATIO = {"wmt14_en_fr", "wmt14_en_de"}
 
 
 def test_every_corpus_is_extracted_and_cleaned(checkout: Checkout, mirror: Path) -> None:
-    add_mirror(mirror, checkout).configure({**DEVICE, "shards": 1})
+    add_mirror(mirror, checkout).configure(DEVICE)
     checkout.snakemake(*(f"{RESULTS}/{task}/corpus/counts.txt" for task in CORPORA)).succeeded()
     for task, names in CORPORA.items():
         folder = checkout / RESULTS / task
@@ -65,31 +65,28 @@ def test_every_corpus_is_extracted_and_cleaned(checkout: Checkout, mirror: Path)
     assert "The paper trains on 35,500,000 pairs." in counts
 
 
-def prepare(checkout: Checkout, mirror: Path, shards: int) -> Path:
+def prepare(checkout: Checkout, mirror: Path, parts: int) -> Path:
     """Run the preparation, with few merges as learning them is not what is looked at."""
+    above = {} if parts == 1 else {"scatter_above": 0}
     few = {"wmt14_en_fr": {"vocabulary": {"merges": 500}}}
     add_mirror(mirror, checkout)
-    checkout.configure({**DEVICE, "shards": shards, "overrides": {"tasks": few}})
+    checkout.configure({**DEVICE, **above, "overrides": {"tasks": few}})
     targets = [f"{CORPUS}/dataset/{split}.arrow" for split in SPLITS]
-    checkout.snakemake(*targets, f"{CORPUS}/corpus/counts.txt").succeeded()
+    scattered = ["--set-scatter", f"parts={parts}", "--"]
+    done = checkout.snakemake(*scattered, *targets, f"{CORPUS}/corpus/counts.txt").succeeded()
+    assert done.planned.get("tokenize_and_filter_part", 1) == parts
     return checkout / CORPUS
 
 
 @pytest.mark.slow
-def test_1_3_and_16_shards_give_the_same_bytes(
+def test_at_once_and_in_3_or_16_parts_it_has_the_same_bytes(
     checkout: Checkout, mirror: Path, tmp_path: Path
 ) -> None:
     results = []
-    for shards in (1, 3, 16):
-        copy = checkout.copy(tmp_path / str(shards))
-        folder = prepare(copy, mirror, shards)
-        reports = [
-            f"{CORPUS}/corpus/clean/train.{number}-of-{shards}.json"
-            for number in range(1, shards + 1)
-        ]
-        files = copy.files(CORPUS)
-        assert {*reports} <= {*files}  # kept, and read where they are added up
-        results.append({name: sha256(copy / name) for name in files if name not in reports})
+    for parts in (1, 3, 16):
+        copy = checkout.copy(tmp_path / str(parts))
+        folder = prepare(copy, mirror, parts)
+        results.append({name: sha256(copy / name) for name in copy.files(CORPUS)})
         english, french = (folder / f"corpus/clean/train.{x}.zst" for x in SIDES)
         pairs = read_line_pairs(english, french)
         lengths = [sorted(len(side.split()) for side in pair) for pair in pairs]

@@ -29,7 +29,7 @@ def score(checkout: Checkout, results: str, lines: int) -> None:
 
 def test_from_download_to_a_score(checkout: Checkout, mirror: Path) -> None:
     tiny = overrides(QUICK, vocabulary={"merges": 300})
-    add_mirror(mirror, checkout).configure({**DEVICE, "shards": 1, "overrides": tiny})
+    add_mirror(mirror, checkout).configure({**DEVICE, "overrides": tiny})
     score(checkout, RESULTS, TEST_PAIRS["test_2016_flickr"])
     downloads = checkout.files(f"{RESULTS}/downloads")
     assert len([name for name in downloads if name.endswith(".gz")]) == 6

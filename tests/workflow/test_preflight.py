@@ -5,9 +5,6 @@ from tests.support.checkout import Checkout
 
 PREFLIGHT = "snakemake preflight --config scale=demo 'tasks=[demo_en_fr]'"
 
-JOBS_ARE_LISTED = "sed '/^total/q' > /dev/null"
-"""Reads until Snakemake has said which jobs there are, and leaves before the first one starts."""
-
 
 def test_the_budget_of_the_demo(checkout: Checkout) -> None:
     done = checkout.snakemake("preflight", "--config", "scale=demo").succeeded()
@@ -35,10 +32,3 @@ def test_a_reader_may_leave(checkout: Checkout) -> None:
     command = f"{PREFLIGHT} 2> said.txt | true"
     done = checkout.shell(f"set -o pipefail; {command}")
     assert done.code == 0, (checkout / "said.txt").read_text("utf-8")
-
-
-def test_a_reader_of_all_that_snakemake_says_may_leave_while_a_job_runs(checkout: Checkout) -> None:
-    command = f"timeout 60 {PREFLIGHT} 2>&1 | {JOBS_ARE_LISTED}"
-    checkout.shell(f"set -o pipefail; {command}").succeeded()
-    log = checkout / "results/scales/demo/logs/preflight.log"
-    assert "in all, at scale demo" in log.read_text("utf-8")

@@ -11,7 +11,7 @@ import pytest
 from tests.support.checkout import Checkout, check_out
 
 PAGE = "docs/publishing.md"
-UNIT_TESTS = "count_words binarize evaluate_bleu show_score"
+UNIT_TESTS = "count_words binarize evaluate_bleu summarize_runs"
 
 
 def typed(root: Path, option: str) -> str:

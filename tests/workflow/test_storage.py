@@ -48,7 +48,7 @@ def small(root: Path, tmp_path: Path) -> Checkout:
     checkout = check_out(root, tmp_path)
     stated = (root / ".test/config/config.yaml").read_text("utf-8")
     three = stated.replace("maximum_epochs: 1", "maximum_epochs: 3")
-    checkout.write("config.local.yaml", f"{three}shards: 1\n")
+    checkout.write("config.local.yaml", three)
     return checkout
 
 
@@ -94,12 +94,11 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     assert [path.name for path in local_copies(small).joinpath(RUN).glob("[!.]*")] == ["state"]
     # What another machine has stored since is read, whatever was noted of the copy here.
     assert small.snakemake(SCORE, *folder).nothing_to_do
-    with (tmp_path / "store" / SCORE).open("a", encoding="utf-8") as score:
-        score.write("of another machine\n")
-    page = SCORE.replace(".txt", ".html")
-    done = small.snakemake(page, *folder)
-    assert (done.code, done.planned) == (0, {"show_score": 1}), done.said
-    assert "of another machine" in (tmp_path / "store" / page).read_text("utf-8")
+    report = "results/demo_en_fr/dataset/train.json"
+    with (tmp_path / "store" / report).open("a", encoding="utf-8") as stored:
+        stored.write("\n")
+    done = small.snakemake(report.replace("train.json", "counts.txt"), *folder)
+    assert (done.code, done.planned) == (0, {"count_dataset": 1}), done.said
     # The archive of results names the files without the folders of the local copies.
     small.shell(f"convs2s export-results {tmp_path}/store/results {tmp_path}/out").succeeded()
     assert ".snakemake" not in (tmp_path / "out/ro-crate-metadata.json").read_text("utf-8")

@@ -40,7 +40,7 @@ def scored(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -
     overrides = {"models": {"demo": QUICK}, "tasks": tasks, "decodings": decodings}
     checkout.write(EXCEPTIONS, "mice\tmouse\n")
     exceptions = {"rouge_exceptions": EXCEPTIONS}
-    checkout.configure({**DEVICE, **exceptions, "shards": 1, "overrides": overrides})
+    checkout.configure({**DEVICE, **exceptions, "overrides": overrides})
     done = checkout.snakemake(
         f"{RESULTS}/gigaword/rouge.txt",
         f"{RUN}/gigaword.beam5.jsonl",

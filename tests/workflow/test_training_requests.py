@@ -3,7 +3,6 @@
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +13,6 @@ MODEL = "results/wmt14_en_fr/models/wmt14_en_fr/seed1/model.safetensors"
 
 # They note what they are asked and refuse it.
 SBATCH = '#!/bin/sh\nprintf "%s\\n" "$*" > "$SAID"\nexit 1\n'
-KUBECTL = '#!/bin/sh\ncat > "$SAID"\nexit 1\n'
 NOT_ON_THE_PAGE = re.compile(
     r"--parsable |--export=ALL |--(?:job-name|output|comment) \S+ |-p main | -D \S+"
 )
@@ -29,14 +27,14 @@ def asked(checkout: Checkout, profile: str, *options: str) -> str:
     ]
     for name in (*prepared, *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv"))):
         checkout.write(f"results/wmt14_en_fr/{name}", b"")
-    stubs = {"sbatch": SBATCH, "kubectl": KUBECTL, "sinfo": SINFO, "sacct": SACCT}
+    stubs = {"sbatch": SBATCH, "sinfo": SINFO, "sacct": SACCT}
     for name, text in stubs.items():
         checkout.write(f"bin/{name}", text).chmod(0o755)
     # By the profiles Snakemake would stay until a minute of submissions, or of waiting, is over.
     once = "--retries 0 --max-jobs-per-timespan 10/1s --seconds-between-status-checks 1"
     once += " --slurm-init-seconds-before-status-checks 1"
     command = f"snakemake {MODEL} --profile profiles/{profile} {once}"
-    rules = "--allowed-rules train_model write_model_settings"
+    rules = "--allowed-rules train_model write_model_settings write_machine_settings"
     path, said = os.pathsep.join([f"{checkout.folder}/bin", os.environ["PATH"]]), checkout / "said"
     environment = {**os.environ, "PATH": path, "SAID": str(said)}
     done = checkout.shell(f"{command} {rules} --config {' '.join(options)}", environment)
@@ -68,8 +66,8 @@ def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(
     checkout: Checkout, model: list[str]
 ) -> None:
     said = asked(checkout, "slurm", "gpus=4", "nodes=2", *model)
-    assert re.findall(r"--gpus\S*", said.partition(" --wrap")[0]) == [
-        "--gpus-per-node=a100:4",
+    assert re.findall(r"--g\w+=\S*", said.partition(" --wrap")[0]) == [
+        "--gres=gpu:4",
         "--gpus=a100:8",
     ]
 
@@ -92,8 +90,8 @@ def test_the_profile_may_have_a_partition_of_gpus(root: Path, checkout: Checkout
 
 def test_a_limit_on_all_jobs_is_no_request_of_one(checkout: Checkout) -> None:
     said = asked(checkout, "slurm", "nodes=2", "--resources", "gpu=16")
-    asks = re.findall(r"--gpus\S*", said.partition(" --wrap")[0])
-    assert asks == ["--gpus-per-node=1", "--gpus=2"]
+    asks = re.findall(r"--g\w+=\S*", said.partition(" --wrap")[0])
+    assert asks == ["--gres=gpu:1", "--gpus=2"]
 
 
 @pytest.mark.parametrize(
@@ -110,18 +108,3 @@ def test_another_scheduler_is_asked_for_the_same(
     assert requests(said) == requests(documented(root)[number])
     assert f"--gpus-per-node={8 if number == 0 else 4} " in said
     assert "--ntasks-per-node=1 " in said
-
-
-def test_a_pod_has_the_cpus_and_memory_of_all_its_workers(checkout: Checkout) -> None:
-    job: dict[str, Any] = yaml.safe_load(asked(checkout, "kubernetes", "gpus=8"))
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert container["resources"]["requests"]["cpu"] == 8 * 4
-    assert container["resources"]["limits"]["nvidia.com/gpu"] == 8
-    assert int(container["resources"]["limits"]["memory"].removesuffix("M")) > 25_000
-
-
-def test_a_training_of_two_pods_is_refused_at_the_plan(checkout: Checkout) -> None:
-    done = checkout.shell(f"snakemake -n {MODEL} --profile profiles/kubernetes --config nodes=2")
-    assert done.code == 1
-    (error,) = done.errors
-    assert error.startswith("error: nodes: 2: a job of this profile is one pod on one machine: ")

@@ -1,4 +1,4 @@
-"""The workers and time limit of a training follow from its grant, memory from what is loaded."""
+"""What a training is told of its job, and the memory of jobs by what they load."""
 
 import os
 import re
@@ -8,46 +8,23 @@ import pytest
 from tests.support.checkout import Checkout
 
 MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
-IN_A_JOB = ["--mode", "remote"]
 
 
 @pytest.mark.parametrize(
-    ("options", "granted", "expected"),
+    ("options", "expected"),
     [
-        (["--resources", "gpu=2"], "", "--workers 2 2>&1"),
-        (["--resources", "gpu=1", "--config", "gpus=2"], "", "--workers 1 2>&1"),
-        (["--resources", "gpu=2", "--config", "gpus=1"], "", "--workers 1 2>&1"),
-        (["--config", "device=cpu"], "", "--workers 0 2>&1"),
-        (
-            [*IN_A_JOB, "--config", "nodes=2", "gpus=4"],
-            "0,1",
-            "--nodes 2 --workers 2 --time-limit 1440 2>&1",
-        ),
-        # Of a whole node, Slurm grants more than were asked for.
-        ([*IN_A_JOB, "--config", "gpus=4"], "0,1,2,3,4,5,6,7", "--workers 4 --time-limit"),
-        ([*IN_A_JOB], "0,1,2,3,4,5,6,7", "--workers 1 --time-limit"),
-        (
-            [
-                *IN_A_JOB,
-                "--set-resources",
-                "train_model:runtime=90",
-                "--config",
-                "nodes=2",
-                "gpus=3",
-            ],
-            "",
-            "--nodes 2 --workers 3 --time-limit 90 2>&1",
-        ),
+        ([], "--workers 0 --nodes 1"),  # as many as GPUs that are granted
+        (["--resources", "gpu=2"], "--workers 0 --nodes 1"),
+        (["--config", "gpus=2"], "--workers 2 --nodes 1"),
+        (["--config", "nodes=2", "gpus=4"], "--workers 4 --nodes 2"),
+        (["--config", "device=cpu"], "--workers 0 --nodes 1 --device cpu"),
+        (["--set-resources", "train_model:runtime=90"], "--time-limit 90 "),
+        (["--set-threads", "train_model=1"], "--cpus 1 "),
     ],
 )
-def test_the_rule_starts_as_many_workers_as_it_has_gpus(
-    checkout: Checkout,
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    granted: str,
-    expected: str,
+def test_a_training_is_told_what_its_job_has(
+    checkout: Checkout, options: list[str], expected: str
 ) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", granted)
     done = checkout.snakemake("--dry-run", "--printshellcmds", *options, "--", MODEL).succeeded()
     (command,) = (line for line in done.said.splitlines() if "convs2s train" in line)
     assert expected in command

@@ -1,34 +1,50 @@
-"""Snakemake starts a training again for as long as it makes progress."""
+"""A job that dies after a change: what was made of its outputs before is still out of date."""
 
 import os
-from pathlib import Path
 
-from tests.support.cluster import MODEL, training
+import pytest
+import yaml
 
-# Stands for trainings, which stop early: the first four of a run save a state, later ones do not.
-TRAINING = """\
-import os, sys
-from pathlib import Path
-words = sys.orig_argv
-if "convs2s" in words and "train" in words:
-    run = Path(words[words.index("--output") + 1]).parent
-    state = run / "state/digest/last.safetensors"
-    state.parent.mkdir(parents=True, exist_ok=True)
-    with (run / "starts").open("a") as stream:
-        stream.write("started\\n")
-    if len((run / "starts").read_text().splitlines()) <= 4:
-        state.touch()
-    os._exit(75)
+from tests.support.checkout import Checkout
+
+SCORE = "results/mine_en_nl/bleu.txt"
+EPOCHS = {"maximum_epochs": 3}
+
+# As where memory runs out: nothing of it can be seen in code or settings.
+DEATH = """\
+import os, sys, threading, time
+def die():
+    while not os.path.exists("{note}"):
+        time.sleep(0.001)
+    os._exit(9)
+if any(word.endswith("{word}") for word in sys.orig_argv):
+    threading.Thread(target=die, daemon=True).start()
 """
 
 
-def test_tries_are_counted_by_progress(root: Path, tmp_path: Path) -> None:
-    checkout = training(root, tmp_path)
-    checkout.write("stand_in/sitecustomize.py", TRAINING)
-    path = {**os.environ, "PYTHONPATH": str(checkout / "stand_in")}
-    rules = "train_model write_model_settings"
-    command = f"snakemake --cores 1 --retries 2 --allowed-rules {rules} -- {MODEL}"
-    done = checkout.shell(command, path)
-    assert done.code == 1
-    starts = (checkout / MODEL).with_name("starts").read_text().splitlines()
-    assert len(starts) == 4 + 3, done.said
+@pytest.mark.parametrize(
+    ("rule", "word", "output"),
+    [
+        ("write_model_settings", ".write_model_settings.py", "settings.json"),
+        ("train_model", "--seed", "seed1/model.safetensors"),
+    ],
+)
+def test_the_dependents_of_a_job_that_died_are_made_again(
+    finished: Checkout, rule: str, word: str, output: str
+) -> None:
+    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
+    options["overrides"]["models"]["small"]["training"] |= EPOCHS
+    finished.configure(options)
+    place = f"results/mine_en_nl/models/small/{output}"
+    note = "/.".join(place.rsplit("/", 1)) + ".try"
+    finished.write("stand_in/sitecustomize.py", DEATH.format(word=word, note=note))
+    dying = {**os.environ, "PYTHONPATH": str(finished / "stand_in")}
+    failed = finished.snakemake("--retries", "0", SCORE, environment=dying)
+    assert failed.code == 1
+    assert f"Error in rule {rule}" in failed.said
+    assert not (finished / place).exists()
+    for _ in range(2):  # a plan takes nothing away
+        again = finished.snakemake("--dry-run", SCORE).succeeded()
+        assert again.planned[rule] == again.planned["evaluate_bleu"] == 1, again.said
+    finished.snakemake(SCORE).succeeded()
+    assert finished.snakemake("--dry-run", SCORE).nothing_to_do

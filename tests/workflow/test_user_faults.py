@@ -105,29 +105,19 @@ def test_typo_in_the_configuration(checkout: Checkout) -> None:
     assert checkout.files("results") == []
 
 
-def test_a_name_with_a_typo_ends_the_run_before_its_plan(checkout: Checkout) -> None:
-    """Of other names: tests/unit/pipeline/test_asked.py."""
-    path = "results/demo_en_fr/models/dmo/seed1/model.safetensors"
-    done = checkout.snakemake(path)
-    assert done.code == 1
-    assert done.errors == [f"error: {path}: unknown model 'dmo'; did you mean 'demo'?"]
-    assert "Traceback" not in done.said
-    assert checkout.files("results") == []
-
-
 @pytest.mark.parametrize(
-    ("folder", "file", "meant"),
+    "path",
     [
-        ("demo_en_fr/models/demo/seed1", "test.beam5.blue.json", "test.beam5.bleu.json"),
-        ("paper", "tabel1.md", "table1.md"),
-        ("demo_en_fr/dataset", "train.9-of-2.arrow", "train.arrow"),
+        "demo_en_fr/models/dmo/seed1/model.safetensors",
+        "demo_en_fr/models/demo/seed1/test.beam5.blue.json",
+        "paper/tabel1.md",
+        "demo_en_fr/dataset/train.9-of-2.arrow",
     ],
 )
-def test_a_file_that_no_rule_makes(checkout: Checkout, folder: str, file: str, meant: str) -> None:
-    done = checkout.snakemake("-n", f"results/{folder}/{file}")
+def test_a_file_that_no_rule_makes_is_named_by_snakemake(checkout: Checkout, path: str) -> None:
+    done = checkout.snakemake("-n", f"results/{path}")
     assert done.code == 1
-    said = f"unknown file '{file}'; did you mean '{meant}'?"
-    assert done.errors == [f"error: results/{folder}/{file}: {said}"]
+    assert f"No rule to produce results/{path} " in done.said
     assert "Traceback" not in done.said
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import extract_corpus
 from convs2s.pipeline.job import job
+from convs2s.pipeline.sources import note_sources
 
 snakemake: Any
 
@@ -18,3 +19,4 @@ with job(snakemake):
         output=(Path(snakemake.output[0]), Path(snakemake.output[1])),
         hold_out=snakemake.params.hold_out,
     )
+    note_sources(snakemake.output[0], pairs)

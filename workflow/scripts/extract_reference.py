@@ -7,6 +7,7 @@ from typing import Any
 from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import extract_reference
 from convs2s.pipeline.job import job
+from convs2s.pipeline.sources import note_sources
 
 snakemake: Any
 
@@ -17,3 +18,4 @@ with job(snakemake):
         files=files_by_location(chain.from_iterable(pairs), snakemake.input),
         output=Path(snakemake.output[0]),
     )
+    note_sources(snakemake.output[0], pairs)

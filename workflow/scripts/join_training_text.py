@@ -5,6 +5,7 @@ from typing import Any
 
 from convs2s.data.corpus import join_training_text
 from convs2s.pipeline.job import job
+from convs2s.pipeline.sources import note_sources
 
 snakemake: Any
 
@@ -16,3 +17,4 @@ with job(snakemake):
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
     )
+    note_sources(snakemake.output.source, snakemake.params.pairs)

@@ -1,5 +1,7 @@
 """Print what a run will take, and refuse one that cannot fit."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +14,35 @@ from convs2s.pipeline.process import failures_in_one_line
 
 snakemake: Any
 
+
+def _from(folder: Path, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines that are made where Snakemake runs."""
+    with chdir(folder):
+        yield from lines
+
+
 with failures_in_one_line():
     root = Path(snakemake.scriptdir).parents[1]
     prefix = prefix_of(snakemake.log[0], snakemake.params.stated_log)
     cells = snakemake.params.cells.items()
     command, started_in = snakemake.params.command, Path(snakemake.params.started_in)
-    preflight(
-        load_for_job(snakemake.config, root),
-        tasks=snakemake.params.tasks,
-        cells={table: cells_from_plain(of, prefix) for table, of in cells},
-        benchmarks=Path(prefix + snakemake.params.benchmarks),
-        is_local=is_local(command, started_in),
-        log=Path(snakemake.log[0]),
-        requests=requests_report(
-            command,
-            asked="preflight",
-            targets=snakemake.params.targets,
-            prefix=snakemake.rule.removesuffix("preflight"),
-            started_in=started_in,
-            snakefiles=[root / "Snakefile", *root.glob("rules/*.smk")],
-        ),
+    settings, log = load_for_job(snakemake.config, root), Path(snakemake.log[0]).absolute()
+    requests = requests_report(
+        command,
+        asked="preflight",
+        targets=snakemake.params.targets,
+        prefix=snakemake.rule.removesuffix("preflight"),
+        started_in=started_in,
+        snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],
     )
+    here = Path.cwd()
+    with chdir(prefix or "."):  # below which all of a module's files are, those of the user too
+        preflight(
+            settings,
+            tasks=snakemake.params.tasks,
+            cells={table: cells_from_plain(of, "") for table, of in cells},
+            benchmarks=Path(snakemake.params.benchmarks),
+            is_local=is_local(command, started_in),
+            log=log,
+            requests=_from(here, requests),
+        )

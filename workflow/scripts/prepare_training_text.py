@@ -7,6 +7,7 @@ from typing import Any
 from convs2s.config.file_reference import files_by_location
 from convs2s.data.corpus import prepare_training_text
 from convs2s.pipeline.job import job
+from convs2s.pipeline.sources import note_sources
 from convs2s.text.preparation import Preparation
 
 snakemake: Any
@@ -26,3 +27,4 @@ with job(snakemake):
         prepare=(source, target),
         **snakemake.params.limits,
     )
+    note_sources(snakemake.output.source, pairs)

@@ -14,7 +14,11 @@ with job(snakemake):
     prefix = prefix_of(snakemake.output[0], snakemake.params.page)
     write_ledger(
         load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
-        cells=cells_from_plain(snakemake.params.cells, prefix),
+        cells=[
+            cell
+            for table in snakemake.params.cells.values()
+            for cell in cells_from_plain(table, prefix)
+        ],
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         output=Path(snakemake.output[0]),

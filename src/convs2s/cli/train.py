@@ -114,6 +114,14 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
 
 
 def _train(arguments: argparse.Namespace) -> None:
+    from convs2s.training.workers import is_worker
+
+    is_of_a_run = RUN in os.environ and not is_worker()
+    with living_job(), noted_try([str(arguments.output)] if is_of_a_run else []):
+        _start_training(arguments)
+
+
+def _start_training(arguments: argparse.Namespace) -> None:
     from convs2s.config.file_reference import Download
     from convs2s.config.load import load
     from convs2s.config.model import read_machine_settings, read_training_settings
@@ -122,7 +130,6 @@ def _train(arguments: argparse.Namespace) -> None:
     from convs2s.training.launch import granted_workers, launch
     from convs2s.training.scheduler import is_in_a_job
     from convs2s.training.start import fetched_start
-    from convs2s.training.workers import is_worker
 
     _check_files(arguments)
     machine = read_machine_settings(arguments.machine) if arguments.machine else {}
@@ -164,10 +171,8 @@ def _train(arguments: argparse.Namespace) -> None:
         quiet=arguments.quiet,
         label=f"{arguments.folder.absolute().name}/{model_name}/seed{arguments.seed}",
     )
-    is_of_a_run = RUN in os.environ and not is_worker()
     try:
-        with living_job(), noted_try([str(job.output)] if is_of_a_run else []):
-            launch(job, arguments.nodes, workers, arguments.command)
+        launch(job, arguments.nodes, workers, arguments.command)
     except KeyboardInterrupt:
         raise UnfinishedError(
             "training is not finished: interrupted while it made no updates; what was saved before "

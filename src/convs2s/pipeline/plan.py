@@ -3,6 +3,7 @@
 Planning asks for it, so this module imports nothing that only jobs have.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.messages import check_known
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell, cells
 from convs2s.paper.failures import failures_of
 from convs2s.paper.ledger import published_file, published_runs
+from convs2s.pipeline.sources import has_sources
 
 LAYERS_FIGURE, EXAMPLE_FIGURE = "figure2", "figure3"
 PHRASE_FIGURE, LENGTH_FIGURE = "lstm_figure2", "lstm_figure3"
@@ -36,6 +39,72 @@ class Plan:
     benchmarks: str  # that of Snakemake's benchmark files
     exists: Callable[[str], bool]  # whether a file is there, in this folder or in the storage
     asked: frozenset[str]  # the targets that are asked for by name
+    is_module: bool = False  # another workflow's rules may make what no rule of ours makes
+
+    def check_files(self) -> None:
+        """Raise a UserError for a user's file that is missing, or a published ledger with faults.
+
+        Snakemake would not miss the file: it takes scores for finished that are there, if no rule
+        can make what they were made from.
+        """
+        file = self.settings.options.rouge_exceptions
+        if file and not self.is_module and not self.exists(file):
+            raise UserError(
+                f"rouge_exceptions: {file}: no such file; docs/rouge.md says how to make it"
+            )
+        _ = self.planned  # which reads the ledger
+
+    def source_files(self, name: str, split: str, reference: int | None = None) -> list[str]:
+        """Return the files that a split is extracted from, or its further reference of this number.
+
+        A UserError names those that are missing, unless a download brings them, or what was made of
+        files of their names is there.
+        """
+        task, folder = self.settings.tasks[name], self.layout.task(name)
+        part, pairs = split, task.file_pairs(split)
+        if reference is not None:
+            part, pairs = f"{split}.reference{reference}", task.reference_pairs(split, reference)
+        if not self.is_module:
+            sharing = (other for other, one in self.settings.tasks.items() if one.text_name == name)
+            made = [folder.text(stage, part, "target") for stage in ("raw", "clean")]
+            made += [self.layout.task(other).store(split) for other in sharing]
+            if not (any(map(self.exists, made)) and has_sources(made[0], pairs)):
+                task.require_files(lambda path: path in self._fetched or self.exists(path))
+        references = dict.fromkeys(file for pair in pairs for file in pair)
+        return list(dict.fromkeys(map(self.local_file, references)))
+
+    @cached_property
+    def _fetched(self) -> set[str]:
+        """The files that a rule fetches or writes below the downloads folder."""
+        places = self.settings.downloads_by_place()
+        return {str(Path(self.layout.downloads, place)) for place in places}
+
+    def local_file(self, reference: str) -> str:
+        """Return where the file of a reference lies once it is downloaded."""
+        return str(parse_file_reference(reference).path(Path(self.layout.downloads)))
+
+    def start_of(self, model: str) -> list[str]:
+        """Return the model file that a training starts from, if it starts from one."""
+        where = f"config/models.yaml: {model}: training.start.from"
+        return [self._model_file(one, where) for one in self.settings.start_of(model)]
+
+    def model_of_vocabulary(self, task: str) -> str:
+        """Return the model file that a task takes its vocabulary from, if it takes it from one."""
+        model = self.settings.tasks[task].vocabulary_of
+        return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of") if model else ""
+
+    def _model_file(self, reference: str, where: str) -> str:
+        """Return a model file; a UserError says that it is neither there nor made here."""
+        path = self.local_file(reference)
+        if self.is_module or "://" in reference or self.exists(path):
+            return path
+        results = re.escape(self.settings.scale.results_dir)
+        made = re.fullmatch(rf"{results}/([^/]+)/models/([^/]+)/[^/]+/model\.safetensors", path)
+        if not made:
+            raise UserError(f"{where}: {path}: no such file: name a model file that is there")
+        check_known(where, "task", made[1], self.settings.tasks)
+        check_known(where, "model", made[2], self.settings.models)
+        return path
 
     @cached_property
     def cells(self) -> dict[str, list[Cell]]:

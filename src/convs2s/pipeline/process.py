@@ -14,18 +14,19 @@ SOURCE = Path(__file__).absolute().parents[2]
 """The folder that this package lies in."""
 
 
-def provide_environment(source: Path = SOURCE) -> None:
+def provide_environment(source: Path | None = SOURCE) -> None:
     """Let jobs find this package and the Python that runs now, whoever started it and how.
 
-    A conda environment's own Python still comes first. Threads that wait give up their core: where
-    several jobs share a machine, busy waiting makes each of them many times slower. numpy's
-    OpenBLAS always waits busily, and its products are small here: it has one thread.
+    The package lies in ``source``; None where it is installed for that Python. A conda
+    environment's own Python still comes first. Threads that wait give up their core: where several
+    jobs share a machine, busy waiting makes each of them many times slower. numpy's OpenBLAS always
+    waits busily, and its products are small here: it has one thread.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for name, folder in (("PYTHONPATH", source), ("PATH", Path(sys.executable).parent)):
         rest = os.environ.get(name, "").split(os.pathsep)
-        os.environ[name] = os.pathsep.join([str(folder), *filter(None, rest)])
+        os.environ[name] = os.pathsep.join(filter(None, [str(folder or ""), *rest]))
 
 
 def logged(command: str, before: str) -> str:

@@ -50,6 +50,9 @@ def begin_run(settings: Settings) -> None:
             print("all have ended: the same command starts again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     scheduler.begin_run(os.environ)
+    # Notes of local copies outlive them, and another machine may have stored other files since.
+    for note in Path(".snakemake/storage").rglob(".*.sha256"):
+        note.unlink(missing_ok=True)
     for line in task_warnings(settings.tasks.values()):
         print(f"warning: {line}", file=sys.stderr)
 
