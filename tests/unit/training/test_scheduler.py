@@ -2,8 +2,8 @@
 
 import pytest
 
+from convs2s.pipeline.living import RUN
 from convs2s.training.scheduler import (
-    RUN,
     SCHEDULERS,
     begin_run,
     end_of_job,

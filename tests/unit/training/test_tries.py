@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import LastingError, UnfinishedError, UserError
+from convs2s.pipeline.living import RUN
 from convs2s.training.run import train
-from convs2s.training.scheduler import RUN
 from convs2s.training.trainer import Trainer
 from convs2s.training.tries import NOTE, counted
 from tests.support import tiny
