@@ -3,6 +3,7 @@
 import os
 import runpy
 import sys
+from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,7 +20,7 @@ if (ROOT / "src/convs2s").is_dir():
 
 
 def require_package():
-    """End with one line where an import would find no package, or one of another version."""
+    """End with one line where the package is missing, or it or Snakemake has another version."""
     # A folder of that name that is no package, such as a clone's, has no origin.
     file = getattr(find_spec("convs2s"), "origin", None)
     version = runpy.run_path(file)["__version__"] if file else None
@@ -29,6 +30,8 @@ def require_package():
             f"error: this workflow needs the Python package convs2s {PACKAGE_VERSION}, but {found}: "
             "install that version"
         )
+    if int(version_of("snakemake").partition(".")[0]) > 9:
+        sys.exit(f"error: this workflow needs Snakemake 9, not {version_of('snakemake')}")
     if IS_FROM_GIT and not Path("config/scales").is_dir():
         sys.exit(
             "error: this workflow is read from git, which brings no settings: copy its folder "
