@@ -55,7 +55,7 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
     """Each task, model, run, test set, decoding and scale in them is one of the configuration's."""
     pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
     typed = commands(pages)
-    rule_files = [root / "Snakefile", *root.glob("rules/*.smk")]
+    rule_files = [root / "workflow/Snakefile", *root.glob("rules/*.smk")]
     rules = {*re.findall(r"^rule (\w+):", "".join(f.read_text() for f in rule_files), re.M)}
     own = {
         f"results/{name}/" for page in pages for name in OWN_TASK.findall(page.read_text("utf-8"))

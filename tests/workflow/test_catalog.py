@@ -16,7 +16,7 @@ def test_standardized_usage_is_described(root: Path) -> None:
     settings = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text("utf-8"))
     assert set(settings) == {"usage"}
     assert set(settings["usage"]["mandatory-flags"]) == {"desc", "flags"}
-    assert settings["usage"]["software-stack-deployment"]["conda"] is True
+    assert settings["usage"]["software-stack-deployment"]["conda"] is False
     assert (root / "workflow/Snakefile").is_file()
     assert "config.yaml" in (root / "config/README.md").read_text("utf-8")
 
@@ -27,7 +27,7 @@ def test_the_schema_is_where_the_catalog_reads_it(root: Path) -> None:
 
 def test_the_readme_names_the_least_snakemake(root: Path) -> None:
     (badge,) = re.findall(r"badge/snakemake-≥([\d.]+)-", (root / "README.md").read_text("utf-8"))
-    assert f'min_version("{badge}")' in (root / "Snakefile").read_text("utf-8")
+    assert f'min_version("{badge}")' in (root / "workflow/Snakefile").read_text("utf-8")
     assert f"snakemake[reports]>={badge}," in (root / "pyproject.toml").read_text("utf-8")
 
 
