@@ -36,28 +36,10 @@ rule write_model_settings:
         "../workflow/scripts/write_model_settings.py"
 
 
-rule write_machine_settings:
-    """What of a recipe changes no result, such as minutes between states."""
-    output:
-        "<model>/machine.json",
-    log:
-        "<logs>/{task}/{model}/machine.log",
-    benchmark:
-        "<benchmarks>/{task}/{model}/machine.tsv"
-    localrule: True
-    conda:
-        "../envs/text.yaml"
-    params:
-        settings=lambda w: settings.models[w.model].machine_settings(),
-    script:
-        "../workflow/scripts/write_model_settings.py"
-
-
 rule train_model:
     """Train a model, from its last saved state if there is one."""
     input:
         recipe="<model>/settings.json",
-        machine=ancient("<model>/machine.json"),
         dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
         vocabularies=lambda w: expand(
@@ -102,11 +84,14 @@ rule train_model:
     params:
         version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
         tries=tries("train_model"),
-        files=lambda w, input: options_of_training(input),
+        # What takes `input` is not compared with the last run's: machine settings change no result.
+        files=lambda w, input: options_of_training(
+            input, settings.models[w.model].machine_settings()
+        ),
     shell:
         logged(
             "python -m convs2s train {params.files} --settings {input.recipe:q}"
-            " --machine {input.machine:q} --seed {wildcards.seed} --output {output.model:q}"
+            " --seed {wildcards.seed} --output {output.model:q}"
             " --cpus {threads} --time-limit {resources.runtime}"
             f" --requeue --workers {options.gpus or 0} --nodes {options.nodes}"
             f" --device {options.device} --products {options.products}",

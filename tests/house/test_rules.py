@@ -12,7 +12,6 @@ LONGEST_OF_ALL = "train_model"
 
 SCRIPT_OF_ANOTHER_NAME = {
     "write_figure_table": "write_table",
-    "write_machine_settings": "write_model_settings",
     "score_baseline_list": "score_n_best",
     "rescore_baseline_list": "rescore_n_best",
     "tokenize_and_filter_part": "tokenize_and_filter",

@@ -34,7 +34,7 @@ def asked(checkout: Checkout, profile: str, *options: str) -> str:
     once = "--retries 0 --max-jobs-per-timespan 10/1s --seconds-between-status-checks 1"
     once += " --slurm-init-seconds-before-status-checks 1"
     command = f"snakemake {MODEL} --profile profiles/{profile} {once}"
-    rules = "--allowed-rules train_model write_model_settings write_machine_settings"
+    rules = "--allowed-rules train_model write_model_settings"
     path, said = os.pathsep.join([f"{checkout.folder}/bin", os.environ["PATH"]]), checkout / "said"
     environment = {**os.environ, "PATH": path, "SAID": str(said)}
     done = checkout.shell(f"{command} {rules} --config {' '.join(options)}", environment)

@@ -44,12 +44,18 @@ def logged(command: str, before: str) -> str:
     )
 
 
-def options_of_training(files: Mapping[str, Any]) -> str:
-    """Return the folder and the options of ``convs2s train`` for the inputs of its job, by name."""
+def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) -> str:
+    """Return the folder and the options of ``convs2s train`` for a job's inputs, by name.
+
+    ``machine`` has what of a recipe changes no result.
+    """
     words = [str(Path(files["dataset"][0]).parents[1])]
     for name in ("start", "dictionary", "candidates", "truecasers"):
         if given := files[name]:
             words += [f"--{name}", *([given] if isinstance(given, str) else given)]
+    words += ["--checkpoint-minutes", str(machine["checkpoint_minutes"])]
+    if machine["tensorboard"]:
+        words.append("--tensorboard")
     return shlex.join(words)
 
 

@@ -185,8 +185,10 @@ def test_a_training_names_the_files_that_it_has() -> None:
         "candidates": [],
         "truecasers": ["s.tsv", "t.tsv"],
     }
-    assert process.options_of_training(files) == (
-        "'results/my task' --dictionary a.tsv --truecasers s.tsv t.tsv"
+    machine = {"checkpoint_minutes": 5.0, "tensorboard": True}
+    assert process.options_of_training(files, machine) == (
+        "'results/my task' --dictionary a.tsv --truecasers s.tsv t.tsv "
+        "--checkpoint-minutes 5.0 --tensorboard"
     )
 
 
