@@ -14,7 +14,7 @@ COPY Makefile pyproject.toml setup.py constraints.txt README.md LICENSE ./
 COPY src src
 RUN PIP_NO_CACHE_DIR=1 UV_NO_CACHE=1 make .venv/.installed TORCH=$TORCH EXTRAS=workflow
 
-COPY config.yaml ./
+COPY Snakefile config.yaml ./
 COPY config config
 COPY envs envs
 COPY profiles profiles

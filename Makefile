@@ -115,13 +115,13 @@ lint: $(INSTALLED)
 	@$(IN_VENV) ruff check
 	@$(IN_VENV) ruff format --check
 	@$(IN_VENV) mypy
-	@$(IN_VENV) snakefmt --check workflow/Snakefile rules
+	@$(IN_VENV) snakefmt --check Snakefile workflow/Snakefile rules
 	@$(IN_VENV) snakemake --lint
 
 format: $(INSTALLED)
 	@$(IN_VENV) ruff check --fix-only
 	@$(IN_VENV) ruff format
-	@$(IN_VENV) snakefmt workflow/Snakefile rules
+	@$(IN_VENV) snakefmt Snakefile workflow/Snakefile rules
 
 hashes: $(INSTALLED)
 	@$(VENV)/bin/python -m pip install --quiet $(PIP_FLAGS) -c constraints.txt uv

@@ -4,8 +4,8 @@
 rule align_words:
     """Align the words of a task's training text."""
     input:
-        source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
-        target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
     output:
         "<results>/{task}/alignment/links",
     log:
@@ -17,7 +17,7 @@ rule align_words:
     conda:
         "../envs/text.yaml"
     resources:
-        mem_mb=memory(16000),  # 5 million pairs; hours too (config/costs.yaml)
+        mem_mb=memory(16000),  # of 5 million pairs, as is the time (config/costs.yaml)
         runtime=minutes(60, large=720),
     params:
         code=code("align_words"),
@@ -29,8 +29,8 @@ rule align_words:
 rule build_dictionary:
     """The dictionary, and candidates of each word, from a task's word alignments."""
     input:
-        source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
-        target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
         links="<results>/{task}/alignment/links",
     output:
         dictionary="<results>/{task}/alignment/dictionary.tsv",

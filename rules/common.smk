@@ -1,4 +1,10 @@
-"""The configuration, the folders, and the few functions that several files of rules share."""
+"""The configuration, the folders, and the params and resources that rules share.
+
+When a job runs again (profiles/default: rerun-triggers): an output is missing; an input is newer, or
+there are other inputs; a param has another value. Snakemake compares only params that take nothing
+but wildcards. `code=code("SCRIPT")` stands for the script and for all of the package that it imports;
+comments do not count. Edits of resources, threads and shell commands run nothing again.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,7 +25,7 @@ provide_environment(None if IS_FROM_GIT else ROOT / "src")
 with failures_in_one_line():
     given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
-    # None of a git source, whose scripts are not on this machine: they go by the version.
+    # Empty where the workflow comes from git: the version of the package stands for the digests.
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
@@ -31,10 +37,10 @@ pathvars:
     downloads=scale.downloads_below("<results>"),
     logs="<results>/logs",
     benchmarks="<results>/benchmarks",
-    model="<results>/{task}/models/{model}",
+    model="<results>/{task}/models/{model}",  # has the wildcards {task} and {model}
 
 
-# As another workflow has them, where its `module` states pathvars.
+# After the `module` of another workflow may have replaced pathvars.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
 
 
@@ -54,30 +60,17 @@ scattergather:
     parts=16,
 
 
-# Not of a plan (-n): one run at a time, after the jobs of an earlier one that still live.
+# Not under --dry-run: refuses a second run, and waits for jobs that an earlier one has left.
 onstart:
     with failures_in_one_line():
         begin_run(settings)
 
 
-def text(path):
-    """An input function: a file of the task whose text the wildcards' task shares.
-
-    `{stage}` is the corpus that models read: `clean`, or `truecased`.
-    """
-
-    def file(wildcards):
-        task = tasks[wildcards.task]
-        names = {"task": task.text_name, "stage": task.model_text}
-        return path.format(**{**dict(wildcards.items()), **names})
-
-    return file
-
-
 def tries(rule):
-    """A param that runs a rule's job again after a try that failed (docs/decisions/0025).
+    """A param that changes when a try of the job fails: what is made of its outputs is out of date,
+    which Snakemake does not know (docs/decisions/0025). It is empty as long as none has failed.
 
-    Of wildcards alone: what takes `output`, Snakemake does not compare with that of the last run.
+    It takes wildcards alone: what takes `output`, Snakemake does not compare with the last run.
     """
 
     def failed(wildcards):
@@ -88,26 +81,29 @@ def tries(rule):
 
 
 def code(script, rule=None):
-    """A param that runs a job again: digests of its script and of the extensions that prepare the
-    task's text (docs/decisions/0002), and its tries. `rule`: where it has another name."""
+    """A param that changes with the code of a job: digests of its script with all that it imports,
+    and of the extensions that prepare the task's text (docs/decisions/0002); and with its tries.
+
+    `rule` is the rule's name, where it differs from the script's.
+    """
 
     def digest(wildcards):
         task = tasks.get(wildcards.get("task"))
         prepares = {task.preparation.train, task.preparation.test} if task else set()
         extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(prepares))
-        own = FINGERPRINTS.get(f"{script}.py", PACKAGE_VERSION)
+        own = PACKAGE_VERSION if IS_FROM_GIT else FINGERPRINTS[f"{script}.py"]
         return " ".join(filter(None, [own, *extensions, tries(rule or script)(wildcards)]))
 
     return digest
 
 
 def memory(base):
-    """Megabytes of a job, with each attempt as many again."""
+    """Megabytes of a job: so many times the number of the attempt."""
     return lambda wildcards, attempt: attempt * base
 
 
 def minutes(most, large=None):
-    """Minutes of a job, with each attempt as many again; a day at most.
+    """Minutes of a job: so many times the number of the attempt, a day at most.
 
     `large`: for a task whose training text is large (config.yaml: scatter_above).
     """
@@ -117,20 +113,6 @@ def minutes(most, large=None):
         return min(attempt * (large if is_large else most), 1440)
 
     return asked
-
-
-def files_of(references):
-    """Where the files of references lie once they are downloaded, each once."""
-    places = (
-        parse_file_reference(reference).path(Path(layout.downloads)) for reference in references
-    )
-    return list(dict.fromkeys(map(str, places)))
-
-
-def bpe_codes(wildcards):
-    """The BPE codes of a task: of both sides, of each its own, or none where words are whole."""
-    names = tasks[wildcards.task].bpe_codes_names()
-    return [f"<results>/{{task}}/vocabulary/{name}" for name in names]
 
 
 def run_header(wildcards):
@@ -144,12 +126,6 @@ def decoding(wildcards):
     return settings.decodings[wildcards.decoding].model_dump(mode="json")
 
 
-def side_of(wildcards):
-    """The side of the wildcards' language."""
-    with failures_in_one_line():
-        return tasks[wildcards.task].side_of(wildcards.lang)
-
-
 def memory_of_models(wildcards, input, attempt):
     """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
@@ -160,13 +136,6 @@ def memory_of_models(wildcards, input, attempt):
 def heading_of_plot(wildcards):
     """What stands above a plot: task, model, run, what else its name says, a scale of stand-ins."""
     return " · ".join([*wildcards, *([] if options.scale == "paper" else [options.scale])])
-
-
-def headline_scores(wildcards):
-    """The scores that a task's report in the wildcards' metric rests on."""
-    with failures_in_one_line():
-        tasks[wildcards.task].check_metric(wildcards.metric)
-    return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")
 
 
 def is_there(path):
@@ -184,8 +153,10 @@ plan = Plan(
     logs=workflow.pathvars.apply("<logs>"),
     benchmarks=workflow.pathvars.apply("<benchmarks>"),
     exists=is_there,
-    # Of a module, whose names may have a prefix, too.
-    asked=frozenset(word.rpartition("_")[2] for word in sys.argv[1:]),
+    # Targets that are asked for by name; in a module they may have a prefix.
+    asked={
+        name for name in ("paper", "speed") for word in sys.argv if f"_{word}".endswith(f"_{name}")
+    },
     is_module=IS_MODULE,
 )
 in_one_line = failures_in_one_line()  # around a function of the plan: its faults are the user's

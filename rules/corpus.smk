@@ -1,6 +1,6 @@
 """From downloaded files to words: training, validation and test text of a task, filtered, truecased.
 
-A rule writes both sides of a pair at once, so that they cannot fall out of step. Training text of a
+Rules that drop pairs write both sides at once, so that they cannot fall out of step. Training text of a
 large corpus (config.yaml: scatter_above) is prepared in parts, side by side; else in one job.
 """
 
@@ -13,7 +13,7 @@ LARGE = {name for name in OWN_TEXT if settings.is_large(name)}
 rule extract_corpus:
     """The raw text of a validation or test set, as translations are scored against it."""
     input:
-        lambda w: in_one_line(plan.source_files)(w.task, w.split),
+        raw_files,
     output:
         "<results>/{task}/corpus/raw/{split}.source.zst",
         "<results>/{task}/corpus/raw/{split}.target.zst",
@@ -42,7 +42,7 @@ rule extract_corpus:
 rule extract_reference:
     """The raw text of a further reference of a test set."""
     input:
-        lambda w: in_one_line(plan.source_files)(w.task, w.split, int(w.number)),
+        raw_files,
     output:
         "<results>/{task}/corpus/raw/{split}.reference{number,[1-9][0-9]*}.target.zst",
     log:
@@ -68,7 +68,7 @@ rule extract_reference:
 rule prepare_training_text:
     """From a task's files to words in one job: extract, tokenize and filter its training text."""
     input:
-        lambda w: in_one_line(plan.source_files)(w.task, "train"),
+        raw_files,
     output:
         source="<results>/{task}/corpus/clean/train.source.zst",
         target="<results>/{task}/corpus/clean/train.target.zst",
@@ -92,7 +92,7 @@ rule prepare_training_text:
         hold_out=lambda w: tasks[w.task].hold_out_of("train"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
+        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),  # that is of binarize
     script:
         "../workflow/scripts/prepare_training_text.py"
 
@@ -100,7 +100,7 @@ rule prepare_training_text:
 rule split_training_text:
     """Extract the training text of a large corpus, in parts."""
     input:
-        lambda w: in_one_line(plan.source_files)(w.task, "train"),
+        raw_files,
     output:
         source=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.source.zst")),
         target=temp(scatter.parts("<results>/{{task}}/corpus/raw/train.{scatteritem}.target.zst")),
@@ -136,6 +136,8 @@ rule tokenize_and_filter_part:
         "<logs>/{task}/tokenize_and_filter/train.{scatteritem}.log",
     benchmark:
         "<benchmarks>/{task}/tokenize_and_filter/train.{scatteritem}.tsv"
+    wildcard_constraints:
+        task=alternatives(LARGE),
     group:
         "parts"
     conda:
@@ -147,7 +149,7 @@ rule tokenize_and_filter_part:
         code=code("tokenize_and_filter", "tokenize_and_filter_part"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
+        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),  # that is of binarize
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -193,6 +195,8 @@ rule tokenize_and_filter_validation:
         "<logs>/{task}/tokenize_and_filter/valid.log",
     benchmark:
         "<benchmarks>/{task}/tokenize_and_filter/valid.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     group:
         "text"
     conda:
@@ -204,7 +208,7 @@ rule tokenize_and_filter_validation:
         code=code("tokenize_and_filter", "tokenize_and_filter_validation"),
         preparation=lambda w: tasks[w.task].preparation.train,
         languages=lambda w: tasks[w.task].language_pair,
-        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),
+        limits=lambda w: tasks[w.task].clean.model_dump(exclude={"tokens"}),  # that is of binarize
     script:
         "../workflow/scripts/tokenize_and_filter.py"
 
@@ -220,6 +224,8 @@ rule count_pairs:
         "<logs>/{task}/count_pairs.log",
     benchmark:
         "<benchmarks>/{task}/count_pairs.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     localrule: True
     conda:
         "../envs/text.yaml"
@@ -240,6 +246,8 @@ rule tokenize_file:
         "<logs>/{task}/tokenize_file/{testset}.{side}.log",
     benchmark:
         "<benchmarks>/{task}/tokenize_file/{testset}.{side}.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     group:
         "text"
     conda:
@@ -290,6 +298,8 @@ rule learn_truecaser:
         "<logs>/{task}/learn_truecaser.{side}.log",
     benchmark:
         "<benchmarks>/{task}/learn_truecaser.{side}.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     group:
         "text"
     conda:
@@ -314,6 +324,8 @@ rule truecase_file:
         "<logs>/{task}/truecase_file/{split}.{side}.log",
     benchmark:
         "<benchmarks>/{task}/truecase_file/{split}.{side}.tsv"
+    wildcard_constraints:
+        task=alternatives(OWN_TEXT),
     group:
         "text"
     conda:

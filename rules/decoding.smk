@@ -4,11 +4,9 @@
 rule decode_test_set:
     """Translate a test set by a model, or several as an ensemble."""
     input:
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
+        models=models_of_run,
+        source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
+        tuned=tuned_penalty,
     output:
         lines="<model>/{run}/{testset}.{decoding}.jsonl",
         text="<model>/{run}/{testset}.{decoding}.txt",
@@ -27,6 +25,7 @@ rule decode_test_set:
         gpu=min(1, GPUS),
         translations=1,
     params:
+        # Not the device, which is config.yaml's: translations of another one are not out of date.
         code=code("decode_test_set"),
         decoding=decoding,
     script:
@@ -36,11 +35,9 @@ rule decode_test_set:
 rule time_decoding:
     """Measure how long a model takes to translate a test set."""
     input:
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
+        models=models_of_run,
+        source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
+        tuned=tuned_penalty,
     output:
         "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
     log:

@@ -5,7 +5,8 @@ DEMO_PARTS = expand("en_fr/{s}", s=["train", "valid", "test"]) + expand(
 )
 
 
-# `update`: a file that another checkout has brought stays until its checksum was compared.
+# `update`: Snakemake leaves a file that is there, as from another checkout, to the job, which compares
+# its checksum and fetches it only where it differs. No `code`: an edit of the code fetches nothing.
 rule download_file:
     """Fetch a file from its address or a mirror, and check its checksum."""
     input:

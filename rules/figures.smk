@@ -37,8 +37,12 @@ rule attend_to_example:
     input:
         model="<model>/{run}/model.safetensors",
         # No file where the sentence is the one that the paper shows.
-        text=text("<results>/{task}/corpus/raw/{testset}.source.zst") if scale.example_line else [],
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
+        text=(
+            of_text("<results>/{task}/corpus/raw/{testset}.source.zst")
+            if scale.example_line
+            else []
+        ),
+        tuned=tuned_penalty,
     output:
         "<model>/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
     log:
@@ -145,6 +149,8 @@ rule plot_phrase_states:
 rule plot_bleu_by_length:
     """Draw BLEU by length of the figure's first row, beside the baseline's list if there is one."""
     input:
+        # system: translations.jsonl of the first row's model; baseline: an n-best list, if a row has
+        # one; source, reference: the test set in words; vocabulary: of the source language.
         unpack(lambda w: in_one_line(plan.files_of_curves)()),
     output:
         report(

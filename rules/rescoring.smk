@@ -4,11 +4,9 @@
 rule list_n_best:
     """The best translations of each sentence of a test set by a model."""
     input:
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        source=text("<results>/{task}/corpus/raw/{testset}.source.zst"),
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding, w.testset),
+        models=models_of_run,
+        source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
+        tuned=penalty_of_list,
     output:
         "<model>/{run}/{testset}.{decoding}.nbest.zst",
     log:
@@ -36,9 +34,9 @@ rule score_n_best:
     """Score a model's n-best list by another model."""
     input:
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
-        source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
+        source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding, w.testset),
+        tuned=penalty_of_list,
     output:
         "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
@@ -66,8 +64,8 @@ rule rescore_n_best:
     """Choose from a model's n-best list by another model's scores, and score the choice."""
     input:
         n_best="<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
-        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
-        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         translations="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
         text="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
@@ -101,10 +99,8 @@ rule rescore_n_best:
 rule score_baseline_list:
     """Score another system's n-best list: a user's file, or what stands in for it."""
     input:
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
+        models=models_of_run,
+        source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
     output:
         "<model>/{run}/{testset}.scored.nbest.zst",
@@ -133,8 +129,8 @@ rule rescore_baseline_list:
     """Choose from another system's n-best list by a model's scores, and score the choice."""
     input:
         n_best="<model>/{run}/{testset}.scored.nbest.zst",
-        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
-        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         translations="<model>/{run}/{testset}.rescored.txt",
         text="<model>/{run}/{testset}.rescored.bleu.txt",
@@ -168,8 +164,8 @@ rule tune_length_penalty:
     """Find the length penalty of the best BLEU on an n-best list."""
     input:
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
-        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
-        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         tsv="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
         json="<model>/{run}/{testset}.{decoding}.length_penalty.json",

@@ -5,12 +5,10 @@ rule evaluate_bleu:
     """Score translations by BLEU and the task's further metrics."""
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
-        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
-        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        models=models_of_run,  # these two stand beside the score, by their checksums
+        tuned=tuned_penalty,
+        raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         "<model>/{run}/{testset}.{decoding}.bleu.json",
     log:
@@ -38,11 +36,9 @@ rule evaluate_bleu:
 rule measure_perplexity:
     """Measure a model's perplexity on a test set."""
     input:
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        source=text("<results>/{task}/corpus/tok/{testset}.source.zst"),
-        target=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        models=models_of_run,
+        source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
+        target=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         "<model>/{run}/{testset}.perplexity.json",
     log:
@@ -70,13 +66,11 @@ rule evaluate_rouge:
     """Score summaries by ROUGE."""
     input:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
-        models=lambda w: expand(
-            "<model>/{run}/model.safetensors", run=members(w.run), allow_missing=True
-        ),
-        tuned=lambda w: plan.tuned_penalty(w.task, w.model, w.run, w.decoding),
+        models=models_of_run,  # these two stand beside the score, by their checksums
+        tuned=tuned_penalty,
         # All references as they were published: the target side first.
         references=lambda w: [
-            text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
+            of_text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
             for part in tasks[w.task].reference_parts(w.testset)
         ],
         exceptions=options.rouge_exceptions or [],
@@ -141,8 +135,8 @@ rule compare_models:
     input:
         baseline=lambda w: plan.translations_of_seeds(w.task, w.baseline, w.testset, w.decoding),
         system=lambda w: plan.translations_of_seeds(w.task, w.system, w.testset, w.decoding),
-        raw=text("<results>/{task}/corpus/raw/{testset}.target.zst"),
-        tokenized=text("<results>/{task}/corpus/tok/{testset}.target.zst"),
+        raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
+        tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
         text="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.txt",
         json="<results>/{task}/compare/{testset}.{decoding}.{baseline}-vs-{system}.json",
@@ -167,7 +161,7 @@ rule write_examples:
     """Show translations beside their sources and references."""
     input:
         translations=lambda w: plan.headline_files(w.task, "jsonl")[0],
-        reference=lambda w: text(
+        reference=lambda w: of_text(
             f"<results>/{{task}}/corpus/raw/{tasks[w.task].headline.tests[0]}.target.zst"
         )(w),
     output:

@@ -1,7 +1,9 @@
 """From token stores to a model file.
 
-The trainer keeps its state in a folder beside the output that no rule declares, as Snakemake deletes
-the outputs of a killed job. Rerun the same command to resume from it.
+The trainer keeps its states in `state/` beside the model. No rule declares that folder, as Snakemake
+deletes the outputs of a killed job. A rerun resumes from the last state of the very same data, recipe,
+seed and TRAINING_VERSION; one of others is never loaded. A training that is finished is not repeated:
+its model is written again from its state.
 """
 
 from convs2s.costs.memory import requested_memory
@@ -19,7 +21,7 @@ if GPUS and options.nodes > 1:
 
 
 rule write_model_settings:
-    """The recipe of a model: a change of it trains again."""
+    """Write down the recipe of a model."""
     output:
         "<model>/settings.json",
     log:
@@ -39,7 +41,7 @@ rule write_model_settings:
 rule train_model:
     """Train a model, from its last saved state if there is one."""
     input:
-        recipe="<model>/settings.json",
+        recipe="<model>/settings.json",  # a change of it trains again
         dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
         vocabularies=lambda w: expand(
@@ -48,18 +50,18 @@ rule train_model:
         bpe_codes=bpe_codes,
         start=lambda w: in_one_line(plan.start_of)(w.model),
         dictionary=lambda w: (
-            text("<results>/{task}/alignment/dictionary.tsv")(w)
+            of_text("<results>/{task}/alignment/dictionary.tsv")(w)
             if tasks[w.task].has_dictionary
             else []
         ),
         candidates=lambda w: (
-            text("<results>/{task}/alignment/candidates.tsv")(w)
+            of_text("<results>/{task}/alignment/candidates.tsv")(w)
             if settings.models[w.model].architecture.selection
             else []
         ),
         truecasers=lambda w: (
             [
-                text(f"<results>/{{task}}/corpus/truecaser.{side}.tsv")(w)
+                of_text(f"<results>/{{task}}/corpus/truecaser.{side}.tsv")(w)
                 for side in ("source", "target")
             ]
             if tasks[w.task].preparation.truecase
@@ -82,9 +84,11 @@ rule train_model:
         gpu=GPUS * options.nodes,
         nodes=options.nodes,
     params:
-        version=TRAINING_VERSION,  # another one trains again, as no fingerprint of code does
+        # In place of `code`: it is raised where the same recipe and seed would give another model.
+        version=TRAINING_VERSION,
         tries=tries("train_model"),
-        # What takes `input` is not compared with the last run's: machine settings change no result.
+        # What takes `input` is not compared with the last run, nor is the command below: devices,
+        # workers, threads and minutes between states do not train again.
         files=lambda w, input: options_of_training(
             input, settings.models[w.model].machine_settings()
         ),

@@ -3,15 +3,15 @@
 `{stage}` is the text that models read, of the task that has it: `clean` or `truecased`.
 """
 
-# The tasks whose vocabulary is a model's; all others learn their own.
+# The tasks that take the vocabulary of a model (vocabulary_of); all others learn their own.
 TAKES_VOCABULARY = {name for name, task in tasks.items() if task.vocabulary_of}
 
 
 rule count_words:
     """Count the words of training text."""
     input:
-        source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
-        target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
     output:
         source="<results>/{task}/corpus/words/source.tsv.zst",
         target="<results>/{task}/corpus/words/target.tsv.zst",
@@ -38,7 +38,7 @@ rule learn_bpe:
     """Learn BPE codes of the words of both sides, or with `.LANG` of one."""
     input:
         lambda w: [
-            text(f"<results>/{{task}}/corpus/words/{side}.tsv.zst")(w)
+            of_text(f"<results>/{{task}}/corpus/words/{side}.tsv.zst")(w)
             for side, lang in zip(("source", "target"), tasks[w.task].language_pair)
             if w.suffix in ("", f".{lang}")
         ],
@@ -69,8 +69,8 @@ rule learn_bpe:
 rule build_vocabulary:
     """The vocabulary of a side."""
     input:
-        words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
-        bpe_codes=lambda w: bpe_codes(w)[{"source": 0, "target": -1}[side_of(w)] :][:1],
+        words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
+        bpe_codes=bpe_codes,
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
@@ -123,7 +123,7 @@ rule take_vocabulary:
     """A side's vocabulary as another task's model has it."""
     input:
         model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
-        words=lambda w: text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
+        words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
     output:
         "<results>/{task}/vocabulary/{lang}.tsv",
     log:
@@ -148,12 +148,12 @@ rule take_vocabulary:
 rule binarize:
     """The token stores that a training reads, of training and validation text."""
     input:
-        train_source=text("<results>/{task}/corpus/{stage}/train.source.zst"),
-        train_target=text("<results>/{task}/corpus/{stage}/train.target.zst"),
-        train_report=text("<results>/{task}/corpus/clean/train.json"),
-        valid_source=text("<results>/{task}/corpus/{stage}/valid.source.zst"),
-        valid_target=text("<results>/{task}/corpus/{stage}/valid.target.zst"),
-        valid_report=text("<results>/{task}/corpus/clean/valid.json"),
+        train_source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
+        train_target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
+        train_report=of_text("<results>/{task}/corpus/clean/train.json"),
+        valid_source=of_text("<results>/{task}/corpus/{stage}/valid.source.zst"),
+        valid_target=of_text("<results>/{task}/corpus/{stage}/valid.target.zst"),
+        valid_report=of_text("<results>/{task}/corpus/clean/valid.json"),
         bpe_codes=bpe_codes,
         vocabularies=lambda w: expand(
             "<results>/{task}/vocabulary/{lang}.tsv",

@@ -1,7 +1,7 @@
 """What wildcards may be, of all rules.
 
-Read last: Snakemake fills in pathvars after it has looked for wildcards to constrain in a rule, and
-looks once more at the rules before this place. What a rule itself constrains stays as it is.
+Include this file last: constraints reach wildcards inside of pathvars, such as {model} of <model>, only
+of the rules before them. What a rule itself constrains stays as it is.
 """
 
 

@@ -103,7 +103,7 @@ def names_of(node: ast.AST) -> set[str]:
 
 
 def test_rules_use_what_is_documented(root: Path) -> None:
-    files = [root / "workflow/Snakefile", *root.glob("rules/*.smk")]
+    files = [root / "Snakefile", root / "workflow/Snakefile", *root.glob("rules/*.smk")]
     assert len(files) > 10
     for path in files:
         assert list(faults_of_rules(path.read_text("utf-8"))) == [], path

@@ -18,7 +18,7 @@ import yaml
 from convs2s.pipeline.fingerprint import fingerprints
 
 _FOLDERS = (".test", "config", "envs", "profiles", "rules", "schemas", "src", "workflow")
-_FILES = ("config.yaml",)
+_FILES = ("Snakefile", "config.yaml")
 
 
 @dataclass(frozen=True)

@@ -67,12 +67,6 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         help="CPUs of each machine that its workers share, in place of --threads",
     )
     command.add_argument(
-        "--machine",
-        type=Path,
-        metavar="FILE",
-        help="a JSON file with checkpoint_minutes and tensorboard [the model's own]",
-    )
-    command.add_argument(
         "--checkpoint-minutes",
         type=float,
         metavar="MINUTES",
@@ -124,7 +118,7 @@ def _train(arguments: argparse.Namespace) -> None:
 def _start_training(arguments: argparse.Namespace) -> None:
     from convs2s.config.file_reference import Download
     from convs2s.config.load import load
-    from convs2s.config.model import read_machine_settings, read_training_settings
+    from convs2s.config.model import read_training_settings
     from convs2s.config.options import Options
     from convs2s.training.identity import TrainingJob
     from convs2s.training.launch import granted_workers, launch
@@ -132,7 +126,6 @@ def _start_training(arguments: argparse.Namespace) -> None:
     from convs2s.training.start import fetched_start
 
     _check_files(arguments)
-    machine = read_machine_settings(arguments.machine) if arguments.machine else {}
     options, downloads = Options(), dict[str, Download]()
     if arguments.settings:
         architecture, recipe = read_training_settings(arguments.settings)
@@ -149,7 +142,7 @@ def _start_training(arguments: argparse.Namespace) -> None:
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
     stated = {name: getattr(arguments, name) for name in ("checkpoint_minutes", "tensorboard")}
-    machine |= {key: value for key, value in stated.items() if value}
+    machine = {key: value for key, value in stated.items() if value}
     workers = arguments.workers or granted_workers(os.environ)
     shared = max(1, arguments.cpus // workers) if arguments.cpus else None
     threads = shared or arguments.threads or options.cores or recipe.threads
@@ -188,7 +181,7 @@ def _check_files(arguments: argparse.Namespace) -> None:
             "name a file in a folder"
         )
     tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
-    given = [path for path in (arguments.settings, arguments.machine, *tables) if path]
+    given = [path for path in (arguments.settings, *tables) if path]
     for path in given:  # some of them are read at the end of the training alone
         if not path.is_file():
             raise UserError(f"{path}: no such file")

@@ -70,7 +70,7 @@ class ScheduleSettings(Section):
 
 
 OF_THE_COMMAND = {"checkpoint_minutes", "tensorboard", "threads"}
-"""Keys of a recipe that change no result: the workflow keeps them in a file of their own, as a
+"""Keys of a recipe that change no result: the workflow states them as options of ``train``, as a
 changed settings file would make finished models again."""
 
 
@@ -147,20 +147,8 @@ class ModelSettings(Section):
         }
 
     def machine_settings(self) -> dict[str, object]:
-        """Return what changes no result: data for `read_machine_settings`."""
+        """Return what changes no result, options of the training's command."""
         return self.training.model_dump(mode="json", include=OF_THE_COMMAND - {"threads"})
-
-
-class _MachineSettings(Section):
-    checkpoint_minutes: PositiveFloat
-    tensorboard: bool
-
-
-def read_machine_settings(path: Path) -> dict[str, object]:
-    """Read the keys of a recipe that change no result; a UserError names the file and the key."""
-    from convs2s.files.text import read_json  # needs xopen, which a plan does without
-
-    return validated(_MachineSettings, read_json(path), str(path)).model_dump()
 
 
 class _TrainingSettings(Section):

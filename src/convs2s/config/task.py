@@ -214,9 +214,13 @@ class Task(Section):
         """The stage of the corpus whose words the task's models read."""
         return "truecased" if self.preparation.truecase else "clean"
 
-    def bpe_codes_names(self) -> list[str]:
-        """Return the names of the task's BPE codes: one if joint, none where words are whole."""
-        names = map(self.vocabulary.bpe_codes_name, self.language_pair)
+    def bpe_codes_names(self, language: str | None = None) -> list[str]:
+        """Return the names of the BPE codes of the task, or of a language.
+
+        They are one if joint, none where words are whole.
+        """
+        languages = self.language_pair if language is None else (language,)
+        names = map(self.vocabulary.bpe_codes_name, languages)
         return list(dict.fromkeys(name for name in names if name))
 
     def side_of(self, language: str) -> str:

@@ -1,6 +1,5 @@
 """What rules ask of the configuration: sizes, names of files, settings of a machine."""
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ import yaml
 
 from convs2s.config.file_reference import Download
 from convs2s.config.load import load
-from convs2s.config.model import read_machine_settings
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.errors import UserError
@@ -142,17 +140,9 @@ def test_references_have_a_file_each() -> None:
     assert task.reference_parts("three") == ["", ".reference1", ".reference2"]
 
 
-def test_settings_of_the_machine_are_read_as_they_were_written(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_settings_of_the_machine_are_no_part_of_the_recipe(settings: Settings) -> None:
     stated = settings.models["small"].machine_settings()
     assert set(stated) == {"checkpoint_minutes", "tensorboard"}
     recipe = settings.models["small"].training_settings()["training"]
     assert isinstance(recipe, dict)
     assert not recipe.keys() & stated.keys()
-    path = tmp_path / "machine.json"
-    path.write_text(json.dumps(stated))
-    assert read_machine_settings(path) == stated
-    path.write_text(json.dumps(stated | {"checkpoint_minutes": 0}))
-    with pytest.raises(UserError, match=f"^{path}: checkpoint_minutes: expected "):
-        read_machine_settings(path)
