@@ -150,10 +150,9 @@ rule binarize:
     input:
         train_source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
         train_target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
-        train_report=of_text("<results>/{task}/corpus/clean/train.json"),
         valid_source=of_text("<results>/{task}/corpus/{stage}/valid.source.zst"),
         valid_target=of_text("<results>/{task}/corpus/{stage}/valid.target.zst"),
-        valid_report=of_text("<results>/{task}/corpus/clean/valid.json"),
+        counts=of_text("<results>/{task}/corpus/counts.txt"),  # both were filtered alike
         bpe_codes=bpe_codes,
         vocabularies=lambda w: expand(
             "<results>/{task}/vocabulary/{lang}.tsv",

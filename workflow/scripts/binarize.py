@@ -6,13 +6,11 @@ from typing import Any
 from convs2s.config.task import DatasetMetadata
 from convs2s.data.dataset import binarize
 from convs2s.pipeline.job import job
-from convs2s.text.corpus_filter import check_same_settings
 
 snakemake: Any
 
 with job(snakemake):
     files = snakemake.input
-    check_same_settings([Path(files.train_report), Path(files.valid_report)])
     for part, store, description in zip(
         ("train", "valid"), snakemake.output.stores, snakemake.output.descriptions, strict=True
     ):

@@ -9,11 +9,20 @@ from pathlib import Path
 from convs2s.config.task import CorpusMetadata
 from convs2s.files.text import write_lines
 from convs2s.scoring.text_table import aligned, underlined
-from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, read_report
+from convs2s.text.corpus_filter import (
+    LONGEST_WORD,
+    REASONS,
+    check_same_settings,
+    read_report,
+)
 
 
 def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetadata) -> None:
-    """Write a table of the pairs of the filter's two reports, beside the paper's number."""
+    """Write a table of the pairs of the filter's two reports, beside the paper's number.
+
+    A UserError says that they are of texts that were filtered by different settings.
+    """
+    check_same_settings([train, valid])
     sides = read_report(train), read_report(valid)
     clean = metadata.clean
     limits = {
