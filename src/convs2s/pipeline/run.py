@@ -24,6 +24,7 @@ from convs2s.pipeline.living import FOLDER, JOBS_LOCK
 from convs2s.training import scheduler
 
 _SECONDS_BETWEEN_LOOKS = 10.0
+_ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
 # Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 # The codes of three letters for which Moses has a list of abbreviations; all others have two.
@@ -102,11 +103,17 @@ def _waited_for_jobs() -> bool:
 
 
 def _slurm_jobs(folder: Path) -> Iterator[str]:
-    """Yield the user's jobs in Slurm, queued ones too, that work in a folder."""
-    if shutil.which("squeue") is None:
+    """Yield the user's jobs in Slurm, queued ones too, that work in a folder where it was used."""
+    if shutil.which("squeue") is None or not (folder / ".snakemake/slurm_logs").is_dir():
         return
     asked = ["squeue", "--me", "--noheader", "--format=%i|%T|%Z|%k"]
-    answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+    try:
+        answer = subprocess.run(
+            asked, capture_output=True, text=True, check=True, timeout=_ANSWER_SECONDS
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        yield "those of Slurm, which does not answer"
+        return
     own = os.environ.get("SLURM_JOB_ID")  # where this process is a job itself
     for line in answer.stdout.splitlines():
         number, state, place, comment = line.split("|", 3)

@@ -108,12 +108,35 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
         f"15|RUNNING|{tmp_path}|somebody's own\n"
         f"16|RUNNING|{tmp_path}|rule_of_this_process\n"
     )
+    Path(".snakemake/slurm_logs").mkdir(parents=True)  # as of a run on Slurm
     monkeypatch.setenv("SLURM_JOB_ID", "16")
     begin_run(settings)
     first, _ = capfd.readouterr().err.splitlines()
     assert first.startswith(
         "waiting for jobs of an earlier run in this folder: Slurm job 12 (PENDING, "
         "rule_train_model_wildcards_demo), Slurm job 13 (RUNNING, group_text) (end them by scancel"
+    )
+    assert len(restarts) == 1
+
+
+def test_a_slurm_that_does_not_answer_is_waited_for(
+    settings: Settings,
+    tmp_path: Path,
+    restarts: Commands,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    squeue = tmp_path / "bin/squeue"
+    squeue.parent.mkdir()
+    answered = tmp_path / "answered"
+    squeue.write_text(f"#!/bin/sh\n[ -e {answered} ] || {{ : > {answered}; exit 1; }}\n")
+    squeue.chmod(0o755)
+    begin_run(settings)  # there was no run on Slurm in this folder: nobody asks
+    assert not answered.exists()
+    run._held.pop().close()  # as the process ends
+    Path(".snakemake/slurm_logs").mkdir(parents=True)
+    begin_run(settings)
+    assert "waiting for jobs of an earlier run in this folder: those of Slurm, which does not" in (
+        capfd.readouterr().err
     )
     assert len(restarts) == 1
 
