@@ -6,6 +6,8 @@ seed and TRAINING_VERSION; one of others is never loaded. A training that is fin
 its model is written again from its state.
 """
 
+import shlex
+
 from convs2s.costs.memory import requested_memory
 from convs2s.pipeline.process import logged, options_of_training
 from convs2s.training.identity import TRAINING_VERSION
@@ -98,7 +100,8 @@ rule train_model:
             " --seed {wildcards.seed} --output {output.model:q}"
             " --cpus {threads} --time-limit {resources.runtime}"
             f" --requeue --workers {options.gpus or 0} --nodes {options.nodes}"
-            f" --device {options.device} --products {options.products}",
+            f" --device {options.device} --products {options.products}"
+            + (f" --states {shlex.quote(options.states)}" if options.states else ""),
             before='"$(dirname {output.model:q})"/state/train.log',
         )
 

@@ -67,6 +67,12 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         help="CPUs of each machine that its workers share, in place of --threads",
     )
     command.add_argument(
+        "--states",
+        metavar="PLACE",
+        help="a folder or URL, such as s3://BUCKET/states, where the states are kept as well: for "
+        "machines that share no disk [config.yaml's states]",
+    )
+    command.add_argument(
         "--checkpoint-minutes",
         type=float,
         metavar="MINUTES",
@@ -157,6 +163,7 @@ def _start_training(arguments: argparse.Namespace) -> None:
         threads=threads,
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
+        states=arguments.states or options.states,
         start=arguments.start or fetched_start(recipe, arguments.output, downloads),
         time_limit=arguments.time_limit if is_in_a_job(os.environ) else None,
         requeues=arguments.requeue,

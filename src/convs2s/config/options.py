@@ -78,6 +78,9 @@ class Options(Section):
     nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
     """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
     says, or with one worker each on CPUs. The global batch stays as it is."""
+    states: Text | None = None
+    """Folder or URL, such as s3://BUCKET/states, where trainings keep their states as well as
+    beside their models: for jobs whose machines share no disk (docs/cloud.md). null: nowhere."""
     container: Text | None = None
     """Image in which snakemake --sdm apptainer runs jobs: a .sif file, or docker://NAME."""
     rouge_exceptions: HomePath | None = None

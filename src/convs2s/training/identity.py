@@ -52,6 +52,7 @@ class TrainingJob:
     quiet: bool = False  # whether they are in the log beside its states alone
     # where the model lies that ``start`` of the recipe names, if not at the path there
     start: Path | None = None
+    states: str | None = None  # a folder or URL where the states are kept as well
 
     def start_file(self, start: Start) -> Path:
         """Return where the model lies that the training begins with; a UserError: there is none."""

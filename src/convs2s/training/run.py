@@ -61,7 +61,8 @@ def _train(job: TrainingJob) -> None:
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
     first_epoch = begin(job, data, network)
-    folder = StateFolder(job.output.parent / STATE, identity(job, data.checksums))
+    known = identity(job, data.checksums)
+    folder = StateFolder(job.output.parent / STATE, known, job.states)
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         if workers.is_first:
             data.check_checksums()

@@ -21,6 +21,7 @@ from convs2s.files.text import write_text
 from convs2s.training.history import Progress
 from convs2s.training.identity import digest_of, flatten
 from convs2s.training.log import keep, kept_in, log
+from convs2s.training.state_copies import StateCopies
 from convs2s.training.tries import counted, line_of
 
 STATE = "state"  # Name of the folder, beside a model, of its training's states
@@ -75,10 +76,16 @@ class ProgressFile:
 class StateFolder:
     """The folder of one training: its states, its identity, and the kernels that it began with."""
 
-    def __init__(self, parent: Path, identity: Mapping[str, Any]) -> None:
-        """Name the folder in ``parent`` for the identity: what the training's result depends on."""
+    def __init__(
+        self, parent: Path, identity: Mapping[str, Any], copies: str | None = None
+    ) -> None:
+        """Name the folder in ``parent`` for the identity: what the training's result depends on.
+
+        ``copies`` is where its states are kept as well, if they are.
+        """
         self.parent, self.identity = parent, dict(identity)
         self.path = parent / digest_of(self.identity)
+        self.copies = StateCopies(copies, self.path.name) if copies else None
         self.last, self.best = self.path / "last.safetensors", self.path / "best.safetensors"
         self.kernels = self.path / "kernels.json"
         self.progress = ProgressFile(parent)
@@ -116,6 +123,8 @@ class StateFolder:
                 write_text(self.path / "identity.json", stated)
                 self.progress.start(owner, self.path.name)
                 try:
+                    if self.copies:
+                        self.copies.fetch(self.path)
                     with counted(self.last, owner):
                         yield
                 except (Exception, KeyboardInterrupt) as error:

@@ -300,6 +300,8 @@ class Trainer:
     ) -> None:
         """Write a state, which says of which training it is."""
         save_tensors(path, tensors, {**description, "training": self.folder.path.name})
+        if self.folder.copies:
+            self.folder.copies.keep(path)
 
     def _read(self, path: Path, device: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Read a state, which must be of this training; those of before do not say so."""
