@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.checkout import Checkout, Done, check_out
-from tests.support.cluster import MODEL, TRAIN, run, set_up_profiles, submitted, training
+from tests.support.checkout import Checkout, check_out
+from tests.support.cluster import (
+    LOG,
+    MODEL,
+    TRAIN,
+    run,
+    set_up_profiles,
+    submit,
+    submitted,
+    training,
+)
 from tests.support.slurm import Slurm, running_slurm
 
 pytestmark = pytest.mark.slurm
@@ -45,14 +54,14 @@ def uneven() -> Iterator[Slurm]:
         yield running
 
 
-def granted(slurm: Slurm, checkout: Checkout, options: str) -> tuple[Done, list[list[str]]]:
+def granted(slurm: Slurm, checkout: Checkout, options: str) -> tuple[str, list[list[str]]]:
     """Submit the training once; workers, threads of each, GPUs and CPUs, node by node."""
     checkout.write("sitecustomize.py", NOTE_GRANTS)
     (checkout / "grants").mkdir()
     path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
     command = f"{TRAIN} --retries 0 --profile profiles/{options}"
-    done = checkout.shell(command, slurm.environment | {"PYTHONPATH": path})
-    return done, [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+    said = submit(slurm, checkout, command, PYTHONPATH=path)
+    return said, [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
 
 
 @pytest.fixture
@@ -76,8 +85,8 @@ def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
     profile = (checkout / "profiles/generic/profile.yaml").read_text("utf-8")
     whole = profile.replace("--ntasks-per-node=1", "--exclusive --nodelist=node1")
     checkout.write("profiles/generic/profile.yaml", whole)
-    done, grants = granted(uneven, checkout, "generic")
-    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], done.said
+    said, grants = granted(uneven, checkout, "generic")
+    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], said
 
 
 @pytest.mark.parametrize(
@@ -93,12 +102,12 @@ def test_each_worker_has_a_gpu_and_its_threads(
     uneven: Slurm, checkout: Checkout, profile: str, nodes: int, gpus: int
 ) -> None:
     configure(checkout, nodes=nodes, gpus=gpus)
-    done, grants = granted(uneven, checkout, profile)
+    said, grants = granted(uneven, checkout, profile)
     each = [str(gpus), "4", str(gpus)]
-    assert [grant[:3] for grant in grants] == nodes * [each], done.said
+    assert [grant[:3] for grant in grants] == nodes * [each], said
     assert [grant[3] for grant in grants] == nodes * [str(4 * gpus)]
     memory = max(16_000, gpus * 3_001)  # 3 GB of a process on a GPU, and the tiny model
-    ((nodes_granted, cpus, asked),) = submitted(uneven, done.said, "%D %C %m")
+    ((nodes_granted, cpus, asked),) = submitted(uneven, said, "%D %C %m")
     assert (nodes_granted, cpus) == (str(nodes), str(4 * gpus * nodes))
     assert abs(int(asked.removesuffix("M")) - memory) < 100
 
@@ -107,18 +116,19 @@ def test_gpus_that_are_known_as_gres_alone_have_a_worker_each(
     uneven: Slurm, checkout: Checkout
 ) -> None:
     gres = "--set-resources train_model:gpu=0 train_model:gres=gpu:8"
-    done, grants = granted(uneven, checkout, f"slurm {gres} --set-threads train_model=16")
-    assert [grant[:3] for grant in grants] == [["8", "2", "8"]], done.said
-    assert submitted(uneven, done.said, "%C") == [["16"]]
+    said, grants = granted(uneven, checkout, f"slurm {gres} --set-threads train_model=16")
+    assert [grant[:3] for grant in grants] == [["8", "2", "8"]], said
+    assert submitted(uneven, said, "%C") == [["16"]]
 
 
 def test_fewer_gpus_than_the_configuration_says_are_refused(
     uneven: Slurm, checkout: Checkout
 ) -> None:
     configure(checkout, gpus=8)
-    done, grants = granted(uneven, checkout, "slurm --set-resources train_model:gpu=4")
-    assert (done.code, grants) == (1, [])
-    (error,) = set(done.errors)  # a try's log is shown twice, by the job and by Snakemake
+    said, grants = granted(uneven, checkout, "slurm --set-resources train_model:gpu=4")
+    assert submitted(uneven, said, "%T") == [["FAILED"]]
+    assert grants == []
+    (error,) = (checkout / LOG).read_text().splitlines()
     assert error.startswith("convs2s: error: 8 workers are asked for, with a GPU each ")
     assert "but only 4 GPUs were granted on this node (CUDA_VISIBLE_DEVICES=" in error
 

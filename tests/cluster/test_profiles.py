@@ -12,7 +12,7 @@ from snakemake.utils import available_cpu_count
 from convs2s.files.tensors import load_tensors, save_tensors
 from tests.support import tiny
 from tests.support.checkout import Checkout, check_out
-from tests.support.cluster import run, set_up_profiles, submitted
+from tests.support.cluster import run, set_up_profiles, submit, submitted
 from tests.support.slurm import ACCOUNT, Slurm
 
 pytestmark = pytest.mark.slurm
@@ -74,8 +74,8 @@ def test_a_site_keeps_its_partition_and_account(slurm: Slurm, one_rule: Checkout
     one_rule.write("home/snakemake/site/profile.yaml", SITE)
     (one_rule / "seen").mkdir()  # the job succeeds at once
     command = "snakemake attempts/one --profile site --workflow-profile profiles/slurm"
-    done = run(slurm, one_rule, f"XDG_CONFIG_HOME=$PWD/home {command}")
-    assert submitted(slurm, done.said, "%T %P %a") == [["COMPLETED", "short", ACCOUNT]]
+    said = submit(slurm, one_rule, command, XDG_CONFIG_HOME=str(one_rule / "home"))
+    assert submitted(slurm, said, "%T %P %a") == [["COMPLETED", "short", ACCOUNT]]
 
 
 # The other two pairs of an option and a profile, with what the command line sets.
@@ -113,8 +113,8 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     run(slurm, checkout, f"snakemake {CORPUS}/raw/test.source.zst")
     command = f"snakemake {FOLDER}/test.beam5.cpu.speed.json --profile profiles/slurm"
     # Without that option Snakemake would train the model again, as it has not seen it made.
-    done = run(slurm, checkout, f"{command} --allowed-rules time_decoding")
-    assert submitted(slurm, done.said, "%T %C") == [["COMPLETED", "1"]]
+    said = submit(slurm, checkout, f"{command} --allowed-rules time_decoding")
+    assert submitted(slurm, said, "%T %C") == [["COMPLETED", "1"]]
 
 
 def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Checkout) -> None:
@@ -140,8 +140,8 @@ def test_translations_and_their_scores_are_one_submission_on_one_gpu(
     run(slurm, checkout, f"snakemake {' '.join(f'{CORPUS}/{text}.zst' for text in texts)}")
     # Asked for by hand, as the CPU has to translate here.
     gpu = "--set-resources decode_test_set:gpu=1"
-    done = run(slurm, checkout, f"snakemake {targets} --profile profiles/slurm {rules} {gpu}")
-    ((job, state),) = submitted(slurm, done.said, "%i %T")
+    said = submit(slurm, checkout, f"snakemake {targets} --profile profiles/slurm {rules} {gpu}")
+    ((job, state),) = submitted(slurm, said, "%i %T")
     assert state == "COMPLETED"
     assert "gres/gpu=1," in slurm.ask("sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqTRES")
     logs = (checkout / LOGS).glob("test.*.decode.log")

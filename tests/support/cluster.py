@@ -96,7 +96,7 @@ class Run:
 
 
 @contextmanager
-def running(slurm: Slurm, checkout: Checkout, command: str) -> Iterator[Run]:
+def running(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> Iterator[Run]:
     """Start a command line there, on that cluster; what it says is appended to a file."""
     programs = os.pathsep.join([str(Path(sys.executable).parent), slurm.environment["PATH"]])
     said = checkout / "said.txt"
@@ -104,7 +104,7 @@ def running(slurm: Slurm, checkout: Checkout, command: str) -> Iterator[Run]:
         process = subprocess.Popen(
             command.split(),
             cwd=checkout.folder,
-            env=slurm.environment | {"PATH": programs},
+            env=slurm.environment | variables | {"PATH": programs},
             stdout=stream,
             stderr=stream,
             text=True,
@@ -116,6 +116,18 @@ def running(slurm: Slurm, checkout: Checkout, command: str) -> Iterator[Run]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def submit(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> str:
+    """Run a command line until its only job has ended; what Snakemake said until then.
+
+    Snakemake itself would hear of the end half a minute later, and is not waited for.
+    """
+    with running(slurm, checkout, command, **variables) as run:
+        run.until(
+            lambda: submitted(slurm, run.said.read_text(), "%T") in ([["COMPLETED"]], [["FAILED"]])
+        )
+        return run.said.read_text()
 
 
 def lose_a_node(run: Run) -> tuple[str, str]:
