@@ -7,7 +7,7 @@ import pytest
 
 from convs2s.files.checksums import sha256
 from tests.support import cluster
-from tests.support.checkout import check_out
+from tests.support.checkout import Checkout, check_out
 from tests.support.slurm import Slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
@@ -15,16 +15,36 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 DEMO = "results/demo_en_fr"
 
 
-def test_both_commands_make_the_same_demo(slurm: Slurm, root: Path, tmp_path: Path) -> None:
-    made = []
-    for option in ("--profile", "--workflow-profile"):
-        checkout = check_out(root, tmp_path / option.strip("-"))
-        cluster.set_up_profiles(checkout.folder)
-        done = cluster.run(slurm, checkout, f"snakemake demo {option} profiles/slurm")
-        assert done.said.count("has been submitted with SLURM jobid") > 30
-        scores = json.loads((checkout / f"{DEMO}/bleu.json").read_text())["tests"]["test"]
-        assert scores["bleu"]["detokenized"]["mean"] > 85
-        models = checkout.folder.glob(f"{DEMO}/models/demo/*/*.safetensors")
-        made.append({path.parent.name: sha256(path) for path in models})
-    assert made[0] == made[1]
-    assert made[0].keys() == {"seed1", "seed2"}
+def check_out_here(root: Path, parent: Path) -> Checkout:
+    checkout = check_out(root, parent)
+    cluster.set_up_profiles(checkout.folder)
+    return checkout
+
+
+def models(checkout: Checkout) -> dict[str, str]:
+    """The checksum of each seed's model; the demo has its score."""
+    scores = json.loads((checkout / f"{DEMO}/bleu.json").read_text())["tests"]["test"]
+    assert scores["bleu"]["detokenized"]["mean"] > 85
+    files = checkout.folder.glob(f"{DEMO}/models/demo/*/*.safetensors")
+    return {path.parent.name: sha256(path) for path in files}
+
+
+def test_both_commands_make_the_same_demo_also_if_a_node_fails(
+    slurm: Slurm, root: Path, tmp_path: Path
+) -> None:
+    checkout = check_out_here(root, tmp_path / "undisturbed")
+    done = cluster.run(slurm, checkout, "snakemake demo --profile profiles/slurm")
+    assert len(cluster.submitted(slurm, done.said, "%i")) < 15  # of 25 jobs
+    undisturbed = models(checkout)
+    assert undisturbed.keys() == {"seed1", "seed2"}
+
+    checkout = check_out_here(root, tmp_path / "disturbed")
+    command = "snakemake demo --workflow-profile profiles/slurm"
+    with cluster.running(slurm, checkout, command) as run:
+        cluster.lose_a_node(run)
+        said = run.ends()
+    assert {state for (state,) in cluster.submitted(slurm, said, "%T")} == {"COMPLETED"}
+    assert "resuming in epoch " in "".join(
+        log.read_text() for log in checkout.folder.glob("results/logs/demo_en_fr/demo/*/train.log")
+    )
+    assert models(checkout) == undisturbed

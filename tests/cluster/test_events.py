@@ -1,21 +1,16 @@
 """What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
 
-import fcntl
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from convs2s.files.checksums import sha256
+from convs2s.files.text import write_lines
 from tests.support import cluster
 from tests.support.checkout import Checkout
+from tests.support.cluster import LOG, MODEL, TRAIN, running, submitted
 from tests.support.slurm import Slurm
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
@@ -26,84 +21,14 @@ SECONDS_OF_WORK = {"maximum_epochs": 100, "schedule": {"kind": "cosine"}}
 MORE_THAN_A_MINUTE = {"maximum_epochs": 2000, "schedule": {"kind": "cosine"}}
 """A job that may take a minute stops after half of it."""
 
-SECONDS = 600
-LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
 REASONS = (
     "SIGTERM was received; saved",
     "another worker was told to stop; saved",  # whose node heard of it first
+    "Interrupted: SIGTERM",  # a second one, as Slurm sends where there is no grace
     "ended without a word: killed",
     "minutes is near",
 )
-COMMAND = f"snakemake {cluster.MODEL} --allowed-rules train_model write_model_settings"
-
-
-@dataclass
-class Run:
-    """A Snakemake that trains on the cluster, in a session of its own as in a terminal."""
-
-    slurm: Slurm
-    checkout: Checkout
-    process: subprocess.Popen[str]
-    said: Path
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for something; fails where it does not come."""
-        end = time.monotonic() + SECONDS
-        while not condition():
-            assert time.monotonic() < end, f"{self.said.read_text()}\n{self.slurm.logs()}"
-            time.sleep(0.2)
-
-    def job(self) -> str:
-        """The number of the job of the training that is not over."""
-        return self.slurm.ask("squeue", "-h", "-o", "%i")
-
-    def until_it_trains(self) -> str:
-        """Wait until the training has written a state; the job's number."""
-        self.until(lambda: has_state(self.checkout) and self.job() != "")
-        return self.job()
-
-    def ends(self) -> str:
-        """Wait for the end; what Snakemake said and the training's log."""
-        assert self.process.wait(SECONDS) == 0, f"{self.said.read_text()}\n{self.slurm.logs()}"
-        return self.said.read_text()
-
-
-def has_state(checkout: Checkout) -> bool:
-    folder = (checkout / cluster.MODEL).parent
-    return any(folder.glob("state/*/last.safetensors"))
-
-
-def nobody_works_in(checkout: Checkout) -> bool:
-    """Return whether the last process of a job is gone, which may be later than its job."""
-    with (checkout / ".snakemake/alive").open("a") as alive:
-        try:
-            fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-
-@contextmanager
-def running(slurm: Slurm, checkout: Checkout, options: str = "") -> Iterator[Run]:
-    """Start the training by the Slurm profile."""
-    programs = os.pathsep.join([str(Path(sys.executable).parent), slurm.environment["PATH"]])
-    said = checkout / "said.txt"
-    with said.open("a") as stream:
-        process = subprocess.Popen(
-            [*f"{COMMAND} --profile profiles/slurm {options}".split()],
-            cwd=checkout.folder,
-            env=slurm.environment | {"PATH": programs},
-            stdout=stream,
-            stderr=stream,
-            text=True,
-            start_new_session=True,
-        )
-    try:
-        yield Run(slurm, checkout, process, said)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+COMMAND = f"{TRAIN} --profile profiles/slurm"
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one node", "two nodes"])
@@ -119,10 +44,10 @@ def undisturbed(
     """The checksum of the model of the same training, run without an event."""
     folder = tmp_path_factory.mktemp("undisturbed")
     checkout = cluster.training(root, folder, SECONDS_OF_WORK, nodes=nodes)
-    with running(slurm, checkout) as run:
+    with running(slurm, checkout, COMMAND) as run:
         run.ends()
     assert "resuming" not in (checkout / LOG).read_text()
-    return sha256(checkout / cluster.MODEL)
+    return sha256(checkout / MODEL)
 
 
 @pytest.fixture
@@ -133,7 +58,7 @@ def checkout(root: Path, tmp_path: Path, nodes: int) -> Checkout:
 
 def check(checkout: Checkout, undisturbed: str) -> None:
     """The model is the undisturbed one's; the log says why the training stopped and went on."""
-    assert sha256(checkout / cluster.MODEL) == undisturbed
+    assert sha256(checkout / MODEL) == undisturbed
     log = (checkout / LOG).read_text()
     assert "resuming in epoch " in log
     assert any(reason in log for reason in REASONS)
@@ -141,95 +66,143 @@ def check(checkout: Checkout, undisturbed: str) -> None:
 
 def check_requeued(slurm: Slurm, said: str, job: str) -> None:
     """Slurm ran the job again under its number, and Snakemake heard nothing of it."""
-    assert cluster.submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    assert restarts(slurm, job) > 0
 
 
-def test_a_job_that_is_requeued_goes_on_under_its_number(
-    slurm: Slurm, checkout: Checkout, undisturbed: str
+def restarts(slurm: Slurm, job: str) -> int:
+    """How often Slurm has started the job again."""
+    words = slurm.ask("scontrol", "--oneliner", "show", "job", job).split()
+    return int(dict(word.partition("=")[::2] for word in words)["Restarts"])
+
+
+# `main` kills at once, `graceful` lets the training save and queue itself again.
+@pytest.mark.parametrize("partition", ["main", "graceful"])
+def test_a_job_that_a_more_urgent_one_preempts_goes_on_under_its_number(
+    slurm: Slurm, checkout: Checkout, undisturbed: str, partition: str
 ) -> None:
-    with running(slurm, checkout, "--slurm-requeue") as run:
-        job = run.until_it_trains()
-        slurm.ask("scontrol", "requeue", job)  # as preemption does
-        said = run.ends()
-    check_requeued(slurm, said, job)
-    check(checkout, undisturbed)
-
-
-def test_a_job_that_a_more_urgent_one_preempts_goes_on(
-    slurm: Slurm, checkout: Checkout, undisturbed: str
-) -> None:
-    with running(slurm, checkout) as run:
+    command = f"{COMMAND} --default-resources slurm_partition={partition}"
+    with running(slurm, checkout, command) as run:
         job = run.until_it_trains()
         urgent = "sbatch --partition=urgent --exclusive --nodes=2 --output=/dev/null --wrap true"
         slurm.ask(*urgent.split())
         said = run.ends()
     check_requeued(slurm, said, job)
-    assert "Restarts=1 " in slurm.ask("scontrol", "show", "job", job)
     check(checkout, undisturbed)
 
 
 def test_a_cancelled_job_is_submitted_again(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
-    with running(slurm, checkout) as run:
+    with running(slurm, checkout, COMMAND) as run:
         slurm.ask("scancel", run.until_it_trains())
         said = run.ends()
     assert "SLURM status is: 'CANCELLED'" in said
-    states = [state for (state,) in cluster.submitted(slurm, said, "%T")]
-    assert states == ["CANCELLED", "COMPLETED"]
+    assert submitted(slurm, said, "%T") == [["CANCELLED"], ["COMPLETED"]]
     check(checkout, undisturbed)
 
 
-def test_sigterm_to_a_job_saves_and_says_so(
+def test_sigterm_to_a_job_saves_and_queues_it_again(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
-    with running(slurm, checkout) as run:
+    with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
         job = run.until_it_trains()
         slurm.ask("scancel", "--signal=TERM", job)
-        said = run.ends()
-    assert "training is not finished: SIGTERM was received; saved in epoch " in said
-    check(checkout, undisturbed)
-
-
-def test_a_node_that_goes_down_loses_no_training(
-    slurm: Slurm, checkout: Checkout, undisturbed: str
-) -> None:
-    with running(slurm, checkout) as run:
-        job = run.until_it_trains()
-        node = slurm.ask("squeue", "-h", "-j", job, "-o", "%B")
-        slurm.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-        run.until(lambda: slurm.ask("squeue", "-h", "-j", job, "-o", "%T") != "RUNNING")
-        slurm.ask("scontrol", "update", f"nodename={node}", "state=resume")
         said = run.ends()
     check_requeued(slurm, said, job)
     check(checkout, undisturbed)
 
 
+TRANSLATIONS = MODEL.replace("model.safetensors", "test.beam5.jsonl")
+THEN_TRANSLATE = COMMAND.replace(MODEL, TRANSLATIONS).replace(
+    " --profile", " decode_test_set --profile"
+)
+"""A command whose second job is submitted after the training, and so after what happened to it."""
+
+
+def test_a_node_that_goes_down_loses_no_training_and_no_later_job(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    write_lines(checkout / "results/demo_en_fr/corpus/raw/test.source.zst", ["w1 w2", "w3"])
+    with running(slurm, checkout, f"{THEN_TRANSLATE} --retries 0") as run:
+        job, _ = cluster.lose_a_node(run)
+        said = run.ends()
+    # `%x`: nodes that the job may not run on, which were once `None assigned`.
+    (trained, *_), (_, *translated) = submitted(slurm, said, "%i %T %x")
+    assert trained == job
+    assert translated[0] == "COMPLETED"
+    assert "exclude" not in said
+    assert slurm.ask("scontrol", "show", "job", job).count("ExcNodeList=(null)") == 1
+    assert restarts(slurm, job) == 1
+    assert (checkout / TRANSLATIONS).read_text().count("\n") == 2
+    check(checkout, undisturbed)
+
+
+def test_the_alternative_to_squeue_survives_a_node_too(
+    slurm: Slurm, root: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    checkout = cluster.training(root, tmp_path, SECONDS_OF_WORK)
+    profile = (checkout / "profiles/slurm/profile.yaml").read_text()
+    checkout.write(
+        "profiles/slurm/profile.yaml", profile.replace("slurm-requeue:", "slurm-no-requeue:")
+    )
+    with running(slurm, checkout, f"{COMMAND} --slurm-status-command sacct") as run:
+        job, node = cluster.lose_a_node(run)
+        said = run.ends()
+    assert f"SLURM-job '{job}' failed due to a node failure" in said
+    (_, _), (again, state) = submitted(slurm, said, "%i %T")
+    assert state == "COMPLETED"
+    assert f"ExcNodeList={node}" in slurm.ask("scontrol", "show", "job", again)
+    assert "resuming in epoch " in (checkout / LOG).read_text()
+
+
 def test_a_job_without_enough_memory_gets_more(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
-    with running(slurm, checkout, "--set-resources train_model:mem_mb=attempt*attempt*250") as run:
+    memory = "--set-resources train_model:mem_mb=attempt*attempt*250"
+    with running(slurm, checkout, f"{COMMAND} {memory}") as run:
         said = run.ends()
-    asked = cluster.submitted(slurm, said, "%m")
-    assert asked[:2] == [["250M"], ["1000M"]]
+    assert submitted(slurm, said, "%m")[:2] == [["250M"], ["1000M"]]
     logs = (checkout / ".snakemake/slurm_logs").rglob("*.log")
     assert any("exceeded memory limit" in log.read_text() for log in logs)
-    assert sha256(checkout / cluster.MODEL) == undisturbed
+    assert sha256(checkout / MODEL) == undisturbed
 
 
-def test_a_job_that_outlives_its_snakemake_is_never_written_beside(
+def is_named(again: cluster.Run, job: str, state: str) -> bool:
+    """Whether a rerun has named the job in this state."""
+    return f"Slurm job {job} ({state}, rule_train_model_wildcards_" in again.said.read_text()
+
+
+def test_a_rerun_waits_for_the_jobs_of_a_snakemake_that_was_killed(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
-    with running(slurm, checkout) as run:
+    with running(slurm, checkout, COMMAND) as run:
         job = run.until_it_trains()
         run.process.kill()
         run.process.wait()
-    assert slurm.ask("squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"
-    slurm.ask("scancel", job)
-    run.until(lambda: run.job() == "" and nobody_works_in(checkout))
-    with running(slurm, checkout) as again:
-        again.ends()
+    slurm.ask("scontrol", "requeuehold", job)
+    with running(slurm, checkout, COMMAND) as again:
+        again.until(partial(is_named, again, job, "PENDING"))
+        slurm.ask("scontrol", "release", job)
+        again.until(partial(is_named, again, job, "RUNNING"))
+        # Nothing was submitted beside it.
+        assert len(submitted(slurm, again.said.read_text(), "%i")) == 1
+        said = again.ends()
+    assert "all have ended: the same command starts again" in said
     check(checkout, undisturbed)
+
+
+def test_a_controller_that_is_away_loses_nothing(
+    slurm: Slurm, checkout: Checkout, undisturbed: str
+) -> None:
+    with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
+        job = run.until_it_trains()
+        with slurm.without("slurmctld"):
+            time.sleep(75)
+        said = run.ends()
+    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    assert sha256(checkout / MODEL) == undisturbed
+    assert "resuming" not in (checkout / LOG).read_text()
 
 
 def test_a_time_limit_is_met_as_often_as_it_takes(
@@ -239,15 +212,25 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
         cluster.training(root, tmp_path_factory.mktemp(name), MORE_THAN_A_MINUTE)
         for name in ("limited", "free")
     )
-    # Minutes, the least for Slurm; each try makes progress, and so none counts.
-    options = "--retries 1 --set-resources train_model:runtime=1"
-    with running(slurm, limited, options) as run, running(slurm, free) as other:
+    # Minutes, the least for Slurm. Snakemake may try twice, but hears of one try alone.
+    command = f"{COMMAND} --retries 1 --set-resources train_model:runtime=1"
+    with running(slurm, free, COMMAND) as other, running(slurm, limited, command) as run:
         other.ends()
         said = run.ends()
-    assert "training is not finished: the time limit of 1 minutes is near; saved in epoch " in said
-    *stopped, last = cluster.submitted(slurm, said, "%T %m")
-    # Each stopped in good order, never by Slurm, and more often than Snakemake tries again.
-    assert stopped == len(stopped) * [["FAILED", "16000M"]]
-    assert last == ["COMPLETED", "16000M"]
-    assert len(stopped) > 1
-    check(limited, sha256(free / cluster.MODEL))
+    ((job, state, memory),) = submitted(slurm, said, "%i %T %m")
+    assert (state, memory) == ("COMPLETED", "16000M")
+    assert restarts(slurm, job) > 1
+    log = (limited / LOG).read_text()
+    assert "training is not finished: the time limit of 1 minutes is near; saved in epoch " in log
+    check(limited, sha256(free / MODEL))
+
+
+def test_a_training_that_diverges_is_trained_once(slurm: Slurm, root: Path, tmp_path: Path) -> None:
+    recipe = {"learning_rate": 1e30, "clip": 1e30}
+    checkout = cluster.training(root, tmp_path, recipe)
+    done = checkout.shell(COMMAND, slurm.environment)
+    assert done.code == 1
+    assert submitted(slurm, done.said, "%T") == 3 * [["FAILED"]]
+    log = (checkout / LOG).read_text()
+    assert log.count("error: training diverged in epoch 1") == 1
+    assert log.count("error: the last try of this run would only be repeated (") == 2

@@ -6,26 +6,44 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.support.checkout import Checkout, Done, check_out
-from tests.support.cluster import MODEL, run, set_up_profiles, submitted, training
+from tests.support.checkout import Checkout, check_out
+from tests.support.cluster import (
+    LOG,
+    MODEL,
+    TRAIN,
+    run,
+    set_up_profiles,
+    submit,
+    submitted,
+    training,
+)
 from tests.support.slurm import Slurm, running_slurm
 
 pytestmark = pytest.mark.slurm
 
-# Python runs this first, in every process of the job: where workers would be started, it notes what
-# the node was granted instead.
+# Python runs this first, in every process of a job. The machine has as many CPUs as nodes claim, as
+# a Snakemake in a job gives rules no more threads than there are. Where workers would be started,
+# what the node was granted is noted instead.
 NOTE_GRANTS = """\
-import os, sys
-words = sys.orig_argv
-if "convs2s" in words and "train" in words:
-    if words[words.index("--nodes") + 1] == "1" or "CONVS2S_MEETING" in os.environ:
+import contextlib, os, sys
+if "snakemake" in " ".join(sys.orig_argv):
+    import snakemake.utils
+    snakemake.utils.available_cpu_count = lambda: 64
+if "convs2s" in sys.orig_argv and "train" in sys.orig_argv:
+    from convs2s.training import launch
+
+    def note(options, command):
+        workers = dict(option.split("=", 1) for option in options)["--nproc-per-node"]
         gpus = os.environ["CUDA_VISIBLE_DEVICES"].count(",") + 1
-        workers, threads = (words[words.index(f"--{name}") + 1] for name in ("workers", "threads"))
-        cpus = os.environ["SLURM_CPUS_ON_NODE"]
+        words = [workers, os.environ["OMP_NUM_THREADS"], gpus, os.environ["SLURM_CPUS_ON_NODE"]]
         with open(f"grants/{os.environ['SLURMD_NODENAME']}", "w") as stream:
-            print(workers, threads, gpus, cpus, file=stream)
+            print(*words, file=stream)
         os._exit(1)
+
+    launch.torchrun = note
+    launch.held_device = lambda *names, **numbers: contextlib.nullcontext("cpu")
 """
 
 
@@ -36,28 +54,39 @@ def uneven() -> Iterator[Slurm]:
         yield running
 
 
-def granted(slurm: Slurm, checkout: Checkout, options: str) -> tuple[Done, list[list[str]]]:
-    """Submit the training; what it was granted, node by node."""
+def granted(slurm: Slurm, checkout: Checkout, options: str) -> tuple[str, list[list[str]]]:
+    """Submit the training once; workers, threads of each, GPUs and CPUs, node by node."""
     checkout.write("sitecustomize.py", NOTE_GRANTS)
     (checkout / "grants").mkdir()
     path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
-    command = f"snakemake {MODEL} --profile profiles/{options} --retries 0"
-    rules = "--allowed-rules train_model write_model_settings"
-    done = checkout.shell(f"{command} {rules}", slurm.environment | {"PYTHONPATH": path})
-    return done, [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+    command = f"{TRAIN} --retries 0 --profile profiles/{options}"
+    said = submit(slurm, checkout, command, PYTHONPATH=path)
+    return said, [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+
+
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Checkout:
+    """The workflow with a training on GPUs, of four threads for each."""
+    return training(root, tmp_path, {"threads": 4}, device="auto", cores=None)
+
+
+def configure(checkout: Checkout, **options: int) -> None:
+    """Add options to those of the checkout."""
+    stated = yaml.safe_load((checkout / "config.local.yaml").read_text())
+    checkout.configure(stated | options)
 
 
 @pytest.mark.slow
 def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
-    uneven: Slurm, root: Path, tmp_path: Path
+    uneven: Slurm, checkout: Checkout
 ) -> None:
-    checkout = training(root, tmp_path, {"threads": 4}, device="auto", cores=None, gpus=4)
+    configure(checkout, gpus=4)
     # The batch job sees all of the node; a step, as of the Slurm plugin, what was asked for.
     profile = (checkout / "profiles/generic/profile.yaml").read_text("utf-8")
     whole = profile.replace("--ntasks-per-node=1", "--exclusive --nodelist=node1")
     checkout.write("profiles/generic/profile.yaml", whole)
-    done, grants = granted(uneven, checkout, "generic")
-    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], done.said
+    said, grants = granted(uneven, checkout, "generic")
+    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], said
 
 
 @pytest.mark.parametrize(
@@ -70,20 +99,51 @@ def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
     ],
 )
 def test_each_worker_has_a_gpu_and_its_threads(
-    uneven: Slurm, root: Path, tmp_path: Path, profile: str, nodes: int, gpus: int
+    uneven: Slurm, checkout: Checkout, profile: str, nodes: int, gpus: int
 ) -> None:
-    checkout = training(
-        root, tmp_path, {"threads": 4}, device="auto", cores=None, nodes=nodes, gpus=gpus
-    )
-    done, grants = granted(uneven, checkout, profile)
+    configure(checkout, nodes=nodes, gpus=gpus)
+    said, grants = granted(uneven, checkout, profile)
     each = [str(gpus), "4", str(gpus)]
-    assert [grant[:3] for grant in grants] == nodes * [each], done.said
-    if nodes > 1:  # else the plugin's own step asks for no more CPUs than this machine has
-        assert [grant[3] for grant in grants] == nodes * [str(4 * gpus)]
+    assert [grant[:3] for grant in grants] == nodes * [each], said
+    assert [grant[3] for grant in grants] == nodes * [str(4 * gpus)]
     memory = max(16_000, gpus * 3_001)  # 3 GB of a process on a GPU, and the tiny model
-    ((nodes_granted, cpus, asked),) = submitted(uneven, done.said, "%D %C %m")
+    ((nodes_granted, cpus, asked),) = submitted(uneven, said, "%D %C %m")
     assert (nodes_granted, cpus) == (str(nodes), str(4 * gpus * nodes))
     assert abs(int(asked.removesuffix("M")) - memory) < 100
+
+
+def test_gpus_that_are_known_as_gres_alone_have_a_worker_each(
+    uneven: Slurm, checkout: Checkout
+) -> None:
+    gres = "--set-resources train_model:gpu=0 train_model:gres=gpu:8"
+    said, grants = granted(uneven, checkout, f"slurm {gres} --set-threads train_model=16")
+    assert [grant[:3] for grant in grants] == [["8", "2", "8"]], said
+    assert submitted(uneven, said, "%C") == [["16"]]
+
+
+def test_fewer_gpus_than_the_configuration_says_are_refused(
+    uneven: Slurm, checkout: Checkout
+) -> None:
+    configure(checkout, gpus=8)
+    said, grants = granted(uneven, checkout, "slurm --set-resources train_model:gpu=4")
+    assert submitted(uneven, said, "%T") == [["FAILED"]]
+    assert grants == []
+    (error,) = (checkout / LOG).read_text().splitlines()
+    assert error.startswith("convs2s: error: 8 workers are asked for, with a GPU each ")
+    assert "but only 4 GPUs were granted on this node (CUDA_VISIBLE_DEVICES=" in error
+
+
+@pytest.mark.slow
+def test_a_torch_without_gpus_does_not_train_on_the_cpus_of_a_job_with_gpus(
+    uneven: Slurm, checkout: Checkout
+) -> None:
+    done = checkout.shell(f"{TRAIN} --profile profiles/slurm --retries 1", uneven.environment)
+    assert done.code == 1
+    # Snakemake knows of no failure that lasts: each try ends at once, for the same reason.
+    assert submitted(uneven, done.said, "%T") == 2 * [["FAILED"]]
+    (error,) = set(done.errors)
+    assert "device auto for CUDA_VISIBLE_DEVICES=0: torch can use no GPU: " in error
+    assert not any((checkout / MODEL).parent.glob("state/*"))
 
 
 # Stands for nodes without the GPUs that Slurm grants: Snakemake alone sees them.

@@ -14,7 +14,7 @@ from convs2s.files.tensors import load_tensors
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
 from tests.support import tiny
-from tests.support.cluster import MODEL, run, submitted, training
+from tests.support.cluster import LOG, MODEL, TRAIN, run, submitted, training
 from tests.support.slurm import Slurm
 from tests.support.together import start
 
@@ -87,11 +87,9 @@ def test_a_profile_asks_for_the_nodes_of_a_training_and_their_gpus(
     slurm: Slurm, root: Path, tmp_path: Path, profile: str
 ) -> None:
     checkout = training(root, tmp_path, nodes=2)
-    command = f"snakemake {MODEL} --profile profiles/{profile}"
-    rules = "--allowed-rules train_model write_model_settings"
+    command = f"{TRAIN} --profile profiles/{profile}"
     # Asked for by hand, as there are none to train on here.
-    done = run(slurm, checkout, f"{command} {rules} --set-resources train_model:gpu=4")
+    done = run(slurm, checkout, f"{command} --set-resources train_model:gpu=4")
     assert submitted(slurm, done.said, "%T %D %C") == [["COMPLETED", "2", "2"]]
-    log = (checkout / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
-    assert log.count("stopped: ") == 1
+    assert (checkout / LOG).read_text().count("stopped: ") == 1
     assert (checkout / MODEL).exists()

@@ -1,6 +1,9 @@
 """The cluster profiles, each by jobs that a real Slurm runs: commands as a user types them."""
 
+import re
 import shutil
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,8 +12,8 @@ from snakemake.utils import available_cpu_count
 from convs2s.files.tensors import load_tensors, save_tensors
 from tests.support import tiny
 from tests.support.checkout import Checkout, check_out
-from tests.support.cluster import run, set_up_profiles, submitted
-from tests.support.slurm import Slurm
+from tests.support.cluster import run, set_up_profiles, submit, submitted
+from tests.support.slurm import ACCOUNT, Slurm
 
 pytestmark = pytest.mark.slurm
 
@@ -24,6 +27,8 @@ rule flaky:
         "attempts/{name}",
     threads: THREADS
     resources:
+        mem_mb=lambda wildcards, attempt: attempt * 400,
+        runtime=20,
         gpu=1,
     shell:
         "echo $CUDA_VISIBLE_DEVICES $SLURM_JOB_ID {resources.mem_mb} > {output};"
@@ -51,14 +56,26 @@ def one_rule(root: Path, tmp_path: Path) -> Checkout:
 @pytest.mark.parametrize(
     ("option", "profile"), [("--profile", "slurm"), ("--workflow-profile", "generic")]
 )
-def test_profile_keeps_its_retries_and_resources(
+def test_a_job_that_fails_runs_again_with_more_memory(
     slurm: Slurm, one_rule: Checkout, option: str, profile: str
 ) -> None:
     done = run(slurm, one_rule, f"snakemake attempts/one {option} profiles/{profile}")
     device, job, memory = (one_rule / "attempts/one").read_text().split()
-    assert (device, memory) == ("0", "8000"), done.said
+    assert (device, memory) == ("0", "800"), done.said
     facts = slurm.ask("squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C").split()
-    assert facts == ["COMPLETED", "8000M", "2:00:00", str(THREADS)]
+    assert facts == ["COMPLETED", "800M", "20:00", str(THREADS)]
+
+
+# What a site has for all who compute there; it knows no `set-resources` of this workflow.
+SITE = "default-resources: {slurm_account: lab, slurm_partition: short}\n"
+
+
+def test_a_site_keeps_its_partition_and_account(slurm: Slurm, one_rule: Checkout) -> None:
+    one_rule.write("home/snakemake/site/profile.yaml", SITE)
+    (one_rule / "seen").mkdir()  # the job succeeds at once
+    command = "snakemake attempts/one --profile site --workflow-profile profiles/slurm"
+    said = submit(slurm, one_rule, command, XDG_CONFIG_HOME=str(one_rule / "home"))
+    assert submitted(slurm, said, "%T %P %a") == [["COMPLETED", "short", ACCOUNT]]
 
 
 # The other two pairs of an option and a profile, with what the command line sets.
@@ -76,42 +93,77 @@ def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
     assert submitted(slurm, done.said, "%T %C %m") == [["COMPLETED", str(THREADS), "900M"]]
 
 
+FOLDER = "results/demo_en_fr/models/demo/seed1"
+CORPUS = "results/demo_en_fr/corpus"
+LOGS = "results/logs/demo_en_fr/demo/seed1"
+
+
+def write_model(checkout: Checkout, tmp_path: Path) -> None:
+    """Put a model of no sense into the place of the demo's."""
+    weights, fields = load_tensors(tiny.trained_model(tmp_path))
+    model = checkout / f"{FOLDER}/model.safetensors"
+    model.parent.mkdir(parents=True)
+    save_tensors(model, weights, {**fields, "task": "demo_en_fr"})
+
+
 def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     slurm: Slurm, checkout: Checkout, tmp_path: Path
 ) -> None:
-    folder = "results/demo_en_fr/models/demo/seed1"
-    model = checkout / f"{folder}/model.safetensors"
-    weights, fields = load_tensors(tiny.trained_model(tmp_path))
-    model.parent.mkdir(parents=True)
-    save_tensors(model, weights, {**fields, "task": "demo_en_fr"})
-    run(slurm, checkout, "snakemake results/demo_en_fr/corpus/raw/test.source.zst")
-    command = f"snakemake {folder}/test.beam5.cpu.speed.json --profile profiles/slurm"
+    write_model(checkout, tmp_path)
+    run(slurm, checkout, f"snakemake {CORPUS}/raw/test.source.zst")
+    command = f"snakemake {FOLDER}/test.beam5.cpu.speed.json --profile profiles/slurm"
     # Without that option Snakemake would train the model again, as it has not seen it made.
-    done = run(slurm, checkout, f"{command} --allowed-rules time_decoding")
-    assert submitted(slurm, done.said, "%T %C") == [["COMPLETED", "1"]]
+    said = submit(slurm, checkout, f"{command} --allowed-rules time_decoding")
+    assert submitted(slurm, said, "%T %C") == [["COMPLETED", "1"]]
 
 
-# Each level of jobs waits for twelve seconds or more, so `make test` submits the last four levels
-# of ten, from word counts to token stores; `make test-all` submits all.
-COUNTED = " ".join(
-    f"results/demo_en_fr/corpus/{path}"
-    for side in ("source", "target")
-    for path in (f"clean/valid.{side}.zst", f"words/{side}.tsv.zst")
-)
-
-
-@pytest.mark.parametrize(
-    "made_here",
-    [COUNTED, pytest.param("", marks=pytest.mark.slow)],
-    ids=["last steps", "all steps"],
-)
-def test_slurm_prepares_the_demo(slurm: Slurm, checkout: Checkout, made_here: str) -> None:
-    if made_here:
-        checkout.configure({"shards": 1})  # all steps have shards
-        run(slurm, checkout, f"snakemake {made_here}")
+def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Checkout) -> None:
     stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
     command = f"snakemake {' '.join(stores)} --profile profiles/slurm"
-    run(slurm, checkout, command)
+    done = run(slurm, checkout, command)
     assert all((checkout / store).stat().st_size > 0 for store in stores)
-    assert "rule_binarize" in slurm.ask("squeue", "-h", "--states=COMPLETED", "-o", "%k")
+    assert 1 < len(submitted(slurm, done.said, "%i")) <= 4
     assert run(slurm, checkout, command).nothing_to_do
+
+
+GROUPED = [f"test.{decoding}.bleu.json" for decoding in ("greedy", "beam5", "beam5_int8")]
+
+
+def test_translations_and_their_scores_are_one_submission_on_one_gpu(
+    slurm: Slurm, checkout: Checkout, tmp_path: Path
+) -> None:
+    write_model(checkout, tmp_path)
+    checkout.configure({"device": "cpu", "cores": 1})
+    targets = " ".join(f"{FOLDER}/{name}" for name in GROUPED)
+    rules = "--allowed-rules decode_test_set evaluate_bleu"
+    texts = [f"{kind}/test.{side}" for kind in ("raw", "tok") for side in ("source", "target")]
+    run(slurm, checkout, f"snakemake {' '.join(f'{CORPUS}/{text}.zst' for text in texts)}")
+    # Asked for by hand, as the CPU has to translate here.
+    gpu = "--set-resources decode_test_set:gpu=1"
+    said = submit(slurm, checkout, f"snakemake {targets} --profile profiles/slurm {rules} {gpu}")
+    ((job, state),) = submitted(slurm, said, "%i %T")
+    assert state == "COMPLETED"
+    assert "gres/gpu=1," in slurm.ask("sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqTRES")
+    logs = (checkout / LOGS).glob("test.*.decode.log")
+    spans = sorted(translated(log.read_text()) for log in logs)
+    assert len(spans) == len(GROUPED)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+def translated(log: str) -> tuple[float, float]:
+    """When a translation began and ended, by its log, in seconds."""
+    began = datetime.fromisoformat(log[:19]).timestamp()
+    seconds = re.search(r"^done in ([\d.]+) s$", log, re.MULTILINE)
+    assert seconds, log
+    return began, began + float(seconds[1])
+
+
+def test_preflight_names_what_no_partition_can_run(slurm: Slurm, checkout: Checkout) -> None:
+    command = "snakemake preflight --profile profiles/slurm --default-resources"
+    config = "slurm_partition=short --config scale=demo 'tasks=[demo_en_fr]' gpus=4"
+    said = run(slurm, checkout, f"{command} {config}").said
+    warnings = [line for line in said.splitlines() if line.startswith("WARNING: train_model: ")]
+    assert [re.sub(r": --.*", "", line) for line in warnings] == [
+        "WARNING: train_model: asks for 1,440 minutes, partition short gives at most 30",
+        "WARNING: train_model: asks for 4 GPUs on a node, partition short gives at most 2",
+    ]

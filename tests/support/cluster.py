@@ -1,7 +1,15 @@
 """A small training in a checkout whose profiles are for the tests' Slurm."""
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +20,17 @@ from tests.support.checkout import Checkout, Done, check_out
 from tests.support.slurm import Slurm
 
 MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
+LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
+TRAIN = f"snakemake {MODEL} --allowed-rules train_model write_model_settings"
+"""The command of the training of ``training``, whose data no rule is to make again."""
+
+SECONDS = 600
 
 # Questions that one of many users would mind, but a test would wait for. A limit of submissions by
 # the minute would have Snakemake stay until that minute is over (docs/operations.md).
 BY_THE_SECOND = {"max-jobs-per-timespan": "10/1s"}
 SETTINGS: dict[str, dict[str, Any]] = {
-    "slurm": BY_THE_SECOND | {"slurm-init-seconds-before-status-checks": 1},
+    "slurm": BY_THE_SECOND | {"slurm-init-seconds-before-status-checks": 4},
     "generic": BY_THE_SECOND | {"seconds-between-status-checks": 1},
 }
 
@@ -44,6 +57,88 @@ def submitted(slurm: Slurm, said: str, facts: str) -> list[list[str]]:
     return [slurm.ask(*query, number).split() for number in numbers]
 
 
+@dataclass
+class Run:
+    """A Snakemake that runs on the cluster, in a session of its own as in a terminal."""
+
+    slurm: Slurm
+    checkout: Checkout
+    process: subprocess.Popen[str]
+    said: Path
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something; fails where it does not come."""
+        end = time.monotonic() + SECONDS
+        while not condition():
+            is_in_time = self.process.poll() is None and time.monotonic() < end
+            assert is_in_time, f"{self.said.read_text()}\n{self.slurm.logs()}"
+            time.sleep(0.2)
+
+    def until_it_trains(self) -> str:
+        """Wait until a training runs and has written a state; the number of its job."""
+        job = ""
+
+        def trains() -> bool:
+            nonlocal job
+            running = self.slurm.ask("squeue", "-h", "-t", "R", "-o", "%i %k").splitlines()
+            jobs = [line.split()[0] for line in running if "rule_train_model" in line]
+            job = jobs[0] if jobs else ""
+            states = self.checkout.folder.glob("results/*/models/*/*/state/*/last.safetensors")
+            return job != "" and any(states)
+
+        self.until(trains)
+        return job
+
+    def ends(self) -> str:
+        """Wait for the end in success; what Snakemake said."""
+        assert self.process.wait(SECONDS) == 0, f"{self.said.read_text()}\n{self.slurm.logs()}"
+        return self.said.read_text()
+
+
+@contextmanager
+def running(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> Iterator[Run]:
+    """Start a command line there, on that cluster; what it says is appended to a file."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), slurm.environment["PATH"]])
+    said = checkout / "said.txt"
+    with said.open("a") as stream:
+        process = subprocess.Popen(
+            command.split(),
+            cwd=checkout.folder,
+            env=slurm.environment | variables | {"PATH": programs},
+            stdout=stream,
+            stderr=stream,
+            text=True,
+            start_new_session=True,
+        )
+    try:
+        yield Run(slurm, checkout, process, said)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def submit(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> str:
+    """Run a command line until its only job has ended; what Snakemake said until then.
+
+    Snakemake itself would hear of the end half a minute later, and is not waited for.
+    """
+    with running(slurm, checkout, command, **variables) as run:
+        run.until(
+            lambda: submitted(slurm, run.said.read_text(), "%T") in ([["COMPLETED"]], [["FAILED"]])
+        )
+        return run.said.read_text()
+
+
+def lose_a_node(run: Run) -> tuple[str, str]:
+    """Take a node from the running training for as long as its job ends; the job and the node."""
+    slurm, job = run.slurm, run.until_it_trains()
+    node = slurm.ask("squeue", "-h", "-j", job, "-o", "%B")
+    with slurm.without_node(node):
+        run.until(lambda: slurm.ask("squeue", "-h", "-j", job, "-o", "%T") != "RUNNING")
+    return job, node
+
+
 def training(
     root: Path, parent: Path, recipe: dict[str, Any] | None = None, **options: Any
 ) -> Checkout:
@@ -53,7 +148,7 @@ def training(
     """
     checkout = check_out(root, parent)
     set_up_profiles(checkout.folder)
-    tiny.prepare(checkout / "results/demo_en_fr")
+    tiny.prepare(checkout / "results/demo_en_fr", name="demo_en_fr")
     checkout.write("results/demo_en_fr/vocabulary/codes", "#version: 0.2\n")  # its words are whole
     given = tiny.settings(**{"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {}))
     settings = json.loads(given.model_dump_json(include={"architecture", "training"}))

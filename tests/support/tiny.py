@@ -48,11 +48,16 @@ def settings(architecture: dict[str, Any] | None = None, **training: Any) -> Mod
     return validated(ModelSettings, given, "tiny")
 
 
-def prepare(folder: Path, pairs: int = 160, languages: tuple[str, str] = ("en", "fr")) -> Path:
+def prepare(
+    folder: Path,
+    pairs: int = 160,
+    languages: tuple[str, str] = ("en", "fr"),
+    name: str = "tiny",
+) -> Path:
     """Write a prepared task's folder, as ``snakemake prepare`` does."""
     generator = random.Random(1)
     sources = [generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)]
-    return prepare_pairs(folder, sources, held_out=20, mark="x", languages=languages)
+    return prepare_pairs(folder, sources, held_out=20, mark="x", languages=languages, name=name)
 
 
 def build_word_vocabulary(words: Path, table: Path) -> None:
@@ -74,10 +79,11 @@ def prepare_pairs(
     held_out: int = 100,
     mark: str = "",
     languages: tuple[str, str] = ("en", "fr"),
+    name: str = "tiny",
 ) -> Path:
     """Write the folder of a task whose targets are the sources, reversed and marked."""
     metadata = DatasetMetadata(
-        task="tiny",
+        task=name,
         languages=Languages(source=languages[0], target=languages[1]),
         preparation="moses_test",
         vocabulary=VocabularySettings(kind="word"),

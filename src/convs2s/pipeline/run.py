@@ -86,20 +86,22 @@ def _locked(lock: IO[str]) -> bool:
 def _waited_for_jobs() -> bool:
     """Wait until no job of an earlier run lives; return whether one did."""
     said = ""
-    with JOBS_LOCK.open("a+") as jobs:
-        while True:
-            living = [*_slurm_jobs(Path.cwd()), *([] if _locked(jobs) else ["jobs that run"])]
-            if not living:
-                return bool(said)
-            if (now := ", ".join(living)) != said:
-                said = now
-                print(
-                    f"waiting for jobs of an earlier run in this folder: {said} (end them by "
-                    "scancel or kill to begin anew; trainings go on from their states)",
-                    file=sys.stderr,
-                    flush=True,
-                )
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
+    while True:
+        # The lock is not held between two looks: a queued job that starts then would wait for it.
+        with JOBS_LOCK.open("a+") as jobs:
+            held = [] if _locked(jobs) else ["jobs that run"]
+        living = [*_slurm_jobs(Path.cwd()), *held]
+        if not living:
+            return bool(said)
+        if (now := ", ".join(living)) != said:
+            said = now
+            print(
+                f"waiting for jobs of an earlier run in this folder: {said} (end them by "
+                "scancel or kill to begin anew; trainings go on from their states)",
+                file=sys.stderr,
+                flush=True,
+            )
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 def _slurm_jobs(folder: Path) -> Iterator[str]:

@@ -110,7 +110,16 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
     )
     Path(".snakemake/slurm_logs").mkdir(parents=True)  # as of a run on Slurm
     monkeypatch.setenv("SLURM_JOB_ID", "16")
+    starting: list[bool] = []
+
+    def start_a_job(seconds: float) -> None:
+        with JOBS_LOCK.open("a+") as jobs:
+            starting.append(try_lock(jobs, shared=True))
+
+    monkeypatch.setattr("time.sleep", start_a_job)
     begin_run(settings)
+    assert starting  # what was queued waits for nobody when it starts
+    assert all(starting)
     first, _ = capfd.readouterr().err.splitlines()
     assert first.startswith(
         "waiting for jobs of an earlier run in this folder: Slurm job 12 (PENDING, "
