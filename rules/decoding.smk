@@ -2,8 +2,6 @@
 
 import os
 
-from snakemake.exceptions import WorkflowError
-
 
 rule decode_test_set:
     """Translate a test set by a model, or several as an ensemble."""
@@ -36,15 +34,6 @@ rule decode_test_set:
         "../workflow/scripts/decode_test_set.py"
 
 
-def threads_of_timing(wildcards):
-    """All cores of this machine, so that no other job runs beside it; in a job of Slurm, its own."""
-    try:
-        cores = min(workflow.cores, int(os.environ.get("SLURM_CPUS_ON_NODE", workflow.cores)))
-    except WorkflowError:  # where jobs are submitted, no number of cores is stated
-        cores = settings.models[wildcards.model].training.threads
-    return options.cores or cores
-
-
 rule time_decoding:
     """Measure how long a model takes to translate a test set."""
     input:
@@ -59,7 +48,8 @@ rule time_decoding:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.tsv"
     conda:
         "../envs/train.yaml"
-    threads: threads_of_timing
+    # All cores of this machine, so that no other job runs beside it; the profiles of clusters say 4.
+    threads: lambda w: options.cores or os.cpu_count()
     resources:
         mem_mb=memory_of_models,
         runtime=minutes(120),

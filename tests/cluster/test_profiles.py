@@ -114,7 +114,7 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     command = f"snakemake {FOLDER}/test.beam5.cpu.speed.json --profile profiles/slurm"
     # Without that option Snakemake would train the model again, as it has not seen it made.
     said = submit(slurm, checkout, f"{command} --allowed-rules time_decoding")
-    assert submitted(slurm, said, "%T %C") == [["COMPLETED", "1"]]
+    assert submitted(slurm, said, "%T %C") == [["COMPLETED", "4"]]
 
 
 def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Checkout) -> None:
