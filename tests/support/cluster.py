@@ -24,7 +24,7 @@ LOG = "results/logs/demo_en_fr/demo/seed1/train.log"
 TRAIN = f"snakemake {MODEL} --allowed-rules train_model write_model_settings"
 """The command of the training of ``training``, whose data no rule is to make again."""
 
-SECONDS = 600
+SECONDS = 1800
 
 # Questions that one of many users would mind, but a test would wait for. A limit of submissions by
 # the minute would have Snakemake stay until that minute is over (docs/operations.md).
