@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 SECONDS_OF_WORK = {"maximum_epochs": 100, "schedule": {"kind": "cosine"}}
 """All epochs: left to validation, a training of no sense is over before anything happens to it."""
 
-MORE_THAN_A_MINUTE = {"maximum_epochs": 2000, "schedule": {"kind": "cosine"}}
+MORE_THAN_A_MINUTE = {"maximum_epochs": 1000, "schedule": {"kind": "cosine"}}
 """A job that may take a minute stops after half of it."""
 
 REASONS = (
