@@ -117,6 +117,7 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
     assert submitted(slurm, said, "%T %C") == [["COMPLETED", "4"]]
 
 
+@pytest.mark.slow
 def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Checkout) -> None:
     stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
     command = f"snakemake {' '.join(stores)} --profile profiles/slurm"
@@ -129,6 +130,7 @@ def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Chec
 GROUPED = [f"test.{decoding}.bleu.json" for decoding in ("greedy", "beam5", "beam5_int8")]
 
 
+@pytest.mark.slow
 def test_translations_and_their_scores_are_one_submission_on_one_gpu(
     slurm: Slurm, checkout: Checkout, tmp_path: Path
 ) -> None:
