@@ -17,12 +17,13 @@ from convs2s.layout import Layout
 from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.process import provide_environment
-from convs2s.pipeline.run import begin_run
+from convs2s.pipeline.run import begin_run, check_folder
 from convs2s.pipeline.tries import failed_tries
 
 provide_environment(None if IS_FROM_GIT else ROOT / "src")
 
 with failures_in_one_line():
+    check_folder()
     given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
     # Empty where the workflow comes from git: the version of the package stands for the digests.

@@ -5,6 +5,7 @@ and these are locks of the kernel's, which die with their process. Jobs share a 
 that wait in Slurm's queue hold none: Slurm itself knows in which folder they will work.
 """
 
+import errno
 import os
 import shutil
 import subprocess
@@ -44,7 +45,7 @@ def begin_run(settings: Settings) -> None:
                 f"mirrors: {masked(mirror)}: no such folder: mount it, or take it out "
                 "of the configuration"
             )
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    check_folder()
     with suppress(NotImplementedError):
         _hold_folder()
         if _waited_for_jobs():
@@ -56,6 +57,24 @@ def begin_run(settings: Settings) -> None:
         note.unlink(missing_ok=True)
     for line in task_warnings(settings.tasks.values()):
         print(f"warning: {line}", file=sys.stderr)
+
+
+def check_folder() -> None:
+    """Check that this folder can be written; a UserError says why it cannot.
+
+    Snakemake would end with a traceback.
+    """
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        (FOLDER / "run.lock").open("a").close()
+    except OSError as error:
+        if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+            raise
+        raise UserError(
+            f"{FOLDER.parent.absolute()}: cannot be written: {error.strerror}: Snakemake keeps its "
+            "records here, also of a plan (-n): ask its owner, or copy the folder and plan there; "
+            "convs2s status needs to read alone"
+        ) from None
 
 
 def _hold_folder() -> None:
