@@ -19,11 +19,13 @@ OF_FIRST_RUN = (
     "test_changed_files.py",
     "test_extensions.py",
     "test_fine_tuning.py",
+    "test_interrupted.py",
     "test_own_pair.py",
     "test_paper_figures.py",
     "test_partial_paper.py",
     "test_records.py",
     "test_rerun.py",
+    "test_tries.py",
     "test_user_faults.py",
 )
 """Files that share the first run of one's own language pair."""

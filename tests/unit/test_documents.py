@@ -32,7 +32,6 @@ ELSEWHERE = {
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
     "import json": "tests/unit/scoring/test_reports.py",
-    "export CONVS2S_IMAGE": "tests/workflow/test_kubernetes.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
 }
@@ -51,7 +50,6 @@ NOT_RUN = {
     "pip install -c constraints.txt -e '.[tensorboard]'": "installs, then never ends",
     "t=results/multi30k_de_en": "needs a model that takes hours",
     "perl -MDB_File": "needs WordNet's exceptions of ROUGE 1.5.5",
-    "snakemake --unlock": "Snakemake's own",
 }
 """How a block begins, and why nothing runs it."""
 
