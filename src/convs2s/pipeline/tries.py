@@ -44,12 +44,19 @@ def noted_try(output: Sequence[str]) -> Iterator[None]:
         before.get("planned", "") if run and before.get("run") == run else before.get("try", "")
     )
     note.parent.mkdir(parents=True, exist_ok=True)
-    note.write_text(json.dumps({"try": uuid.uuid4().hex, "planned": planned, "run": run}), "utf-8")
+    _write(note, {"try": uuid.uuid4().hex, "planned": planned, "run": run})
     yield
     if planned:
-        note.write_text(json.dumps({"try": planned}), "utf-8")
+        _write(note, {"try": planned})
     else:
         note.unlink(missing_ok=True)
+
+
+def _write(note: Path, fields: dict[str, str]) -> None:
+    """Write a note at once: one that is empty, as the job died meanwhile, would say nothing."""
+    partial = note.with_name(f"{note.name}.part")
+    partial.write_text(json.dumps(fields), "utf-8")
+    partial.replace(note)
 
 
 def _read(note: Path) -> dict[str, str]:
