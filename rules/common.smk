@@ -118,8 +118,12 @@ def minutes(most, large=None):
 
 def run_header(wildcards):
     """What stands beside the numbers of a run's translations, its decoding aside."""
-    names = {name: wildcards[name] for name in ("task", "model", "run")}
-    return {**names, "scale": options.scale}
+    return {
+        "task": wildcards.task,
+        "model": wildcards.model,
+        "run": wildcards.run,
+        "scale": options.scale,
+    }
 
 
 def decoding(wildcards):
@@ -154,10 +158,7 @@ plan = Plan(
     logs=workflow.pathvars.apply("<logs>"),
     benchmarks=workflow.pathvars.apply("<benchmarks>"),
     exists=is_there,
-    # Targets that are asked for by name; in a module they may have a prefix.
-    asked={
-        name for name in ("paper", "speed") for word in sys.argv if f"_{word}".endswith(f"_{name}")
-    },
+    words=sys.argv[1:],
     is_module=IS_MODULE,
 )
 in_one_line = failures_in_one_line()  # around a function of the plan: its faults are the user's

@@ -15,6 +15,9 @@ from convs2s.training.identity import TRAINING_VERSION
 # GPUs of a training on each of its nodes.
 GPUS = 0 if options.device == "cpu" else options.gpus or 1
 
+# Workers of a training on each node; 0: as many as GPUs that the job was granted.
+WORKERS = 1 if options.device == "cpu" else options.gpus or 0
+
 # A training on several nodes is one job that starts a task on each by srun itself: the Slurm plugin
 # knows this by `mpi`. `gres` is of each node, where `gpu` could be 3 on one and 1 on another.
 NODES = {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0} if options.nodes > 1 else {}
@@ -99,7 +102,7 @@ rule train_model:
             "python -m convs2s train {params.files} --settings {input.recipe:q}"
             " --seed {wildcards.seed} --output {output.model:q}"
             " --cpus {threads} --time-limit {resources.runtime}"
-            f" --requeue --workers {options.gpus or 0} --nodes {options.nodes}"
+            f" --requeue --workers {WORKERS} --nodes {options.nodes}"
             f" --device {options.device} --products {options.products}"
             + (f" --states {shlex.quote(options.states)}" if options.states else ""),
             before='"$(dirname {output.model:q})"/state/train.log',

@@ -4,7 +4,7 @@ Planning asks for it, so this module imports nothing that only jobs have.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ class Plan:
     logs: str  # the folder of the jobs' logs
     benchmarks: str  # that of Snakemake's benchmark files
     exists: Callable[[str], bool]  # whether a file is there, in this folder or in the storage
-    asked: frozenset[str]  # the targets that are asked for by name
+    words: Sequence[str]  # of the command line, among them the targets
     is_module: bool = False  # another workflow's rules may make what no rule of ours makes
 
     def check_files(self) -> None:
@@ -174,6 +174,10 @@ class Plan:
         trainings = dict.fromkeys(run for cell in self.planned_cells for run in cell.trainings)
         return [self.layout.task(task).run(model, run) for task, model, run in trainings]
 
+    def _asks_for(self, target: str) -> bool:
+        """Return whether a target is asked for by name; in a module the name may have a prefix."""
+        return any(word == target or word.endswith(f"_{target}") for word in self.words)
+
     def finished(self, paths: Iterable[str]) -> list[str]:
         """Return those files that exist, and all where `paper` asks for them.
 
@@ -182,7 +186,7 @@ class Plan:
         """
         # Its record comes last.
         records = {path: path.replace("history.jsonl", "training.json") for path in paths}
-        if "paper" in self.asked:
+        if self._asks_for("paper"):
             return list(records)
         there = self.exists
         return [path for path, record in records.items() if there(path) and there(record)]
@@ -192,7 +196,7 @@ class Plan:
         paths = dict.fromkeys(
             path for table in tables for cell in self.planned[table] for path in cell.paths
         )
-        if tables == ("table3",) and "speed" in self.asked:
+        if tables == ("table3",) and self._asks_for("speed"):
             return list(paths)
         return self.finished(paths)
 

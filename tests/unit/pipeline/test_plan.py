@@ -23,7 +23,7 @@ def plan(settings: Settings, there: Iterable[str] = (), asked: Iterable[str] = (
     """Plan where these files are there, and these targets are asked for."""
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     files, logs = frozenset(there), f"{settings.scale.results_dir}/logs"
-    return Plan(settings, layout, logs, "benchmarks", files.__contains__, frozenset(asked))
+    return Plan(settings, layout, logs, "benchmarks", files.__contains__, list(asked))
 
 
 def with_options(settings: Settings, **options: object) -> Settings:
