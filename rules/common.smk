@@ -30,7 +30,6 @@ with failures_in_one_line():
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
-STAND_IN = {"scale": options.scale, "stand_in": scale.stand_in}  # beside every score
 
 
 pathvars:

@@ -181,7 +181,8 @@ rule tune_length_penalty:
         mem_mb=memory(2000),
         runtime=minutes(20),
     params:
-        **STAND_IN,
+        scale=options.scale,
+        stand_in=scale.stand_in,
         code=code("tune_length_penalty"),
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
     script:

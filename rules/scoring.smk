@@ -150,7 +150,8 @@ rule compare_models:
         mem_mb=memory(4000),
         runtime=minutes(60),
     params:
-        **STAND_IN,
+        scale=options.scale,
+        stand_in=scale.stand_in,
         code=code("compare_models"),
         decoding=decoding,
     script:
