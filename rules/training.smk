@@ -54,15 +54,13 @@ rule train_model:
         ),
         bpe_codes=bpe_codes,
         start=lambda w: in_one_line(plan.start_of)(w.model),
-        dictionary=lambda w: (
-            of_text("<results>/{task}/alignment/dictionary.tsv")(w)
-            if tasks[w.task].has_dictionary
-            else []
+        dictionary=branch(
+            lambda w: tasks[w.task].has_dictionary,
+            then=of_text("<results>/{task}/alignment/dictionary.tsv"),
         ),
-        candidates=lambda w: (
-            of_text("<results>/{task}/alignment/candidates.tsv")(w)
-            if settings.models[w.model].architecture.selection
-            else []
+        candidates=branch(
+            lambda w: settings.models[w.model].architecture.selection is not None,
+            then=of_text("<results>/{task}/alignment/candidates.tsv"),
         ),
         truecasers=lambda w: (
             [
