@@ -1,10 +1,9 @@
 """Write both sides of a split from the files that the task names."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_by_location
+from convs2s.config.file_reference import files_of_pairs
 from convs2s.data.corpus import extract_corpus
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
@@ -15,7 +14,7 @@ with job(snakemake):
     pairs = snakemake.params.pairs
     extract_corpus(
         pairs=pairs,
-        files=files_by_location(chain.from_iterable(pairs), snakemake.input),
+        files=files_of_pairs(pairs, snakemake.input),
         output=(Path(snakemake.output[0]), Path(snakemake.output[1])),
         hold_out=snakemake.params.hold_out,
     )

@@ -1,10 +1,9 @@
 """Write a further reference of a test set from the files that the task names."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_by_location
+from convs2s.config.file_reference import files_of_pairs
 from convs2s.data.corpus import extract_reference
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
@@ -15,7 +14,7 @@ with job(snakemake):
     pairs = snakemake.params.pairs
     extract_reference(
         pairs=pairs,
-        files=files_by_location(chain.from_iterable(pairs), snakemake.input),
+        files=files_of_pairs(pairs, snakemake.input),
         output=Path(snakemake.output[0]),
     )
     note_sources(snakemake.output[0], pairs)

@@ -1,10 +1,9 @@
 """Write the training text of a corpus as words, without the pairs that are no good."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_by_location
+from convs2s.config.file_reference import files_of_pairs
 from convs2s.data.corpus import prepare_training_text
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
@@ -19,7 +18,7 @@ with job(snakemake):
     )
     prepare_training_text(
         pairs=pairs,
-        files=files_by_location(chain.from_iterable(pairs), snakemake.input),
+        files=files_of_pairs(pairs, snakemake.input),
         hold_out=snakemake.params.hold_out,
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),

@@ -1,10 +1,9 @@
 """Write the raw training text of a large corpus in parts."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from convs2s.config.file_reference import files_by_location
+from convs2s.config.file_reference import files_of_pairs
 from convs2s.data.corpus import split_training_text
 from convs2s.pipeline.job import job
 
@@ -15,7 +14,7 @@ with job(snakemake):
     sides = map(Path, snakemake.output.source), map(Path, snakemake.output.target)
     split_training_text(
         pairs=pairs,
-        files=files_by_location(chain.from_iterable(pairs), snakemake.input),
+        files=files_of_pairs(pairs, snakemake.input),
         hold_out=snakemake.params.hold_out,
         parts=list(zip(*sides, strict=True)),
     )

@@ -108,6 +108,11 @@ def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalF
     return dict(zip(locations, map(Path, files), strict=True))
 
 
+def files_of_pairs(pairs: Iterable[tuple[str, str]], files: Iterable[str]) -> LocalFiles:
+    """Return the same for the references of pairs of files."""
+    return files_by_location((reference for pair in pairs for reference in pair), files)
+
+
 def check_model_reference(reference: str, where: str) -> None:
     """Check what names a model file: a path or an http(s) URL, and no member of an archive."""
     if parse_file_reference(reference).member is not None:
