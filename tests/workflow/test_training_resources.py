@@ -17,7 +17,7 @@ MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
         (["--resources", "gpu=2"], "--workers 0 --nodes 1"),
         (["--config", "gpus=2"], "--workers 2 --nodes 1"),
         (["--config", "nodes=2", "gpus=4"], "--workers 4 --nodes 2"),
-        (["--config", "device=cpu"], "--workers 0 --nodes 1 --device cpu"),
+        (["--config", "device=cpu"], "--workers 1 --nodes 1 --device cpu"),
         (["--set-resources", "train_model:runtime=90"], "--time-limit 90 "),
         (["--set-threads", "train_model=1"], "--cpus 1 "),
     ],
