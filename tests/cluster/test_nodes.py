@@ -50,6 +50,7 @@ def sbatch(slurm: Slurm, folder: Path, options: str, command: list[str]) -> str:
     return log.read_text()
 
 
+@pytest.mark.slow
 def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     slurm: Slurm, tmp_path: Path
 ) -> None:

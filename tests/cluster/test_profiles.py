@@ -54,7 +54,11 @@ def one_rule(root: Path, tmp_path: Path) -> Checkout:
 
 
 @pytest.mark.parametrize(
-    ("option", "profile"), [("--profile", "slurm"), ("--workflow-profile", "generic")]
+    ("option", "profile"),
+    [
+        pytest.param("--profile", "slurm", marks=pytest.mark.slow),
+        ("--workflow-profile", "generic"),
+    ],
 )
 def test_a_job_that_fails_runs_again_with_more_memory(
     slurm: Slurm, one_rule: Checkout, option: str, profile: str
@@ -80,7 +84,11 @@ def test_a_site_keeps_its_partition_and_account(slurm: Slurm, one_rule: Checkout
 
 # The other two pairs of an option and a profile, with what the command line sets.
 @pytest.mark.parametrize(
-    ("option", "profile"), [("--profile", "generic"), ("--workflow-profile", "slurm")]
+    ("option", "profile"),
+    [
+        ("--profile", "generic"),
+        pytest.param("--workflow-profile", "slurm", marks=pytest.mark.slow),
+    ],
 )
 def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
     slurm: Slurm, checkout: Checkout, option: str, profile: str

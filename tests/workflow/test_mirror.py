@@ -55,6 +55,7 @@ def test_targets_are_planned_from_the_archives(checkout: Checkout, scale: str) -
     assert done.planned["learn_truecaser"] == 2
 
 
+@pytest.mark.slow
 def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
     few = {"headline": {"seeds": [1]}, "vocabulary": {"merges": 300}}
     overrides = {"models": {"demo": QUICK}, "tasks": {"wmt16_en_ro": few}}

@@ -179,6 +179,7 @@ def test_held_out_validation_and_codes_of_each_side(further: tuple[Checkout, Don
     assert not (checkout / f"{folder}/vocabulary/codes").exists()
 
 
+@pytest.mark.slow
 def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
     checkout, _ = further
     own_pair.write_paper(checkout)  # a few tables: each takes a second

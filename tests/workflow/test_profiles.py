@@ -1,5 +1,6 @@
 """The profiles and what the pages say of them, without a cluster: dry runs of what a user types."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -51,8 +52,11 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
     commands = re.findall(r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE)
     assert len(commands) >= 5
     planned = re.compile(r"snakemake TARGET --profile \S+")  # by the tests of each profile
+    checkout.write("home/snakemake/site/profile.yaml", "executor: slurm\n")
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(checkout / "home")}
     for command in (one for one in commands if not planned.fullmatch(one)):
-        checkout.shell(f"{command.replace('TARGET', TARGET)} --quiet --dry-run").succeeded()
+        command = f"{command.replace('TARGET', TARGET)} --quiet --dry-run"
+        checkout.shell(command, environment).succeeded()
 
 
 def test_default_profile_holds_nothing_that_would_override_a_cluster_profile(root: Path) -> None:

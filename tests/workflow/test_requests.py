@@ -9,7 +9,8 @@ def test_the_requests_of_the_demo(checkout: Checkout) -> None:
     sinfo = checkout.write("bin/sinfo", "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n")
     sinfo.chmod(0o755)
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    command = "snakemake preflight --profile profiles/slurm --config scale=demo"
+    at_once = "--slurm-init-seconds-before-status-checks 1 --max-jobs-per-timespan 10/1s"
+    command = f"snakemake preflight --profile profiles/slurm {at_once} --config scale=demo"
     done = checkout.shell(
         f"{command} 'tasks=[demo_en_fr]'", {**os.environ, "PATH": path}
     ).succeeded()

@@ -21,6 +21,7 @@ def run(root: Path, *arguments: str, script: str = "gpu.py") -> "subprocess.Comp
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_gpus_benchmark_runs_in_the_small_on_a_cpu(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "gpu.json"
     done = run(root, "--device", "cpu", "--tiny", "--output", str(file))
