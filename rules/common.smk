@@ -1,9 +1,10 @@
 """The configuration, the folders, and the params and resources that rules share.
 
 When a job runs again (profiles/default: rerun-triggers): an output is missing; an input is newer, or
-there are other inputs; a param has another value. Snakemake compares only params that take nothing
-but wildcards. `code=code("SCRIPT")` stands for the script and for all of the package that it imports;
-comments do not count. Edits of resources, threads and shell commands run nothing again.
+there are other inputs; a param has another value; with --sdm, its environment was edited. Snakemake
+compares only params that take nothing but wildcards. `code=code("SCRIPT")` stands for the script and
+for all of the package that it imports, with its data files; comments do not count. Edits of resources,
+threads and shell commands run nothing again.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -67,8 +68,9 @@ onstart:
 
 
 def tries(rule):
-    """A param that changes when a try of the job fails: what is made of its outputs is out of date,
-    which Snakemake does not know (docs/decisions/0025). It is empty as long as none has failed.
+    """A param that changes when a try of the job fails: the job runs again, and with it what is made
+    of its outputs, which Snakemake would take for up to date (docs/decisions/0025). A try that ends
+    well puts it back, so nothing runs once more; it is empty as long as none has failed.
 
     It takes wildcards alone: what takes `output`, Snakemake does not compare with the last run.
     """

@@ -1,7 +1,12 @@
 """From downloaded files to words: training, validation and test text of a task, filtered, truecased.
 
 Rules that drop pairs write both sides at once, so that they cannot fall out of step. Training text of a
-large corpus (config.yaml: scatter_above) is prepared in parts, side by side; else in one job.
+large corpus (config.yaml: scatter_above) is prepared in parts, side by side; else in one job. The parts
+are temporary: what changes a part, or --set-scatter parts=N with another N, splits the corpus again.
+
+`pairs` of these rules are the files that the task names for the split (config/tasks: `corpus`); their
+paths after a download are the inputs. `hold_out`, of a task with that key, is which pairs of the
+training files are the validation text: `valid` then has the training files as input. None without it.
 """
 
 from convs2s.config.corpus import TITLE_FILES
@@ -60,6 +65,7 @@ rule extract_reference:
         runtime=minutes(10, large=60),
     params:
         code=code("extract_reference"),
+        # (target, reference) of each pair of files of the test set: its key `references`, at {number}.
         pairs=lambda w: tasks[w.task].reference_pairs(w.split, int(w.number)),
     script:
         "../workflow/scripts/extract_reference.py"
@@ -231,6 +237,8 @@ rule count_pairs:
         "../envs/text.yaml"
     params:
         code=code("count_pairs"),
+        # The task's keys `clean` and `paper_pairs` (how many the paper states), the scale's stand_in.
+        # A change writes the table again; it is an input of `binarize`, which writes its stores again.
         metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
     script:
         "../workflow/scripts/count_pairs.py"
@@ -268,6 +276,7 @@ rule write_title_corpus:
     input:
         lambda w: files_of(tasks[w.task].titles.files),
     output:
+        # train.sentence, train.title, valid.sentence, valid.title, test.sentence, test.title
         pairs=expand("<downloads>/titles/{{task}}/{file}", file=TITLE_FILES),
         counts="<downloads>/titles/{task}/counts.json",
     log:

@@ -1,4 +1,8 @@
-"""The papers' figures, and plots of a training and of its attention."""
+"""The papers' figures, and plots of a training and of its attention.
+
+What `plan` returns, the head of paper.smk says. Figure 2 is drawn from the scores that are there, as a
+table is; the other figures need a model, so asking for one makes what it shows.
+"""
 
 
 rule plot_bleu_by_layers:
@@ -71,7 +75,8 @@ rule attend_to_example:
 rule plot_example:
     """Draw where the model of the figure's first row looks in the paper's sentence."""
     input:
-        lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],  # the first row's first run
+        # `<model>/seed1/test.beam5.example.json` of the first row's first run, by attend_to_example.
+        lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],
     output:
         report(
             "<results>/paper/figure3.svg",
@@ -123,7 +128,8 @@ rule project_phrases:
 rule plot_phrase_states:
     """Draw the states of phrases."""
     input:
-        lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],  # of each row
+        # `<model>/seed1/phrases.NAME.json` of each row's first run, by project_phrases.
+        lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],
     output:
         report(
             "<results>/paper/lstm_figure2.svg",
@@ -149,8 +155,11 @@ rule plot_phrase_states:
 rule plot_bleu_by_length:
     """Draw BLEU by length of the figure's first row, beside the baseline's list if there is one."""
     input:
-        # system: translations.jsonl of the first row's model; baseline: an n-best list, if a row has
-        # one; source, reference: the test set in words; vocabulary: of the source language.
+        # system: `<model>/{run}/{testset}.{decoding}.jsonl` of the first row's first run, made if it is
+        # missing; baseline: the n-best list of another system that the task or the scale names
+        # (`n_best`), if a row of the figure measures `bleu_of_list` and the list is there, else no file;
+        # source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`;
+        # vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
         unpack(lambda w: in_one_line(plan.files_of_curves)()),
     output:
         report(
@@ -170,7 +179,7 @@ rule plot_bleu_by_length:
         "../envs/plot.yaml"
     params:
         code=code("plot_bleu_by_length"),
-        names=lambda w: plan.names_of_curves(),
+        names=lambda w: plan.names_of_curves(),  # the legend: model, run and decoding; the list's name
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/plot_bleu_by_length.py"

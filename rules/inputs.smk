@@ -33,7 +33,9 @@ def files_of(references):
 
 def raw_files(wildcards):
     """The files that a split of a corpus is extracted from: of demo_en_fr and `test`,
-    `<downloads>/demo/en_fr/test.en` and `.fr`; with {number} a further reference of a test set.
+    `<downloads>/demo/en_fr/test.en` and `.fr`; of a `valid` that is held out, those of `train`. With
+    {number}, each target file of a test set and its further reference of this number, as
+    `<downloads>/host/test.en` and `<downloads>/host/test.1.en`.
     """
     split, number = wildcards.get("split", "train"), int(wildcards.get("number", 0))
     return in_one_line(plan.source_files)(wildcards.task, split, number or None)
@@ -53,8 +55,8 @@ def bpe_codes(wildcards):
 
 
 def models_of_run(wildcards):
-    """The models of a run: of `seed2` its own, of `ensemble2` those of seed1 and seed2, each as
-    `<model>/seed1/model.safetensors`."""
+    """The models of a run: of `seed2` or `released` its own, of `ensemble2` those of seed1 and seed2,
+    each as `<model>/seed1/model.safetensors`."""
     return [f"<model>/{run}/model.safetensors" for run in members(wildcards.run)]
 
 

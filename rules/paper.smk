@@ -1,7 +1,31 @@
 """What the papers state beside ours: tables, the ledger of our runs, claims, and what all of it took.
 
 Tables, ledger, costs and report show the scores that are there, so that asking for them trains
-nothing; `snakemake paper` makes all scores first (docs/decisions/0010).
+nothing; `snakemake paper` makes all scores first (docs/decisions/0010). Which files that is, `plan`
+says (src/convs2s/pipeline/plan.py), for these rules and those of figures.smk:
+
+plan.cells          of each table and figure (`table1`, `figure2`) its cells: task, model, runs, test
+                    set, decoding. By config/paper.yaml, the scale, and the settings of what is run.
+plan.planned        the same without what is not made here: cells that a published ledger has, whose
+                    licensed files are missing, or that time a GPU where `device` asks for none.
+plan.plain(cells)   cells as plain values, for a param. They hold digests of the settings of each run,
+                    so a change of a recipe or decoding that a table uses changes the param.
+plan.runs           the trainings of plan.planned, as folders: `<results>/TASK/models/MODEL/seed1`.
+plan.scores(table)  the files of its planned cells, one a run:
+                    `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json` (or .rouge.json,
+                    .speed.json, .perplexity.json, .rescored.bleu.json, .example.json). Those that are
+                    there; all if the command line asks for `paper`; of table3 also if for `speed`.
+plan.finished(files)  of any files those that are there; all if the command line asks for `paper`.
+plan.published      the ledger that config.yaml's `published` names, or nothing: a file of the user's, or
+                    of an address the copy in .snakemake/convs2s/published.
+plan.contents(table)  what a table shows beside scores: its section of config/paper.yaml, its cells as
+                    in plan.plain, plan.above, config/costs.yaml's trainings, and why runs failed.
+plan.above          what each page says of the scale: its `stand_in` and `left_out`.
+plan.drawn_cells(figure)  the planned cells of a figure, all of them: asking for the figure makes them.
+                    Where none is planned, the run ends with the reason.
+
+`page` is where an output lies without a module's prefix, from which the job tells the prefix. The
+script of a table or figure reads all else from the configuration; the param `shown` runs it again.
 """
 
 import os
@@ -94,7 +118,8 @@ rule write_claims:
         "../envs/plot.yaml"
     params:
         code=code("write_claims"),
-        # Not read by the script: a change of what is stated writes the claims again.
+        # The script reads the configuration itself. These three are here so that a change of
+        # config/claims.yaml, config/paper.yaml or the scale's stand_in writes the claims again.
         claims=lambda w: {name: claim.model_dump_json() for name, claim in settings.claims.items()},
         paper=lambda w: {name: table.model_dump_json() for name, table in settings.paper.items()},
         above=plan.above,
@@ -123,7 +148,8 @@ rule write_costs:
         page=lambda w: layout.paper("costs"),
         cells=lambda w: plan.plain(plan.planned),
         benchmarks=plan.benchmarks,
-        stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],  # as of the claims
+        # For reruns alone: config/costs.yaml, and what the page says of the scale.
+        stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],
     script:
         "../workflow/scripts/write_costs.py"
 
@@ -131,6 +157,9 @@ rule write_costs:
 rule write_report:
     """All tables, figures and claims on one page."""
     input:
+        # Those that are there of: history.jsonl and training.json of plan.runs; <results>/paper/X.svg
+        # of the figures; figure3's example.json; and of one run of each task and test set that was
+        # translated, its test.beam5.jsonl with <results>/TASK/corpus/raw/test.target.zst.
         lambda w: plan.shown_in_report(),
         ledger="<results>/paper/ledger.jsonl",
         claims="<results>/paper/claims.json",
@@ -152,7 +181,7 @@ rule write_report:
         code=code("write_report"),
         page=lambda w: layout.paper("report.html"),
         shown=lambda w: {name: plan.contents(name) for name in plan.cells},
-        attention_of="figure3",
+        attention_of="figure3",  # the figure whose attention the page lets a reader look at
     script:
         "../workflow/scripts/write_report.py"
 
@@ -183,6 +212,8 @@ rule show_in_report:
         "../workflow/scripts/show_in_report.py"
 
 
+# Without input and output it runs whenever it is asked for, whatever its params are. The job reads the
+# times of jobs that have run from Snakemake's benchmark files.
 rule preflight:
     """What a run will take, before it starts: printed, and in the log."""
     log:
@@ -196,7 +227,7 @@ rule preflight:
         # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
         cells=lambda w: {} if options.tasks else plan.plain(plan.planned),
         benchmarks=plan.benchmarks,
-        stated_log=f"{plan.logs}/preflight.log",
+        stated_log=f"{plan.logs}/preflight.log",  # without a module's prefix, as `page` above
         # What a cluster will be asked for is planned by this command line, with another target.
         command=[sys.executable, "-m", "snakemake", *sys.argv[1:]],
         targets=["evaluate" if options.tasks else "paper"],
