@@ -33,6 +33,8 @@ with failures_in_one_line():
 options, scale, tasks = settings.options, settings.scale, settings.tasks
 
 
+# At the scale `paper` <results> is `results` and <downloads> `results/downloads`, at `demo`
+# `results/scales/demo` and `results/scales/demo/downloads` (config/scales).
 pathvars:
     results=scale.results_dir,
     downloads=scale.downloads_below("<results>"),

@@ -27,7 +27,7 @@ rule extract_corpus:
     benchmark:
         "<benchmarks>/{task}/extract_corpus/{split}.tsv"
     wildcard_constraints:
-        split="(?!train$)[a-z][a-z0-9_]*",
+        split=r"(?!train\.)[a-z][a-z0-9_]*",
         task=alternatives(OWN_TEXT),
     group:
         "text"

@@ -5,7 +5,8 @@ nothing; `snakemake paper` makes all scores first (docs/decisions/0010). Which f
 says (src/convs2s/pipeline/plan.py), for these rules and those of figures.smk:
 
 plan.cells          of each table and figure (`table1`, `figure2`) its cells: task, model, runs, test
-                    set, decoding. By config/paper.yaml, the scale, and the settings of what is run.
+                    set, decoding. By config/paper.yaml, the scale, and the settings of what is run;
+                    the papers' numbers are not in them.
 plan.planned        the same without what is not made here: cells that a published ledger has, whose
                     licensed files are missing, or that time a GPU where `device` asks for none.
 plan.plain(cells)   cells as plain values, for a param. They hold digests of the settings of each run,
@@ -13,8 +14,9 @@ plan.plain(cells)   cells as plain values, for a param. They hold digests of the
 plan.runs           the trainings of plan.planned, as folders: `<results>/TASK/models/MODEL/seed1`.
 plan.scores(table)  the files of its planned cells, one a run:
                     `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json` (or .rouge.json,
-                    .speed.json, .perplexity.json, .rescored.bleu.json, .example.json). Those that are
-                    there; all if the command line asks for `paper`; of table3 also if for `speed`.
+                    .speed.json, .perplexity.json, .rescored.bleu.json; of figure3 .example.json, of
+                    lstm_figure2 phrases.NAME.json). Those that are there; all if the command line
+                    asks for `paper`; of table3 also if for `speed`.
 plan.finished(files)  of any files those that are there; all if the command line asks for `paper`.
 plan.published      the ledger that config.yaml's `published` names, or nothing: a file of the user's, or
                     of an address the copy in .snakemake/convs2s/published.
@@ -23,6 +25,8 @@ plan.contents(table)  what a table shows beside scores: its section of config/pa
 plan.above          what each page says of the scale: its `stand_in` and `left_out`.
 plan.drawn_cells(figure)  the planned cells of a figure, all of them: asking for the figure makes them.
                     Where none is planned, the run ends with the reason.
+
+What is there and out of date is made again, as any input of Snakemake's.
 
 `page` is where an output lies without a module's prefix, from which the job tells the prefix. The
 script of a table or figure reads all else from the configuration; the param `shown` runs it again.
@@ -157,8 +161,8 @@ rule write_costs:
 rule write_report:
     """All tables, figures and claims on one page."""
     input:
-        # Those that are there of: history.jsonl and training.json of plan.runs; <results>/paper/X.svg
-        # of the figures; figure3's example.json; and of one run of each task and test set that was
+        # Those that are there (all for `paper`) of: history.jsonl and training.json of plan.runs; <results>/paper/X.svg
+        # of the figures; figure3's example.json; and of the first run of each task and test set that was
         # translated, its test.beam5.jsonl with <results>/TASK/corpus/raw/test.target.zst.
         lambda w: plan.shown_in_report(),
         ledger="<results>/paper/ledger.jsonl",

@@ -1,4 +1,8 @@
-"""From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.2)."""
+"""From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.2).
+
+`metadata` is the task's name and its keys `languages` and `preparation.test`, by which tokens become
+text. Which weights and length penalties are tried, the code says.
+"""
 
 
 rule list_n_best:
@@ -101,6 +105,8 @@ rule score_baseline_list:
     input:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
+        # The user's file that the task's key `n_best` names for the test set; at a scale with the key
+        # `n_best` the list of a model of ours: `<results>/{task}/models/MODEL/RUN/test.DECODING.nbest.zst`.
         n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
     output:
         "<model>/{run}/{testset}.scored.nbest.zst",
@@ -120,7 +126,7 @@ rule score_baseline_list:
         translations=1,
     params:
         code=code("score_n_best", "score_baseline_list"),
-        decoding=settings.decoding_of_list(),
+        decoding=settings.decoding_of_list(),  # of the scale's `n_best`; of a user's file no penalty
     script:
         "../workflow/scripts/score_n_best.py"
 

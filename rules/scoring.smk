@@ -68,12 +68,12 @@ rule evaluate_rouge:
         translations="<model>/{run}/{testset}.{decoding}.jsonl",
         models=models_of_run,  # these two stand beside the score, by their checksums
         tuned=tuned_penalty,
-        # All references as they were published: the target side first.
+        # All references as they were published: duc2004.target.zst, duc2004.reference1.target.zst, ...
         references=lambda w: [
             of_text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
             for part in tasks[w.task].reference_parts(w.testset)
         ],
-        exceptions=options.rouge_exceptions or [],
+        exceptions=options.rouge_exceptions or [],  # irregular word forms for the stemmer, a user's file
     output:
         "<model>/{run}/{testset}.{decoding}.rouge.json",
     log:
@@ -91,6 +91,7 @@ rule evaluate_rouge:
         code=code("evaluate_rouge"),
         run=run_header,
         decoding=decoding,
+        # The task's key `rouge` of this test set: cut at bytes, stemmed or not, what is shown, lead words.
         rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
     script:
         "../workflow/scripts/evaluate_rouge.py"
@@ -133,6 +134,8 @@ rule summarize_runs:
 rule compare_models:
     """Compare two models, paired by the seeds of the task's headline."""
     input:
+        # `<results>/{task}/models/{baseline}/seed1/{testset}.{decoding}.jsonl` for each of the headline's
+        # seeds; of {system} likewise.
         baseline=lambda w: plan.translations_of_seeds(w.task, w.baseline, w.testset, w.decoding),
         system=lambda w: plan.translations_of_seeds(w.task, w.system, w.testset, w.decoding),
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -161,6 +164,7 @@ rule compare_models:
 rule write_examples:
     """Show translations beside their sources and references."""
     input:
+        # `<model>/seed1/test.beam5.jsonl`, with the sources in it: the headline's first run and test set.
         translations=lambda w: plan.headline_files(w.task, "jsonl")[0],
         reference=lambda w: of_text(
             f"<results>/{{task}}/corpus/raw/{tasks[w.task].headline.tests[0]}.target.zst"

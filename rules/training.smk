@@ -38,6 +38,9 @@ rule write_model_settings:
         "../envs/text.yaml"
     params:
         tries=tries("write_model_settings"),
+        # The model's section of config/models.yaml without what changes no result: checkpoint_minutes,
+        # tensorboard and threads. With it the digest of an extension's network. No `code`: an edit of
+        # the code must not train again; where results change, TRAINING_VERSION is raised.
         settings=lambda w: settings.models[w.model].training_settings(),
     script:
         "../workflow/scripts/write_model_settings.py"
@@ -53,7 +56,11 @@ rule train_model:
             "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
         ),
         bpe_codes=bpe_codes,
+        # The model file that the recipe's key training.start.from names, for all seeds: a path, such as
+        # `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or a download; mostly none.
         start=lambda w: in_one_line(plan.start_of)(w.model),
+        # Dictionary and truecasers go into the model file alone: where one is new, the file is written
+        # again and nothing is trained. Candidates are what a model with vocabulary selection trains on.
         dictionary=branch(
             lambda w: tasks[w.task].has_dictionary,
             then=of_text("<results>/{task}/alignment/dictionary.tsv"),
@@ -131,6 +138,8 @@ rule measure_training_speed:
 rule import_released:
     """A model that others trained and published, in place of a task's own trainings."""
     input:
+        # Checkpoint, dictionaries and codes that the task's key `released` names; archives once, such as
+        # `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
         lambda w: files_of(tasks[w.task].released_references()),
     output:
         "<model>/released/model.safetensors",
@@ -147,6 +156,8 @@ rule import_released:
         runtime=minutes(30),
     params:
         code=code("import_released"),
+        # {model} is the model of the task's headline. metadata: the task's name and its keys
+        # `languages` and `preparation.test`.
         released=lambda w: tasks[w.task].released.model_dump(mode="json"),
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),
     script:

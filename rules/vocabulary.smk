@@ -99,6 +99,8 @@ rule build_vocabulary:
 rule take_codes:
     """The BPE codes of another task's model."""
     input:
+        # The model file that the task's key `vocabulary_of` names: a path, such as
+        # `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or the download of an address.
         model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
     output:
         "<results>/{task}/vocabulary/codes",
@@ -122,6 +124,7 @@ rule take_codes:
 rule take_vocabulary:
     """A side's vocabulary as another task's model has it."""
     input:
+        # The same file as of take_codes. The words of this task's own text are counted anew by it.
         model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
         words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
     output:
@@ -175,6 +178,8 @@ rule binarize:
         runtime=minutes(20, large=240),
     params:
         code=code("binarize"),
+        # The task's keys `languages`, `preparation.test` and `vocabulary`; of each training file its
+        # reference, checksums and licence (config/downloads.yaml); the scale's stand_in.
         metadata=lambda w: settings.dataset_metadata(w.task).model_dump(mode="json"),
         most_tokens=lambda w: tasks[w.task].clean.tokens,
     script:
