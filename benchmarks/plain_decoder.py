@@ -4,7 +4,6 @@ It is what the package's decoder is measured against, and passes the same tests.
 """
 
 import math
-from dataclasses import fields
 
 import torch
 from torch import Tensor
@@ -76,5 +75,4 @@ def _constrain(predictions: Tensor, length: int, maximum: int, settings: Decodin
 
 def _repeated(encoded: EncodedSource, times: int) -> EncodedSource:
     """Return the source of one sentence for each of its hypotheses."""
-    parts = (getattr(encoded, field.name) for field in fields(encoded))
-    return EncodedSource(*(part.expand(times, *part.shape[1:]) for part in parts))
+    return EncodedSource(*(part.expand(times, *part.shape[1:]) for part in encoded))

@@ -1,12 +1,14 @@
 """The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
 
-Shapes: B batch, m source length, n target length, f embedding width, d block width, L decoder
-blocks, V target types. How it decodes step by step: ``convs2s.models.convs2s_inference``.
+Training reads whole targets, decoding the next token of each hypothesis, by the same modules:
+``convs2s.models.incremental`` has what decoding keeps from step to step.
+
+Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width, L
+decoder blocks, V target types.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -24,10 +26,10 @@ from convs2s.models.layers import (
     scale_gradient,
 )
 from convs2s.models.network import Network
+from convs2s.models.windows import Windows
 
 
-@dataclass(frozen=True)
-class EncodedSource:
+class EncodedSource(NamedTuple):
     """What the decoder attends to."""
 
     keys: Tensor  # (B, m, f), the encoder's output z
@@ -64,14 +66,16 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Attend from the GLU's output (B, n, d) and the target embeddings g (B, n, f).
 
-        Return the sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
+        In a step, n are the hypotheses of a sentence. The products with the source have its
+        precision. Return the sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
-        scores = torch.bmm(query, encoded.keys.transpose(1, 2))  # (B, n, m)
+        scores = torch.bmm(query.to(encoded.keys.dtype), encoded.keys.transpose(1, 2))  # (B, n, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
         context = torch.bmm(attention, encoded.values) * encoded.scale  # (B, n, f)
-        return (self.out_projection(context) + hidden) * SQRT_HALF, attention
+        summed = self.out_projection(context.to(query.dtype)) + hidden  # (B, n, d)
+        return summed * SQRT_HALF, attention
 
 
 class Block(nn.Module):
@@ -165,19 +169,27 @@ class ConvDecoder(nn.Module):
         )
         self.dropout = dropout
 
-    def forward(self, previous: Tensor, encoded: EncodedSource) -> tuple[Tensor, list[Tensor]]:
+    def forward(
+        self, previous: Tensor, encoded: EncodedSource, windows: Windows | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
         """Read ``</s>`` and the target without its last token (B, n), all positions at once.
 
-        Return the output layer's input (B, n, f_out), and each block's attention (B, n, m).
+        With ``windows``, which have the inputs of each convolution at the positions before, read
+        the last token of each hypothesis instead: n are then the K hypotheses of a sentence. Return
+        the output layer's input (B, n, f_out), and each block's attention (B, n, m).
         """
-        embedded = self.embedding(previous)  # (B, n, f)
+        position = None if windows is None else windows.position
+        embedded = self.embedding(previous, position)  # (B, n, f)
         x = self.in_projection(embedded)  # (B, n, d)
         attentions: list[Tensor] = []
-        for block in self.blocks:
+        for number, block in enumerate(self.blocks):
             kept = block.residual(x)  # (B, n, d) of this block
             x = dropout(x, self.dropout, self.training)
-            # The window ends at its position: no output sees a later input (section 3.2).
-            x = block.convolution(x, block.convolution.kernel - 1)
+            if windows is None:
+                # The window ends at its position: no output sees a later input (section 3.2).
+                x = block.convolution(x, block.convolution.kernel - 1)
+            else:
+                x = block.convolution.gate(windows.add(number, x))
             if block.attention is not None:
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)

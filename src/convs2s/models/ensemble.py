@@ -19,7 +19,7 @@ from torch.nn import functional
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
 from convs2s.models.convs2s import ConvS2S
-from convs2s.models.convs2s_inference import InferenceConvS2S
+from convs2s.models.incremental import DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
@@ -61,7 +61,7 @@ def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
     raise TypeError(f"no form for inference of {type(network).__name__}")
 
 
-for_inference.register(ConvS2S, InferenceConvS2S)
+for_inference.register(ConvS2S, DecodingConvS2S)
 for_inference.register(Lstm, InferenceLstm)
 
 

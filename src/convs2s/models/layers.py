@@ -8,7 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.models.kernels.dropout import dropout
+from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.kernels.matmul import linear, windows
+from convs2s.models.steps import Precision
 
 SQRT_HALF = math.sqrt(0.5)
 """Scale of a sum of two terms, which keeps its variance (paper, section 3.4)."""
@@ -27,6 +29,18 @@ class WeightNormalized(nn.Module):
         self.weight_v = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
         self.weight_g = nn.Parameter(self.weight_v.detach().flatten(1).norm(dim=1))
         self.bias = nn.Parameter(torch.zeros(shape[0]))
+        self._fused: LinearMap | None = None
+
+    def fuse(self, precision: Precision) -> None:
+        """Normalize the weight once and for all, for decoding alone: the parameters are dropped."""
+        self._fused = LinearMap(self.weight().detach(), self.bias.detach(), precision)
+        del self.weight_v, self.weight_g, self.bias
+
+    def map(self, x: Tensor) -> Tensor:
+        """Map (..., inputs) to (..., outputs)."""
+        if self._fused is not None:
+            return self._fused(x)
+        return linear(x, self.weight(), self.bias)
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
@@ -52,7 +66,7 @@ class Linear(WeightNormalized):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
-        return linear(x, self.weight(), self.bias)
+        return self.map(x)
 
 
 class GatedConvolution(WeightNormalized):
@@ -72,8 +86,11 @@ class GatedConvolution(WeightNormalized):
 
     def forward(self, x: Tensor, left: int) -> Tensor:
         """Map (B, n, inputs) to (B, n, outputs), ``left`` positions of a window before its own."""
-        x = linear(windows(x, self.kernel, left), self.weight(), self.bias)  # (B, n, 2 * outputs)
-        return functional.glu(x, dim=-1)
+        return self.gate(windows(x, self.kernel, left))
+
+    def gate(self, windows: Tensor) -> Tensor:
+        """Map windows (..., kernel * inputs) to (..., outputs)."""
+        return functional.glu(self.map(windows), dim=-1)
 
 
 class PlainOutput(nn.Module):
@@ -119,14 +136,16 @@ class Embedding(nn.Module):
             self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
         self.dropout = dropout
 
-    def forward(self, tokens: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.
 
-        Longer sentences are cut before they come here.
+        Longer sentences are cut before they come here. ``positions`` (n,) are those of the tokens,
+        or (1,) that of all; None: from 0 to n - 1.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
-            positions = torch.arange(tokens.shape[1], device=tokens.device)
+            if positions is None:
+                positions = torch.arange(tokens.shape[1], device=tokens.device)
             positions = positions.clamp(max=len(self.positions) - 1)
             embedded = embedded + functional.embedding(positions, self.positions)
         return dropout(in_autocast(embedded), self.dropout, self.training)

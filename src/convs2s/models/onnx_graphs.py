@@ -1,7 +1,12 @@
 """ConvS2S as graphs of ONNX, made of its weights without torch: encoder, decoder step, output.
 
-They hold what ``convs2s_inference`` says of constants and of attention's maps, which are applied to
-the source; several networks make one graph. No row of a result depends on the others: products add
+Constant factors are multiplied into the weights. A block's query is W h + b + g, of the
+convolution's output h and the embedding g of the last target token (section 3.3). Its product with
+the encoder's output z is h (W^T z) + b z + g z, and the output projection of a mean of values is
+the mean of their projections. So both maps of attention are applied to the source once ("folded"),
+in place of to each hypothesis at each step.
+
+Several networks make one graph. No row of a result depends on the others: products add
 up in one order however many rows there are, as weights are packed once, and in int8 each row has a
 scale of its own. Scores are computed as (B, m, K): a product with m columns would add up in another
 order where m is large.

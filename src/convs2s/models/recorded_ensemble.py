@@ -17,8 +17,8 @@ from torch import Tensor
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
-from convs2s.models.convs2s_inference import VECTOR, ConvS2SIncrementalState, InferenceConvS2S
 from convs2s.models.ensemble import DecoderState, Ensemble
+from convs2s.models.incremental import VECTOR, ConvS2SState, DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
 from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
@@ -49,32 +49,30 @@ class Recording:
         self._graph.replay()
 
 
-class InPlaceConvS2SState(ConvS2SIncrementalState):
-    """A state of fixed shapes that is updated in place; position and row order are tensors too.
+class InPlaceConvS2SState(ConvS2SState):
+    """A state of fixed shapes that is updated in place; the order of the rows is a tensor too.
 
     The attention of a step is as long as the source padded to whole vectors.
     """
 
-    def __init__(self, network: InferenceConvS2S, source: Tensor, hypotheses: int) -> None:
+    def __init__(self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int) -> None:
         """Encode padded source indices (B, m), to decode K hypotheses of each."""
-        encoded = network.encode(source)
-        super().__init__(network, encoded, encoded.keys.shape[1], hypotheses)
-        self._place = source.new_zeros(1)  # the next token's position
+        encoded = decoding.encode(source)
+        super().__init__(decoding, encoded, encoded.keys.shape[1], hypotheses)
+        self._decoding = decoding
         self._rows = torch.arange(len(source) * hypotheses, device=source.device)  # (B * K,)
 
     def restart(self, source: Tensor) -> None:
         """Begin with another source, which has the shape of the first once both are padded."""
-        self._source.replace(self._network.encode(source))
-        self._inputs.clear()
-        self._place.zero_()
+        for part, new in zip(self._encoded, self._decoding.encode(source), strict=True):
+            part.copy_(new)
+        self._windows.clear()
         torch.arange(len(self._rows), out=self._rows)
 
-    def _advance(self, tokens: Tensor) -> Tensor:
-        """Move all windows to the next position; embed the tokens (B * K,) that stand there."""
-        self._inputs.shift(self._rows)
-        embedded = self._network.embedding(tokens, self._place)
-        self._place.add_(1)
-        return embedded
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+        """Read each hypothesis's last token (B, K), as every state does."""
+        self._order = self._rows
+        return super().step(previous)
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
@@ -97,7 +95,7 @@ class RecordedEnsemble(Ensemble):
     ) -> None:
         """Take networks for inference; ``recording`` makes an empty one."""
         super().__init__(networks, average, precision)
-        self._convs2s = [net for net in self._inference if isinstance(net, InferenceConvS2S)]
+        self._convs2s = [one for one in self._inference if isinstance(one, DecodingConvS2S)]
         self._recording = recording
         self._idle: dict[Shape, RecordedDecoder] = {}  # the last used at the end
 

@@ -1,0 +1,101 @@
+"""What ConvS2S keeps from step to step while it decodes: the last inputs of every convolution.
+
+The network is a copy in evaluation mode whose weights are normalized once, in the precision of the
+search. In bf16 the attention's products with the source are computed in fp32: they are so small
+that a kernel of bf16 takes longer to start than one of fp32 to end.
+
+Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length.
+"""
+
+from copy import deepcopy
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from convs2s.data.vocabulary import PADDING
+from convs2s.models.convs2s import ConvS2S, EncodedSource, length_scale
+from convs2s.models.kernels.linear_map import LinearMap
+from convs2s.models.layers import WeightNormalized
+from convs2s.models.steps import Precision
+from convs2s.models.windows import Windows
+
+VECTOR = 16
+"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded
+to whole ones: a softmax adds its terms up in vectors, and a row that ends in part of one in another
+order than a row with more padding. No sentence's rounding may depend on the others of its batch."""
+
+
+class DecodingConvS2S:
+    """A network's weights as decoding needs them; the network itself stays as it is."""
+
+    def __init__(self, network: ConvS2S, precision: Precision) -> None:
+        """Compute the normalized weights, and round them to the precision."""
+        output = network.output
+        self.output = LinearMap(output.weight().detach(), output.bias.detach(), precision)
+        self.network = deepcopy(network).eval().requires_grad_(False)
+        for module in self.network.modules():
+            if isinstance(module, WeightNormalized):
+                module.fuse(precision)
+        if precision == "bf16":
+            self.network.bfloat16()  # what is left: the embeddings
+        self.dtype = self.network.encoder.embedding.tokens.dtype
+
+    def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
+        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+        return ConvS2SState(self, self.encode(source), source.shape[1], hypotheses)
+
+    def encode(self, source: Tensor) -> EncodedSource:
+        """Encode source indices (B, m), padded to whole vectors, in fp32 at least."""
+        source = functional.pad(source, (0, -source.shape[1] % VECTOR), value=PADDING)
+        encoded = self.network.encode(source)
+        exact = torch.promote_types(self.dtype, torch.float32)
+        return EncodedSource(
+            keys=encoded.keys.to(exact),
+            values=encoded.values.to(exact),
+            padding=encoded.padding,
+            scale=length_scale(encoded.padding, exact),
+        )
+
+
+class ConvS2SState:
+    """The incremental state of a batch; the source is never copied for each hypothesis."""
+
+    def __init__(
+        self, decoding: DecodingConvS2S, encoded: EncodedSource, length: int, hypotheses: int
+    ) -> None:
+        """Start with zeros as each convolution's earlier inputs.
+
+        ``length`` is m before it was padded to whole vectors, ``hypotheses`` is K.
+        """
+        self._decoder = decoding.network.decoder
+        self._encoded = encoded
+        self._length = length
+        self._hypotheses = hypotheses
+        blocks = [block.convolution for block in self._decoder.blocks]
+        shapes = [(convolution.kernel, convolution.inputs) for convolution in blocks]
+        like = encoded.keys.new_empty((), dtype=decoding.dtype)
+        self._windows = Windows(shapes, len(encoded.keys) * hypotheses, like)
+        self._order: Tensor | None = None  # of the rows, where it differs from the last step's
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+        """Read each hypothesis's last token (B, K).
+
+        Return the output layer's input (B, K, f_out), and the blocks' mean attention (B, K, m).
+        """
+        self._windows.shift(self._order)
+        self._order = None
+        features, attentions = self._decoder(previous, self._encoded, self._windows)
+        # The mean over all layers (section 4.3), without what the source was padded by.
+        return features, torch.stack(attentions).mean(0)[:, :, : self._length]
+
+    def select(self, rows: Tensor) -> None:
+        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        self._order = rows
+
+    def keep(self, sentences: Tensor) -> None:
+        """Go on with these sentences alone: ``sentences`` indexes B."""
+        places = torch.arange(self._hypotheses, device=sentences.device)
+        rows = (sentences.unsqueeze(1) * self._hypotheses + places).flatten()
+        self._order = rows if self._order is None else self._order[rows]
+        self._encoded = EncodedSource(*(part.index_select(0, sentences) for part in self._encoded))
