@@ -21,24 +21,32 @@ class Windows:
 
         ``shapes`` are the kernel and the inputs of each block, ``rows`` is R.
         """
-        self._columns: list[slice] = []  # of each block, in the buffer of its width
-        self._inputs = [inputs for _, inputs in shapes]
-        widths = dict.fromkeys(self._inputs, 0)  # inputs of a convolution -> columns of the buffer
+        self._shapes = shapes
+        widths: dict[int, int] = {}  # inputs of a convolution -> columns of the buffer
         for kernel, inputs in shapes:
-            start = widths[inputs]
-            widths[inputs] = start + kernel * inputs
-            self._columns.append(slice(start, widths[inputs]))
+            widths[inputs] = widths.get(inputs, 0) + kernel * inputs
         self._buffers = {inputs: like.new_zeros(rows, width) for inputs, width in widths.items()}
         self.position = like.new_full((1,), -1, dtype=torch.long)  # of the newest inputs
+        self._make_views()
+
+    def _make_views(self) -> None:
+        self._windows: list[Tensor] = []  # of each block (R, kernel * inputs)
+        self._newest: list[Tensor] = []  # of each block its last input (R, inputs)
+        ends = dict.fromkeys(self._buffers, 0)
+        for kernel, inputs in self._shapes:
+            start = ends[inputs]
+            end = start + kernel * inputs
+            ends[inputs] = end
+            self._windows.append(self._buffers[inputs][:, start:end])
+            self._newest.append(self._buffers[inputs][:, end - inputs : end])
 
     def add(self, block: int, x: Tensor) -> Tensor:
         """Write a block's newest input (B, K, inputs).
 
         Return its windows (B, K, kernel * inputs), which end in it.
         """
-        window = self._buffers[self._inputs[block]][:, self._columns[block]]
-        window[:, -self._inputs[block] :].copy_(x.flatten(0, 1))
-        return window.view(*x.shape[:2], -1)
+        self._newest[block].copy_(x.flatten(0, 1))
+        return self._windows[block].view(*x.shape[:2], -1)
 
     def shift(self, order: Tensor | None) -> None:
         """Move all windows to the next position, to which ``add`` writes.
@@ -46,14 +54,17 @@ class Windows:
         ``order`` (R',) chooses the rows; None leaves them as they are.
         """
         self.position.add_(1)
+        rows = len(self._newest[0])
         for inputs, buffer in self._buffers.items():
             later = buffer[:, inputs:]
             moved = later.clone() if order is None else later.index_select(0, order)
-            if len(moved) != len(buffer):
+            if len(moved) != rows:
                 buffer = buffer.new_empty(len(moved), buffer.shape[1])
                 self._buffers[inputs] = buffer
             # Each window's first columns get the last of the window before; `add` writes over them.
             buffer[:, :-inputs].copy_(moved)
+        if order is not None and len(order) != rows:
+            self._make_views()
 
     def clear(self) -> None:
         """Start again with zeros, in the same places."""

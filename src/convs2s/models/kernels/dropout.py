@@ -41,7 +41,7 @@ def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | Non
     if not training or dropped == 0 or x.device.type != "cpu":
         if padding is not None:
             x = x.masked_fill(padding.unsqueeze(2), 0.0)
-        return functional.dropout(x, probability, training)
+        return functional.dropout(x, probability) if training else x
     # A mask of another type than x would be cast before each product with it.
     keep = torch.ge(random_bits(x.numel()), dropped - _LEVELS // 2, out=x.new_empty(x.numel()))
     keep = keep.view(x.shape)
