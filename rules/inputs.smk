@@ -75,6 +75,6 @@ def penalty_of_list(wildcards):
 
 def headline_scores(wildcards):
     """The scores that a task's headline is the mean of, such as `<model>/seed1/test.beam5.bleu.json`
-    for each of its seeds and test sets."""
+    for each of its runs (seeds, an ensemble, or `released`) and test sets."""
     in_one_line(tasks[wildcards.task].check_metric)(wildcards.metric)
     return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")

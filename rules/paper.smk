@@ -16,7 +16,7 @@ plan.scores(table)  the files of its planned cells, one a run:
                     `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json` (or .rouge.json,
                     .speed.json, .perplexity.json, .rescored.bleu.json; of figure3 .example.json, of
                     lstm_figure2 phrases.NAME.json). Those that are there; all if the command line
-                    asks for `paper`; of table3 also if for `speed`.
+                    asks for `paper`; those of table3 alone also if it asks for `speed`.
 plan.finished(files)  of any files those that are there; all if the command line asks for `paper`.
 plan.published      the ledger that config.yaml's `published` names, or nothing: a file of the user's, or
                     of an address the copy in .snakemake/convs2s/published.

@@ -37,6 +37,7 @@ rule list_n_best:
 rule score_n_best:
     """Score a model's n-best list by another model."""
     input:
+        # Of the scorer, as models_of_run has those of a run.
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
