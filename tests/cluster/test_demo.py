@@ -1,4 +1,4 @@
-"""The demo from end to end on a real Slurm, by each command of docs/cluster.md as typed there."""
+"""The demo from end to end on a real Slurm, by each command of docs/cluster.md, on CPUs."""
 
 import json
 from pathlib import Path
@@ -33,13 +33,14 @@ def test_both_commands_make_the_same_demo_also_if_a_node_fails(
     slurm: Slurm, root: Path, tmp_path: Path
 ) -> None:
     checkout = check_out_here(root, tmp_path / "undisturbed")
-    done = cluster.run(slurm, checkout, "snakemake demo --profile profiles/slurm")
+    command = "snakemake demo --config device=cpu --profile profiles/slurm"
+    done = cluster.run(slurm, checkout, command)
     assert len(cluster.submitted(slurm, done.said, "%i")) < 15  # of 25 jobs
     undisturbed = models(checkout)
     assert undisturbed.keys() == {"seed1", "seed2"}
 
     checkout = check_out_here(root, tmp_path / "disturbed")
-    command = "snakemake demo --workflow-profile profiles/slurm"
+    command = "snakemake demo --config device=cpu --workflow-profile profiles/slurm"
     with cluster.running(slurm, checkout, command) as run:
         cluster.lose_a_node(run)
         said = run.ends()
