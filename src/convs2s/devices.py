@@ -34,7 +34,9 @@ _GRANTS = {
 
 SECONDS_BETWEEN_TRIES = 2.0
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # Parameters of glibc's mallopt, of malloc.h
+# Parameters of glibc's mallopt, of malloc.h.
+M_TRIM_THRESHOLD = -1
+M_MMAP_THRESHOLD = -3
 OF_ITS_OWN = 1 << 30  # Bytes of an allocation that goes back to the system once it is freed
 
 
@@ -42,23 +44,28 @@ def pick_device(name: str, workers: int = 1) -> str:
     """Return the device that ``auto`` stands for on this machine, or the name itself.
 
     A GPU multiplies matrices of float32 in TF32 from then on: several times as fast, factors
-    rounded to 10 bits. A UserError says that torch can use no GPU where ``cuda`` is asked for, or
-    ``auto`` in a job that was granted GPUs or for several workers, which compute on a CPU only if
-    that is stated; or that torch has no code for the GPU.
+    rounded to 10 bits.
+
+    Raises:
+        UserError: torch can use no GPU where ``cuda`` is asked for, or ``auto`` in a job that was
+            granted GPUs or for several workers, which compute on a CPU only if that is stated; or
+            torch has no code for the GPU.
     """
-    available = torch.cuda.is_available()
-    if name != "cpu" and not available:
-        need = gpus_granted(os.environ)
-        if not need and workers > 1:
-            need = f"{workers} workers"
-        if need or name == "cuda":
-            asked = f"device {name}{need and f' for {need}'}"
-            raise UserError(f"{asked}: torch can use no GPU: {why_no_gpu()}; or set device to cpu")
-    device = ("cuda" if available else "cpu") if name == "auto" else name
-    if device == "cuda":
+    if name == "cpu":
+        return "cpu"
+    if torch.cuda.is_available():
         check_architecture()
         torch.set_float32_matmul_precision("high")
-    return device
+        return "cuda"
+    asked = f"device {name}"
+    need = gpus_granted(os.environ)
+    if not need and workers > 1:
+        need = f"{workers} workers"
+    if need:
+        asked += f" for {need}"
+    if need or name == "cuda":
+        raise UserError(f"{asked}: torch can use no GPU: {why_no_gpu()}; or set device to cpu")
+    return "cpu"
 
 
 def gpus_granted(environment: Mapping[str, str]) -> str:
@@ -95,19 +102,26 @@ def check_architecture() -> None:
     """Refuse a GPU, the current one of this process, that this build of torch has no code for.
 
     Code for a compute capability runs on later ones of the same first digit; PTX ("compute_...")
-    is compiled for any later one (CUDA C++ Programming Guide, "Binary Compatibility"). The
-    UserError's GPU is older than all code, or newer where there is no PTX.
+    is compiled for any later one (CUDA C++ Programming Guide, "Binary Compatibility").
+
+    Raises:
+        UserError: the GPU is older than all code, or newer where there is no PTX.
     """
-    names = torch.cuda.get_arch_list()
-    parts = (re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name) for name in names)
-    compiled = [(part[1], (int(part[2]), int(part[3]))) for part in parts if part]
-    if not compiled:  # as of ROCm, whose names are others
-        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's own words for it, eight lines
         own = torch.cuda.get_device_capability()
-    runs = (code <= own and (form == "compute" or code[0] == own[0]) for form, code in compiled)
-    if not any(runs):
+    names = torch.cuda.get_arch_list()
+    is_known = False
+    for name in names:
+        code = re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name)
+        if not code:  # as of ROCm, whose names are others
+            continue
+        is_known = True
+        major = int(code[2])
+        is_earlier = (major, int(code[3])) <= own
+        if is_earlier and (code[1] == "compute" or major == own[0]):
+            return
+    if is_known:
         raise UserError(
             f"{_gpu()}: this build of torch, {torch.__version__}, has code for "
             f"{' '.join(names)} alone: install one for this GPU "
@@ -135,22 +149,24 @@ def check_recipe(recipe: Recipe, device: str) -> None:
     what torch.compile writes, of C for a GPU, as Triton asks, of C++ for a CPU, or no Python.h.
     """
     check_precision(recipe.precision, device)
-    is_on_gpu = torch.device(device).type == "cuda"
-    variable, usual = ("CC", "gcc or clang") if is_on_gpu else ("CXX", "g++")
-    compilers = os.environ.get(variable, usual)
     if not recipe.compile:
         return
-    otherwise = "or state compile: false"
+    if torch.device(device).type == "cuda":
+        compilers = os.environ.get("CC", "gcc or clang")
+    else:
+        compilers = os.environ.get("CXX", "g++")
     if not any(map(which, compilers.split(" or "))):
         raise UserError(
-            f"compile: no compiler is on this node ({compilers}): install one, {otherwise}"
+            f"compile: no compiler is on this node ({compilers}): install one, or state "
+            "compile: false"
         )
-    headers, python = sysconfig.get_path("include", "posix_prefix"), sysconfig.get_python_version()
+    headers = sysconfig.get_path("include", "posix_prefix")
     folders = [headers, *os.environ.get("CPATH", "").split(os.pathsep)]
     if not any(Path(folder, "Python.h").exists() for folder in folders):
+        python = f"python{sysconfig.get_python_version()}"
         raise UserError(
             f"compile: Python's headers are not on this node (no Python.h in {headers}): install "
-            f"them (python{python}-dev of Debian, python{python}-devel of Fedora), {otherwise}"
+            f"them ({python}-dev of Debian, {python}-devel of Fedora), or state compile: false"
         )
 
 
@@ -197,8 +213,10 @@ def lock_folder() -> Path:
 
     All sessions on this machine share one; a job of Slurm, whose GPUs count anew, has its own.
     """
-    job = os.environ.get("SLURM_JOB_ID", "")
-    return Path(tempfile.gettempdir()) / f"convs2s-gpus-{os.getuid()}{job and f'-{job}'}"
+    name = f"convs2s-gpus-{os.getuid()}"
+    if os.environ.get("SLURM_JOB_ID"):
+        name += f"-{os.environ['SLURM_JOB_ID']}"
+    return Path(tempfile.gettempdir()) / name
 
 
 @contextmanager
@@ -219,9 +237,11 @@ def own_gpus(
         folder: where the locks of this machine are.
         waits: whether to wait for GPUs that others hold; else they are shared, and that is said.
     """
-    stated = [name.strip() for name in environment.get(VISIBLE, "").split(",") if name.strip()]
-    visible = stated or [str(index) for index in range(present)]
-    if (seen := min(len(visible), present)) < wanted:  # CUDA sees one part of a GPU (MIG) alone
+    names_stated = map(str.strip, environment.get(VISIBLE, "").split(","))
+    stated = list(filter(None, names_stated))
+    visible = stated or list(map(str, range(present)))
+    seen = min(len(visible), present)  # CUDA sees one part of a GPU (MIG) alone
+    if seen < wanted:
         raise UserError(
             f"{wanted} GPUs are asked for, but this job sees {seen}; ask for fewer "
             "(gpus: N, --resources gpu=N, or by hand --workers N)"
@@ -272,7 +292,8 @@ def _lock_free_gpus(visible: Sequence[str], count: int, folder: int, locks: Exit
     with _lock_file(folder, "choosing.lock") as choosing:
         wait_for_lock(choosing)
         for name in visible:
-            if try_lock(locks.enter_context(_lock_file(folder, f"{name.replace('/', '-')}.lock"))):
+            lock = _lock_file(folder, f"{name.replace('/', '-')}.lock")
+            if try_lock(locks.enter_context(lock)):
                 names.append(name)
             if len(names) == count:
                 break

@@ -1,7 +1,7 @@
-"""Every path of the grammar: where what a run makes lies below its results folder.
+"""Where what a run makes lies below its results folder, as far as the package asks for it.
 
 Names may hold Snakemake's wildcards, such as ``{task}``: the rules state their outputs in the same
-words, and a test holds both together.
+words.
 """
 
 from collections.abc import Sequence
@@ -25,22 +25,9 @@ class TaskFolder:
         return f"{self.path}/corpus/{stage}/{part}.{side}.zst"
 
     @property
-    def training_report(self) -> str:
-        """How many training pairs were read, kept and dropped."""
-        return f"{self.path}/corpus/clean/train.json"
-
-    @property
     def pair_counts(self) -> str:
-        """The same as a table for people."""
+        """How many training pairs were read, kept and dropped, as a table for people."""
         return f"{self.path}/corpus/counts.txt"
-
-    def word_counts(self, side: str) -> str:
-        """Return how often each word of a side's training text occurs."""
-        return f"{self.path}/corpus/words/{side}.tsv.zst"
-
-    def truecaser(self, side: str) -> str:
-        """Return the truecaser of a side."""
-        return f"{self.path}/corpus/truecaser.{side}.tsv"
 
     def bpe_codes(self, name: str) -> str:
         """Return BPE codes: ``codes`` of both sides, or ``codes.LANG``."""
@@ -68,11 +55,6 @@ class TaskFolder:
         """The alignment's dictionary for unknown words."""
         return f"{self.path}/alignment/dictionary.tsv"
 
-    @property
-    def candidates(self) -> str:
-        """The alignment's candidates for shortlists."""
-        return f"{self.path}/alignment/candidates.tsv"
-
     def run(self, model: str, run: str) -> str:
         """Return the folder of a run of a model."""
         return f"{self.path}/models/{model}/{run}"
@@ -92,10 +74,6 @@ class TaskFolder:
     def report(self, metric: str) -> str:
         """Return the headline report: ``bleu.txt``, or of a task of summaries ``rouge.txt``."""
         return f"{self.path}/{metric}.txt"
-
-    def score_page(self, metric: str) -> str:
-        """Return the same as a page, for the report that Snakemake makes of what it made."""
-        return f"{self.path}/{metric}.html"
 
     @property
     def examples(self) -> str:

@@ -41,8 +41,9 @@ FORMAT = "convs2s model 3"
 EMBEDDING_TABLES = {"source": "encoder.embedding.tokens", "target": "decoder.embedding.tokens"}
 """The weights of every network that have a row for each type of a side's vocabulary."""
 
-CANDIDATE_TENSORS = "candidates.offsets", "candidates.targets"
-"""Tensors of a model that selects its vocabulary: the two arrays of its table of candidates."""
+# Tensors of a model that selects its vocabulary: the two arrays of its table of candidates.
+CANDIDATE_OFFSETS = "candidates.offsets"
+CANDIDATE_TARGETS = "candidates.targets"
 
 
 class _Languages(Section):
@@ -108,13 +109,15 @@ def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDe
     """Write a model file."""
     import torch
 
-    fields = vars(description) | {"architecture": description.architecture.model_dump(mode="json")}
+    fields = dict(vars(description))
+    fields["format"] = FORMAT
+    fields["architecture"] = description.architecture.model_dump(mode="json")
     del fields["shortlist"]
     tensors = dict(weights)
     if description.shortlist is not None:
-        arrays = description.shortlist.offsets, description.shortlist.candidates
-        tensors |= zip(CANDIDATE_TENSORS, map(torch.from_numpy, arrays), strict=True)
-    save_tensors(path, tensors, {"format": FORMAT, **fields})
+        tensors[CANDIDATE_OFFSETS] = torch.from_numpy(description.shortlist.offsets)
+        tensors[CANDIDATE_TARGETS] = torch.from_numpy(description.shortlist.candidates)
+    save_tensors(path, tensors, fields)
 
 
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
@@ -150,30 +153,39 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
 def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
     """Return the description of tensors or arrays; what is not the network's is taken out."""
     description = _description(path, fields)
-    sizes, selects = description.sizes, description.architecture.selection
-    if selects is not None:
-        damaged = "its table of candidates is damaged"
-        with failures_of_file(str(path), damaged):
-            offsets, candidates = (np.asarray(weights.pop(name)) for name in CANDIDATE_TENSORS)
-            forms = [(table.dtype.name, table.ndim) for table in (offsets, candidates)]
-            if forms != [("int64", 1), ("int32", 1)]:
-                raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
-            steps = np.diff(offsets)
-            ends = offsets[0], offsets[-1]
-            if len(steps) != sizes[0] or steps.min(initial=0) < 0 or ends != (0, len(candidates)):
-                raise UserError(f"{path}: {damaged}: its offsets are not those of {sizes[0]} types")
-            if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= sizes[1]:
-                raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
-        shortlist = Shortlist(sizes[1], selects.frequent, offsets, candidates)
+    selection = description.architecture.selection
+    if selection is not None:
+        shortlist = _shortlist(path, weights, description.sizes, selection.frequent)
         description = replace(description, shortlist=shortlist)
-    tables = map(weights.get, EMBEDDING_TABLES.values())
-    rows = tuple(len(table) if table is not None and table.ndim else 0 for table in tables)
-    if sizes != rows:
+    rows = []
+    for name in EMBEDDING_TABLES.values():
+        table = weights.get(name)
+        rows.append(len(table) if table is not None and table.ndim else 0)
+    source, target = description.sizes
+    if [source, target] != rows:
         raise UserError(
-            f"{path}: its vocabularies ({sizes[0]} and {sizes[1]} types) do not match its weights "
+            f"{path}: its vocabularies ({source} and {target} types) do not match its weights "
             f"({rows[0]} and {rows[1]})"
         )
     return description
+
+
+def _shortlist(path: Path, weights: Fields, sizes: tuple[int, int], frequent: int) -> Shortlist:
+    """Take the table of candidates out of the tensors or arrays of a model."""
+    source, target = sizes
+    damaged = "its table of candidates is damaged"
+    with failures_of_file(str(path), damaged):
+        offsets = np.asarray(weights.pop(CANDIDATE_OFFSETS))
+        candidates = np.asarray(weights.pop(CANDIDATE_TARGETS))
+        are_lists = offsets.ndim == 1 and candidates.ndim == 1
+        if not are_lists or offsets.dtype != np.int64 or candidates.dtype != np.int32:
+            raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
+        is_whole = len(offsets) == source + 1 and offsets[0] == 0 and offsets[-1] == len(candidates)
+        if not is_whole or np.diff(offsets).min(initial=0) < 0:
+            raise UserError(f"{path}: {damaged}: its offsets are not those of {source} types")
+        if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= target:
+            raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
+    return Shortlist(target, frequent, offsets, candidates)
 
 
 def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
@@ -216,11 +228,16 @@ def check_runs(paths: Iterable[str | Path]) -> None:
     beside it, by which recipe and of which data. A UserError says that it is another run's, or that
     the record is damaged or another's.
     """
-    for path in (Path(path).absolute() for path in paths if Path(path).suffix == ".safetensors"):
-        model, run = describe_model(path), path.parent
+    for stated in paths:
+        path = Path(stated).absolute()
+        if path.suffix != ".safetensors":
+            continue
+        model = describe_model(path)
+        run = path.parent
         if model.task != run.parents[2].name:
             raise _of_another_run(path, f"task {model.task}")
-        seed, own = re.fullmatch(f"seed({SEED_PATTERN})", run.name), model.training.get("seed")
+        seed = re.fullmatch(f"seed({SEED_PATTERN})", run.name)
+        own = model.training.get("seed")
         if seed and int(seed[1]) != own:
             raise _of_another_run(path, f"seed {own}")
         record = path.with_name("training.json")

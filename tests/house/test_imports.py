@@ -31,6 +31,30 @@ LAYERS = (
 )
 """From the bottom up: a part imports those of its own layer's name, and of the layers below."""
 
+CORE = {
+    "config",
+    "data",
+    "decoding",
+    "download",
+    "files",
+    "models",
+    "scoring",
+    "text",
+    "training",
+}
+ROOMS = {
+    "api",
+    "cli",
+    "costs",
+    "demo",
+    "interop",
+    "mirror",
+    "pages",
+    "paper",
+    "publish",
+    "serving",
+}
+
 MOST_ROOT_MODULES = 7
 
 RUN_A_NETWORK = {
@@ -57,6 +81,11 @@ def part_of(module: str) -> str:
     return max(fitting, key=len, default="")
 
 
+def room_of(module: str) -> str:
+    """Return the folder below the package that a module belongs to, or its own name."""
+    return module.removeprefix("convs2s").removeprefix(".").partition(".")[0]
+
+
 @pytest.fixture(scope="module")
 def graph(root: Path) -> dict[str, set[str]]:
     return import_graph(root)
@@ -68,6 +97,13 @@ def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
         for other in imported:
             mine, theirs = part_of(module), part_of(other)
             assert mine == theirs or level[theirs] < level[mine], f"{module} imports {other}"
+
+
+def test_the_core_imports_no_room(graph: dict[str, set[str]]) -> None:
+    """From an archive to a score nothing is needed of what stands around it."""
+    for module, imported in graph.items():
+        if room_of(module) in CORE:
+            assert not {other for other in imported if room_of(other) in ROOMS}, module
 
 
 def test_nothing_imports_itself(graph: dict[str, set[str]]) -> None:

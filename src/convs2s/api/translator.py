@@ -43,7 +43,8 @@ class Translator:
 
     def __init__(self, lines: LineTranslator, device: str) -> None:
         """Take models that are in memory, on a device; ``load`` reads them from files."""
-        self._lines, self.device = lines, device
+        self._lines = lines
+        self.device = device
 
     @cached_property
     def _scorer(self) -> PairScorer:
@@ -83,14 +84,24 @@ class Translator:
             threads = validated(CommandOptions, {"threads": threads}, "load").threads
         if not isinstance(pretokenized, bool):
             raise UserError(f"load: pretokenized: expected True or False, not {pretokenized!r}")
-        stated = {"precision": precision, "ensemble": ensemble, "cuda_graphs": cuda_graphs}
-        settings = validated(DecodingSettings, stated | {"replace_unknown": False}, "load")
+        stated = {
+            "precision": precision,
+            "ensemble": ensemble,
+            "cuda_graphs": cuda_graphs,
+            "replace_unknown": False,
+        }
+        settings = validated(DecodingSettings, stated, "load")
         name = pick_device(validated(Options, {"device": device}, "load").device)
-        models = list(map(Path, [path] if isinstance(path, str | Path) else path))
-        if not models:
+        paths = [path] if isinstance(path, str | Path) else path
+        if not paths:
             raise UserError("load: expected a model file, found an empty list")
-        threads = threads or os.cpu_count() or 1
-        lines = LineTranslator(models, settings, name, pretokenized=pretokenized, threads=threads)
+        lines = LineTranslator(
+            list(map(Path, paths)),
+            settings,
+            name,
+            pretokenized=pretokenized,
+            threads=threads or os.cpu_count() or 1,
+        )
         return cls(lines, name)
 
     @property
@@ -131,7 +142,7 @@ class Translator:
         checked = check_texts(texts, "texts")
         for name in sorted(OF_A_MODEL & settings.keys()):
             raise UserError(f"translate: {name}: is a setting of the model: give it to load")
-        stated = {name: getattr(self._lines.settings, name) for name in OF_A_MODEL} | settings
+        stated = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
         if not self.attends:
             stated.setdefault("replace_unknown", False)
         search = validated(DecodingSettings, stated, "translate")
@@ -148,10 +159,15 @@ class Translator:
         numbered = list(enumerate(checked, start=1))
         split = SplitLines(numbered, self.languages["source"] if split_sentences else None)
         translations = lines.translate_chunk(split.sentences, n_best)
-        for index, found in enumerate(translations if attention else ()):
-            best = [replace(row, attention=self._lines.attention(row)) for row in found.n_best]
-            translations[index] = replace(found, n_best=best, attention=best[0].attention)
+        if attention:
+            translations = list(map(self._with_attention, translations))
         return split.joined(translations)
+
+    def _with_attention(self, translation: Translation) -> Translation:
+        best = []
+        for hypothesis in translation.n_best:
+            best.append(replace(hypothesis, attention=self._lines.attention(hypothesis)))
+        return replace(translation, n_best=best, attention=best[0].attention)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
         """Score given translations: pairs of a source and a target, raw text both.
@@ -165,15 +181,16 @@ class Translator:
         for number, pair in enumerate(pairs, start=1):
             if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
                 raise UserError(f"pairs:{number}: expected a pair (source, target) of texts")
-            source, target = (check_text(text, f"pairs:{number}") for text in pair)
-            checked.append((source, target))
+            source, target = pair
+            place = f"pairs:{number}"
+            checked.append((check_text(source, place), check_text(target, place)))
         return list(score_pairs(self._scorer, checked))
 
     def __repr__(self) -> str:
         """Say what it is: task, languages, how many networks, where."""
-        description, networks = self._lines.description, len(self._lines.models)
+        task = self._lines.description.task
         languages = f"{self.languages['source']}-{self.languages['target']}"
-        return f"<Translator {description.task} {languages}, {networks} x, {self.device}>"
+        return f"<Translator {task} {languages}, {len(self._lines.models)} x, {self.device}>"
 
 
 def check_texts(texts: object, name: str) -> list[str]:

@@ -95,13 +95,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except UserError as error:
         sys.exit(f"convs2s: error: {error}")
     except ModuleNotFoundError as error:
-        extra = next((name for name, modules in EXTRAS.items() if error.name in modules), None)
-        if extra is None:
-            raise
-        sys.exit(
-            f"convs2s: error: {error.name} is not installed: pip install 'convs2s[{extra}]' "
-            f"(in a clone: pip install -c constraints.txt -e '.[{extra}]')"
-        )
+        for extra, modules in EXTRAS.items():
+            if error.name in modules:
+                sys.exit(
+                    f"convs2s: error: {error.name} is not installed: pip install "
+                    f"'convs2s[{extra}]' "
+                    f"(in a clone: pip install -c constraints.txt -e '.[{extra}]')"
+                )
+        raise
     except KeyboardInterrupt:
         print("convs2s: interrupted", file=sys.stderr)
         sys.exit(EXIT_AFTER_CTRL_C)

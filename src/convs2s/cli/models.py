@@ -38,12 +38,18 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
 
     languages = arguments.languages
     if languages is not None:
-        stated = dict(zip(("source", "target"), languages, strict=True))
+        source, target = languages
+        stated = {"source": source, "target": target}
         languages = validated(Languages, stated, "--languages").model_dump()
-    tables = arguments.source_dictionary, arguments.target_dictionary, arguments.bpe_codes
-    check_not_read(arguments.output, filter(None, [arguments.checkpoint, *tables]))
+    files = FairseqFiles(
+        checkpoint=arguments.checkpoint,
+        source_dictionary=arguments.source_dictionary,
+        target_dictionary=arguments.target_dictionary,
+        bpe_codes=arguments.bpe_codes,
+    )
+    check_not_read(arguments.output, filter(None, vars(files).values()))
     import_fairseq(
-        FairseqFiles(arguments.checkpoint, *tables),
+        files,
         arguments.output,
         task=arguments.output.stem,
         languages=languages,

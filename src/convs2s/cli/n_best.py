@@ -79,9 +79,10 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
     from convs2s.devices import held_device
 
-    stated = {"length_penalty": arguments.length_penalty}
-    if arguments.n_best is None and (arguments.feature, *stated.values()) != (MODEL, 0.0):
+    is_default = arguments.feature == MODEL and arguments.length_penalty == 0
+    if arguments.n_best is None and not is_default:
         raise UserError("--feature and --length-penalty: are for a list: name it with --n-best")
+    stated = {"length_penalty": arguments.length_penalty}
     alpha = validated(DecodingSettings, stated, "options").alpha
     torch.set_num_threads(arguments.threads)
     with held_device(arguments.device, waits=False) as device:

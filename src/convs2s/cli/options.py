@@ -5,9 +5,8 @@ import os
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
@@ -85,14 +84,20 @@ def add_section(
     for name, schema, default in _settings(schema_of(section), section()):
         if name in without:
             continue
-        flag = f"--{name.replace('_', '-')}"
-        text = f"{schema['description']} [{default}]".replace("%", "%%")
-        add = partial(command.add_argument, flag, dest=name, default=default, help=text)
+        form: dict[str, Any]
         if isinstance(default, bool):
-            add(action=argparse.BooleanOptionalAction)
+            form = {"action": argparse.BooleanOptionalAction}
+        elif any(each.get("type") == "null" for each in alternatives(schema)):
+            form = {"type": number_or_null}
         else:
-            nullable = any(form.get("type") == "null" for form in alternatives(schema))
-            add(type=number_or_null if nullable else type(default), choices=choices(schema) or None)
+            form = {"type": type(default), "choices": choices(schema) or None}
+        command.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=name,
+            default=default,
+            help=f"{schema['description']} [{default}]".replace("%", "%%"),
+            **form,
+        )
 
 
 def number_or_null(text: str) -> int | None:
@@ -128,14 +133,18 @@ def _settings(
 
 def check_options(arguments: argparse.Namespace) -> None:
     """Check a command's options by the rules of the configuration, and the place of its output."""
-    given = {name: getattr(arguments, name, None) for name in CommandOptions.model_fields}
-    stated = {name: value for name, value in given.items() if value is not None}
+    given = vars(arguments)
+    stated = {}
+    for name in CommandOptions.model_fields:
+        if given.get(name) is not None:
+            stated[name] = given[name]
     validated(CommandOptions, stated, "options")
-    makes: str = getattr(arguments, "makes_folder", "")
-    for name in {"output", "items", makes} - {""}:
-        path = getattr(arguments, name, None)
-        if isinstance(path, Path):
-            (check_parent if name == makes else check_place)(path)
+    folder = given.get("makes_folder")
+    if folder and isinstance(given[folder], Path):
+        check_parent(given[folder])
+    for name in ("output", "items"):
+        if name != folder and isinstance(given.get(name), Path):
+            check_place(given[name])
 
 
 def standard_input() -> Iterator[str]:
@@ -146,9 +155,12 @@ def standard_input() -> Iterator[str]:
 
 def prepare_streams() -> None:
     """Write UTF-8, and file names that are none, line by line; a closed stream becomes empty."""
-    for name, mode in {"stdin": "r", "stdout": "w", "stderr": "w"}.items():
-        setattr(sys, name, getattr(sys, name) or Path(os.devnull).open(mode))  # noqa: SIM115
+    sys.stdin = sys.stdin or Path(os.devnull).open()  # noqa: SIM115
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # no file, as in a test
-            os.set_blocking(getattr(sys, name).fileno(), True)  # or text is lost at a full pipe
-    form = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
-    sys.stdout.reconfigure(**form, line_buffering=True)  # type: ignore[union-attr]
+            os.set_blocking(stream.fileno(), True)  # or text is lost at a full pipe
+    sys.stdout.reconfigure(  # type: ignore[union-attr]
+        encoding="utf-8", errors="surrogateescape", newline="\n", line_buffering=True
+    )

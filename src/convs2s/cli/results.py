@@ -99,9 +99,9 @@ def _config(arguments: argparse.Namespace) -> None:
             raise UserError("--model and --decoding: are of one task: name it with --task")
         print("| task | what it is | headline: model, runs | ask for |\n| --- | --- | --- | --- |")
         for name, task in sorted(settings.tasks.items()):
-            model, runs = task.headline.model, ", ".join(task.headline_runs())
+            headline = f"`{task.headline.model}`, {', '.join(task.headline_runs())}"
             report = f"`{settings.scale.results_dir}/{name}/{task.metric}.txt`"
-            print(f"| `{name}` | {task.description} | `{model}`, {runs} | {report} |")
+            print(f"| `{name}` | {task.description} | {headline} | {report} |")
     else:
         values = settings.effective(arguments.task, arguments.model, arguments.decoding)
         yaml.safe_dump(with_texts(values, masked), sys.stdout, sort_keys=False, allow_unicode=True)

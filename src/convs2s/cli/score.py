@@ -38,14 +38,14 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
         raise UserError("--tokenized, --lowercase: are of BLEU; leave them out with --metric")
     if arguments.source and not arguments.metric:
         raise UserError("--source: is for a metric that reads it: name it by --metric")
-    metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
     references = [list(read_lines(path)) for path in arguments.reference]
     hypotheses = list(standard_input())
     check_lines(hypotheses, references, "standard input", arguments.reference)
     if arguments.metric:
-        source = arguments.source and list(read_lines(arguments.source))
+        source = list(read_lines(arguments.source)) if arguments.source else None
         score = further_score(arguments.metric, hypotheses, *references, source=source)
     else:
+        metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
         score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     names = " ".join(map(str, arguments.reference))
     title = arguments.metric or "BLEU"
@@ -55,18 +55,20 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
 def _score_compare(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.bleu import SAMPLES, compare
 
-    paths = arguments.baseline, arguments.system
     references = [list(read_lines(path)) for path in arguments.reference]
-    baseline, system = (list(read_lines(path)) for path in paths)
+    baseline = list(read_lines(arguments.baseline))
+    system = list(read_lines(arguments.system))
     result = compare(
         baseline,
         system,
         *references,
         form="tokenized" if arguments.tokenized else "detokenized",
-        names=(str(paths[0]), str(paths[1])),
+        names=(str(arguments.baseline), str(arguments.system)),
     )
-    for path, side in zip(paths, (result.baseline, result.system), strict=True):
-        print(f"BLEU = {side.score:.2f} ± {side.interval:.2f}  {path}")
+    of_baseline = result.baseline
+    of_system = result.system
+    print(f"BLEU = {of_baseline.score:.2f} ± {of_baseline.interval:.2f}  {arguments.baseline}")
+    print(f"BLEU = {of_system.score:.2f} ± {of_system.interval:.2f}  {arguments.system}")
     print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
     names = " ".join(map(str, arguments.reference))
     print(f"{result.signature}  ({names}, {len(system)} lines)")
@@ -151,10 +153,11 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
         raise UserError(
             f"--exceptions {arguments.exceptions}: the stemmer alone reads it: add --stem"
         )
+    exceptions = read_exceptions(arguments.exceptions) if arguments.exceptions else None
     options = rouge.RougeOptions(
         arguments.bytes,
         arguments.stem,
-        read_exceptions(arguments.exceptions) if arguments.exceptions else None,
+        exceptions,
         arguments.best,
         arguments.skip_empty,
     )
@@ -165,11 +168,13 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
         # The columns as the script names its scores.
-        table = [["item", *(f"{metric}.{part}" for metric in "12L" for part in "RPF")]]
+        lines = ["item\t1.R\t1.P\t1.F\t2.R\t2.P\t2.F\tL.R\tL.P\tL.F"]
         for number, item in enumerate(items, start=1):
-            triples = [(triple.recall, triple.precision, triple.f1) for triple in item.values()]
-            table.append([str(number), *(f"{value:.5f}" for values in triples for value in values)])
-        write_lines(arguments.items, map("\t".join, table))
+            line = f"{number}"
+            for triple in item.values():
+                line += f"\t{triple.recall:.5f}\t{triple.precision:.5f}\t{triple.f1:.5f}"
+            lines.append(line)
+        write_lines(arguments.items, lines)
     signature = options.signature(len(references), arguments.samples)
     scores = rouge.mean_rouge(items, signature, arguments.samples)
     for key, name in rouge.ROUGE_NAMES.items():

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -117,7 +118,8 @@ def _train(arguments: argparse.Namespace) -> None:
     from convs2s.training.workers import is_worker
 
     is_of_a_run = RUN in os.environ and not is_worker()
-    with living_job(), noted_try([str(arguments.output)] if is_of_a_run else []):
+    noted = [str(arguments.output)] if is_of_a_run else []
+    with living_job(), noted_try(noted):
         _start_training(arguments)
 
 
@@ -132,30 +134,36 @@ def _start_training(arguments: argparse.Namespace) -> None:
     from convs2s.training.start import fetched_start
 
     _check_files(arguments)
-    options, downloads = Options(), dict[str, Download]()
     if arguments.settings:
+        options = Options()
+        downloads: Mapping[str, Download] = {}
         architecture, recipe = read_training_settings(arguments.settings)
         # The workflow puts a model's settings into a folder of its name.
         model_name = arguments.settings.absolute().parent.name
     else:
         configuration = load(Path.cwd())
-        options, downloads = configuration.options, dict(configuration.downloads)
-        model, model_name = configuration.model(arguments.model), arguments.model
-        architecture, recipe = model.architecture, model.training
+        options = configuration.options
+        downloads = configuration.downloads
+        model_name = arguments.model
+        architecture = configuration.model(model_name).architecture
+        recipe = configuration.model(model_name).training
     if arguments.start and recipe.start is None:
         raise UserError(
             f"--start {arguments.start}: says where the file of training.start.from lies, and the "
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
-    stated = {name: getattr(arguments, name) for name in ("checkpoint_minutes", "tensorboard")}
-    machine = {key: value for key, value in stated.items() if value}
+    if arguments.checkpoint_minutes:
+        recipe = recipe.model_copy(update={"checkpoint_minutes": arguments.checkpoint_minutes})
+    if arguments.tensorboard:
+        recipe = recipe.model_copy(update={"tensorboard": True})
     workers = arguments.workers or granted_workers(os.environ)
-    shared = max(1, arguments.cpus // workers) if arguments.cpus else None
-    threads = shared or arguments.threads or options.cores or recipe.threads
+    threads = arguments.threads or options.cores or recipe.threads
+    if arguments.cpus:
+        threads = max(1, arguments.cpus // workers)
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
-        recipe=recipe.model_copy(update=machine),
+        recipe=recipe,
         seed=arguments.seed,
         output=arguments.output,
         dictionary=arguments.dictionary,
@@ -187,8 +195,13 @@ def _check_files(arguments: argparse.Namespace) -> None:
             f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
             "name a file in a folder"
         )
-    tables = arguments.dictionary, arguments.candidates, *(arguments.truecasers or ())
-    given = [path for path in (arguments.settings, *tables) if path]
+    given = [
+        arguments.settings,
+        arguments.dictionary,
+        arguments.candidates,
+        *(arguments.truecasers or []),
+    ]
+    given = list(filter(None, given))
     for path in given:  # some of them are read at the end of the training alone
         if not path.is_file():
             raise UserError(f"{path}: no such file")
@@ -262,7 +275,9 @@ def _remove_states(arguments: argparse.Namespace) -> None:
             remove_state(path)
         print(f"{megabytes(size):>12}  {path}")
     total = megabytes(sum(states.values()))
-    done = "removed" if arguments.yes or not states else "may go: --yes removes them"
+    done = "may go: --yes removes them"
+    if arguments.yes or not states:
+        done = "removed"
     print(f"{total:>12}  of {len(states)} trainings that have ended: {done}")
 
 
@@ -293,4 +308,5 @@ def _kernels(arguments: argparse.Namespace) -> None:
     chosen = choice.fastest_kernel(products)
     print(f"{'training in fp32':24} GFLOP/s")
     for kernel, rate in choice.training_rates(products).items():
-        print(f"{kernel:24} {rate / 1e9:7.0f}{'   chosen' if kernel == chosen else ''}")
+        mark = "   chosen" if kernel == chosen else ""
+        print(f"{kernel:24} {rate / 1e9:7.0f}{mark}")

@@ -97,25 +97,38 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
             "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
         )
     translator = LineTranslator(
-        *(arguments.model, settings, device),
+        arguments.model,
+        settings,
+        device,
         pretokenized=arguments.pretokenized,
         threads=max(1, arguments.threads // arguments.workers),
     )
-    hints = not (arguments.pretokenized or arguments.quiet or arguments.workers > 1)
-    forms = arguments.json, arguments.n_best, arguments.split_sentences, hints
-    translate = ChunkTranslator(translator, *forms)
+    translate = ChunkTranslator(
+        translator,
+        arguments.json,
+        arguments.n_best,
+        arguments.split_sentences,
+        hints=not (arguments.pretokenized or arguments.quiet or arguments.workers > 1),
+    )
     gc.freeze()
     gc.enable()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
         return
-    names = ("json", "n_best", "pretokenized", "split_sentences")
-    stated = {name: getattr(arguments, name) for name in names}
+    identity = identity_of(
+        arguments.model,
+        translator.settings,
+        device,
+        json=arguments.json,
+        n_best=arguments.n_best,
+        pretokenized=arguments.pretokenized,
+        split_sentences=arguments.split_sentences,
+    )
     translate_long_file(
         translate,
         arguments.input,
         arguments.output,
-        identity_of(arguments.model, translator.settings, device, **stated),
+        identity,
         workers=arguments.workers,
         silent=arguments.quiet,
     )

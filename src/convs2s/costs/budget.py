@@ -7,12 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, known_download, parse_file_reference
 from convs2s.config.settings import Settings
+from convs2s.config.task import Task
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
 from convs2s.costs.roofline import Work, work_of
 from convs2s.files.atomic import size_of
@@ -70,8 +70,11 @@ class Budget:
 
     def training_hours(self, device: str) -> float:
         """The hours of all devices of a type (core, GPU) that train, as far as they are known."""
-        known = ((cost.runs, cost.known) for cost in self.trainings if cost.known)
-        return sum(runs * training.hours for runs, training in known if training.device == device)
+        hours = 0.0
+        for cost in self.trainings:
+            if cost.known and cost.known.device == device:
+                hours += cost.runs * cost.known.hours
+        return hours
 
 
 def levels(stages: Iterable[Stage]) -> Iterator[tuple[float, float]]:
@@ -95,39 +98,48 @@ def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> 
 
 def _budget(settings: Settings, name: str, cells: Sequence[Cell], counted: set[Path]) -> Budget:
     """Return what a task takes; ``counted`` are the folders of those before, with their texts."""
-    task, results = settings.tasks[name], Path(settings.scale.results_dir)
+    task = settings.tasks[name]
+    results = Path(settings.scale.results_dir)
     folders = {results / name, results / task.text_name} - counted
     with_text = results / task.text_name in folders
     counted |= folders
-    files = list(dict.fromkeys(map(parse_file_reference, settings.needed_references(name))))
-    downloads = Path(settings.scale.downloads_dir)
-    absent = {file.location: file for file in files if not file.path(downloads).exists()}
     pairs: int | None = None
     stages: list[Stage] = []
     trainings: list[TrainingCost] = []
     if not task.released:
         pairs = training_pairs(settings, name)
         trainings = _trainings(settings, name, cells, pairs)
-        stages += _preparation(settings, name, pairs, with_text=with_text) if pairs else []
-        # Each training keeps its model and what that is made of. The one that runs has its last
-        # state too, and the next one is whole before that goes.
-        states = 2 * max((cost.state_bytes for cost in trainings), default=0)
-        kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
-        memory = max((cost.memory for cost in trainings), default=0)
-        stages.append(Stage("train", kept + states, states, 0, memory))
+        if pairs:
+            stages += _preparation(settings, name, pairs, with_text=with_text)
+        stages.append(_train(trainings))
+    to_download = {}
+    missing = []
+    for file in map(parse_file_reference, settings.needed_references(name)):
+        if file.path(Path(settings.scale.downloads_dir)).exists():
+            continue
+        if file.location.startswith("http"):
+            to_download[str(file.path(Path()))] = _bytes(file, settings)
+        elif not file.is_url and file.location not in missing:
+            missing.append(file.location)
     return Budget(
         task=name,
         pairs=pairs,
-        downloads={
-            str(file.path(Path())): _bytes(file, settings)
-            for location, file in absent.items()
-            if location.startswith("http")
-        },
-        missing=[location for location, file in absent.items() if not file.is_url],
+        downloads=to_download,
+        missing=missing,
         present=sum(map(size_of, folders)),
         stages=stages,
         trainings=trainings,
     )
+
+
+def _train(trainings: Sequence[TrainingCost]) -> Stage:
+    """Return the stage of all trainings of a task."""
+    # Each training keeps its model and what that is made of. The one that runs has its last
+    # state too, and the next one is whole before that goes.
+    states = 2 * max((cost.state_bytes for cost in trainings), default=0)
+    kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
+    memory = max((cost.memory for cost in trainings), default=0)
+    return Stage("train", written=kept + states, freed=states, memory=memory)
 
 
 def training_pairs(settings: Settings, name: str) -> int | None:
@@ -140,33 +152,33 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
     stated = [parse_file_reference(side) for pair in task.file_pairs("train") for side in pair]
-    if lines := _lines(stated, settings):
+    lines = _lines(stated, settings)
+    if lines:
         return lines // 2
-    growth, line_bytes = settings.costs.growth.value, settings.costs.line_bytes.value
     text_bytes = 0.0
     for location, file in {file.location: file for file in stated}.items():
         size = _bytes(file, settings)
         if size is None:
             return None
-        text_bytes += size * (growth if Path(location).suffix in _COMPRESSED else 1)
-    return math.ceil(text_bytes / (2 * line_bytes))
+        is_compressed = Path(location).suffix in _COMPRESSED
+        text_bytes += size * settings.costs.growth.value if is_compressed else size
+    return math.ceil(text_bytes / (2 * settings.costs.line_bytes.value))
 
 
 def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
     """Return the lines of files of text on this machine; None where one is of another kind."""
     places = [file.path(Path(settings.scale.downloads_dir)) for file in files]
-    are_text = all(
-        (file.member is None or file.is_records)
-        and place.is_file()
-        and not {*place.suffixes} & {*_MARKED}
-        for file, place in zip(files, places, strict=True)
-    )
-    if not are_text or sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
+    for file, place in zip(files, places, strict=True):
+        is_in_archive = file.member is not None and not file.is_records
+        if is_in_archive or not place.is_file() or not _MARKED.isdisjoint(place.suffixes):
+            return None
+    if sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
         return None
     lines = 0
     for place in places:
         with decompressed_file(place) as stream:
-            lines += sum(block.count(b"\n") for block in iter(partial(stream.read, 1 << 20), b""))
+            while block := stream.read(1 << 20):
+                lines += block.count(b"\n")
     return lines
 
 
@@ -174,9 +186,11 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     """Return a file's size, from itself, a mirror's folder, or what is known of the download."""
     scale = settings.scale
     layout = Layout(scale.results_dir, scale.downloads_dir)
-    mirrors = [layout.mirror] if scale.generated_mirror else settings.options.mirrors
-    mirrored = [file.path(Path(mirror)) for mirror in mirrors] if file.is_url else []
-    for path in (file.path(Path(layout.downloads)), *mirrored):
+    folders = [layout.downloads]
+    if file.is_url:
+        folders += [layout.mirror] if scale.generated_mirror else settings.options.mirrors
+    for folder in folders:
+        path = file.path(Path(folder))
         if path.is_file():
             return path.stat().st_size
     known = known_download(file.location, settings.downloads)
@@ -185,55 +199,81 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
 
 def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) -> Iterator[Stage]:
     """Yield the stages from the archives, or cleaned text, to token stores and aligned words."""
-    costs, task = settings.costs, settings.tasks[name]
-    cost = {key: figure.value for key, figure in costs if isinstance(figure, CostFigure)}
+    costs = settings.costs
+    task = settings.tasks[name]
     if with_text:
-        text = 2 * pairs * cost["compressed_line_bytes"]
-        readings = 2 if task.hold_out else 1  # once for training, once for validation
-        extracted = readings * pairs / cost["extract_rate"] / SECONDS_PER_HOUR
-        prepared = pairs / cost["prepare_rate"] / SECONDS_PER_HOUR
-        if settings.is_large(task.text_name):
-            yield Stage("extract and cut into parts", 2 * text, text, extracted)
-            yield Stage("normalize, tokenize, filter", text, text, prepared)
-            yield Stage("join the parts", text, text)
-        else:
-            yield Stage("extract, normalize, tokenize, filter", text, 0, extracted + prepared)
-        if task.preparation.truecase:
-            yield Stage("truecase", text, 0, pairs / cost["truecase_rate"] / SECONDS_PER_HOUR)
-        yield Stage("count words", 0, 0, pairs / cost["count_rate"] / SECONDS_PER_HOUR)
-    vocabulary, store = task.vocabulary, pairs * cost["store_bytes"]
-    if vocabulary.kind == "bpe":
-        merges = vocabulary.merges * (1 if vocabulary.joint else 2)
-        yield Stage("learn BPE", 0, 0, merges / cost["merge_rate"] / SECONDS_PER_HOUR)
-    encoded = pairs / cost["encode_rate"] / SECONDS_PER_HOUR
-    yield Stage("binarize", store, 0, encoded)
+        yield from _text_stages(settings, task, pairs)
+    if task.vocabulary.kind == "bpe":
+        merges = task.vocabulary.merges * (1 if task.vocabulary.joint else 2)
+        yield Stage("learn BPE", written=0, core_hours=_hours(merges, costs.merge_rate))
+    store = pairs * costs.store_bytes.value
+    yield Stage("binarize", written=store, core_hours=_hours(pairs, costs.encode_rate))
     if task.has_dictionary:
         aligned = min(pairs, task.alignment.pairs or pairs)
-        links, memory = aligned * cost["link_bytes"], aligned * cost["align_bytes"]
-        yield Stage("align", links, 0, aligned / cost["align_rate"] / SECONDS_PER_HOUR, memory)
+        yield Stage(
+            "align",
+            written=aligned * costs.link_bytes.value,
+            core_hours=_hours(aligned, costs.align_rate),
+            memory=aligned * costs.align_bytes.value,
+        )
+
+
+def _text_stages(settings: Settings, task: Task, pairs: int) -> Iterator[Stage]:
+    """Yield the stages from the archives to cleaned text and counted words."""
+    costs = settings.costs
+    text = 2 * pairs * costs.compressed_line_bytes.value
+    readings = 2 if task.hold_out else 1  # once for training, once for validation
+    extraction = _hours(readings * pairs, costs.extract_rate)
+    preparation = _hours(pairs, costs.prepare_rate)
+    if settings.is_large(task.text_name):
+        yield Stage("extract and cut into parts", 2 * text, freed=text, core_hours=extraction)
+        yield Stage("normalize, tokenize, filter", text, freed=text, core_hours=preparation)
+        yield Stage("join the parts", text, freed=text)
+    else:
+        hours = extraction + preparation
+        yield Stage("extract, normalize, tokenize, filter", text, core_hours=hours)
+    if task.preparation.truecase:
+        yield Stage("truecase", text, core_hours=_hours(pairs, costs.truecase_rate))
+    yield Stage("count words", written=0, core_hours=_hours(pairs, costs.count_rate))
+
+
+def _hours(count: int, rate: CostFigure) -> float:
+    """Return the hours that so many take at a rate a second."""
+    return count / rate.value / SECONDS_PER_HOUR
 
 
 def _trainings(
     settings: Settings, name: str, cells: Iterable[Cell], pairs: int | None
 ) -> list[TrainingCost]:
     """Return the trainings for a task's headline and for its cells."""
-    task, options = settings.tasks[name], settings.options
-    gpus = 0 if options.device == "cpu" else options.gpus or 0
+    task = settings.tasks[name]
     runs = {(task.headline.model, run) for run in task.headline_runs()}
-    of_cells = (training for cell in cells for training in cell.trainings)
-    runs |= {(model, run) for of_task, model, run in of_cells if of_task == name}
-    source, target = (types_of(task.vocabulary, side, pairs) for side in ("source", "target"))
-    trainings = []
-    for model, count in Counter(model for model, _ in sorted(runs)).items():
-        architecture, recipe = settings.models[model].architecture, settings.models[model].training
-        with shapes_alone():
-            network = build_network(architecture, source, target)
-        parameters = sum(parameter.numel() for parameter in network.parameters())
-        memory = max(1, gpus) * worker_memory(recipe, parameters, target, gpu=gpus > 0)
-        known = settings.costs.training(task.text_name, model)
-        weights = parameters * FLOAT_BYTES
-        state = OPTIMIZER_NUMBERS[recipe.optimizer] * weights
-        kept = (1 + (recipe.average or 1)) * weights
-        work = work_of(architecture, recipe, network, target)
-        trainings.append(TrainingCost(model, count, memory, state, kept, known, work))
-    return trainings
+    for cell in cells:
+        runs |= {(model, run) for of_task, model, run in cell.trainings if of_task == name}
+    counts = Counter(model for model, _ in sorted(runs))
+    return [_training(settings, name, model, count, pairs) for model, count in counts.items()]
+
+
+def _training(
+    settings: Settings, name: str, model: str, runs: int, pairs: int | None
+) -> TrainingCost:
+    """Return what so many trainings of a model on a task take."""
+    task = settings.tasks[name]
+    architecture = settings.models[model].architecture
+    recipe = settings.models[model].training
+    gpus = 0 if settings.options.device == "cpu" else settings.options.gpus or 0
+    source = types_of(task.vocabulary, "source", pairs)
+    target = types_of(task.vocabulary, "target", pairs)
+    with shapes_alone():
+        network = build_network(architecture, source, target)
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    weights = parameters * FLOAT_BYTES
+    return TrainingCost(
+        model=model,
+        runs=runs,
+        memory=max(1, gpus) * worker_memory(recipe, parameters, target, gpu=gpus > 0),
+        state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
+        kept_bytes=(1 + (recipe.average or 1)) * weights,
+        known=settings.costs.training(task.text_name, model),
+        work=work_of(architecture, recipe, network, target),
+    )

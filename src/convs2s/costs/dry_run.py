@@ -7,22 +7,28 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 ALL_CORES = 999_999
 """``--cores`` of the dry run, which else cuts threads to one; who asks for so many takes all."""
 
 _UNKNOWN = "<TBD>"
-_ACTIONS = {"shell", "script", "run", "notebook", "wrapper", "cwl", "template_engine"}
 
-_RULE = re.compile(r"( *)(?:rule|checkpoint) (\w+):")
-_USE_RULE = re.compile(r"( *)use rule (\w+) as (\w+)")
-_DIRECTIVE = re.compile(r"( +)(\w+):\s*(\w*)")
+# In the files of rules.
+_RULE = re.compile(r"^ *(?:rule|checkpoint) (\w+):$", re.MULTILINE)
+_LOCAL = re.compile(r"^ +localrule: True$", re.MULTILINE)
+_ACTION = re.compile(r"^ +(?:script|shell|run):", re.MULTILINE)
+
+# In the plan.
 _GROUP = re.compile(r"\[.*\] Group job (.+) \(jobs in .*\):")
 _JOB = re.compile(r"( *)(?:local)?(?:rule|checkpoint) (\S+):")
 _MESSAGE = re.compile(r" *Job \d+: ")
 _PROPERTY = re.compile(r" +(input|output|threads|resources): (.*)")
 _NEXT_RESOURCE = re.compile(r", (?=[A-Za-z_]\w*=)")
 _GPUS = re.compile(r"\bgpu(?::([^:,()]+))?:(\d+)")
+
+Resources = Mapping[str, str]
+"""What a job asks for, by name; a number as digits, ``<TBD>`` if Snakemake does not know it yet."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,7 @@ class Request:
 
     name: str
     rules: tuple[str, ...]
-    resources: Mapping[str, str]
-    """Numbers among them as digits; ``<TBD>`` is what Snakemake does not know yet."""
+    resources: Resources
 
     def number(self, resource: str) -> int | None:
         """Return a resource's number; None where it is not stated or not known."""
@@ -71,38 +76,17 @@ def dry_run(
 
 
 def local_rules(texts: Iterable[str]) -> set[str]:
-    """Return the names of the rules in the texts of Snakefiles that are never submitted.
+    """Return the names of the rules in these texts that are never submitted.
 
-    Those are what ``localrule`` and ``localrules`` say, and rules without an action.
+    Those are the rules with ``localrule: True``, and those without an action.
     """
-    stated: dict[str, dict[str, str]] = defaultdict(dict)
-    bases = {}
-    named = set()
+    local = set()
     for text in texts:
-        name, indent = "", ""
-        for line in text.splitlines():
-            if found := _RULE.match(line):
-                indent, name = found[1], found[2]
-                stated[name] = {}
-            elif found := _USE_RULE.match(line):
-                indent, name = found[1], found[3]
-                bases[name] = found[2]
-            elif line.startswith("localrules:"):
-                named |= {*re.findall(r"\w+", line.partition(":")[2])}
-            elif (found := _DIRECTIVE.match(line)) and name and found[1] == f"{indent}    ":
-                stated[name].setdefault(found[2], found[3])
-            elif line.strip() and not line.startswith(f"{indent} "):
-                name = ""  # the rule has ended
-
-    def directives(name: str) -> dict[str, str]:
-        """Return those of a rule and of the rule that it was made from."""
-        return (directives(bases[name]) if name in bases else {}) | stated.get(name, {})
-
-    return named | {
-        name
-        for name in {*stated, *bases}
-        if directives(name).get("localrule") == "True" or not _ACTIONS & {*directives(name)}
-    }
+        _, *parts = _RULE.split(text)
+        for name, body in zip(parts[::2], parts[1::2], strict=True):
+            if _LOCAL.search(body) or not _ACTION.search(body):
+                local.add(name)
+    return local
 
 
 @dataclass
@@ -112,15 +96,20 @@ class _Job:
     properties: dict[str, str] = field(default_factory=dict)
 
     @property
-    def resources(self) -> dict[str, str]:
-        stated = _NEXT_RESOURCE.split(self.properties.get("resources", ""))
-        pairs = (each.partition("=") for each in stated)
-        found = {name: value for name, _, value in pairs if name}
-        return found | {"threads": self.properties.get("threads", "1")}
+    def resources(self) -> Resources:
+        found = {"threads": self.properties.get("threads", "1")}
+        for stated in _NEXT_RESOURCE.split(self.properties.get("resources", "")):
+            name, _, value = stated.partition("=")
+            if name:
+                found[name] = value
+        return found
 
     def files(self, side: str) -> set[str]:
         """Return the paths of a side, without notes such as `(update)`."""
-        return {path.partition(" (")[0] for path in self.properties.get(side, "").split(", ")}
+        stated = self.properties.get(side)
+        if stated is None:
+            return set()
+        return {path.partition(" (")[0] for path in stated.split(", ")}
 
 
 def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> DryRun:
@@ -137,7 +126,8 @@ def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> 
             groups.append(found[1])
             in_job = False
         elif found := _JOB.fullmatch(line):
-            jobs.append(_Job(found[2], len(groups) - 1 if found[1] else None))
+            is_in_group = bool(found[1])  # it is indented
+            jobs.append(_Job(found[2], len(groups) - 1 if is_in_group else None))
             in_job = True
         elif _MESSAGE.match(line):
             not_shown += 1
@@ -154,59 +144,74 @@ def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> 
             count_local += 1
         else:
             requests.append(Request(job.rule, (job.rule,), job.resources))
-    requests += [_of_group(groups[group], of_group, limits) for group, of_group in members.items()]
+    for group, of_group in members.items():
+        requests.append(_of_group(groups[group], of_group, limits))
     return DryRun(requests, count_local, not_shown)
 
 
 def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Request:
     """Return what a group asks for, as Snakemake adds it up.
 
-    The numbers of jobs that run side by side are added, and the largest of such sums counts; of
-    time, the longest of them is added. What is not known is left out. Jobs that do not wait for
-    each other run side by side, as far as ``limits`` let them.
+    Jobs that do not wait for each other run side by side, as far as ``limits`` let them.
     """
-    levels: dict[int, int] = {}
-
-    def level(index: int) -> int:
-        if index not in levels:
-            inputs = jobs[index].files("input") - {""}
-            before = [other for other, job in enumerate(jobs) if inputs & job.files("output")]
-            levels[index] = 1 + max(map(level, before), default=0)
-        return levels[index]
-
-    layers: dict[tuple[int, int], list[dict[str, str]]] = defaultdict(list)
+    order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
-        resources = job.resources
-        turn = 0
-        while not _fits(resources, layers[level(index), turn], limits):
-            turn += 1
-        layers[level(index), turn].append(resources)
-    total: dict[str, str] = {}
-    for resource in dict.fromkeys(name for job in jobs for name in job.resources):
-        given = [[job[resource] for job in layer if resource in job] for layer in layers.values()]
-        known = [[value for value in layer if value != _UNKNOWN] for layer in given]
-        texts = [value for layer in known for value in layer if not value.isdecimal()]
-        if texts:
-            total[resource] = texts[0]  # Snakemake refuses a group in which they differ
-        elif any(known):
-            beside, after = (max, sum) if resource == "runtime" else (sum, max)
-            numbers = [[int(value) for value in layer] for layer in known if layer]
-            total[resource] = str(after(map(beside, numbers)))
-        else:
-            total[resource] = _UNKNOWN
+        inputs = job.files("input")
+        before = [other for other, one in enumerate(jobs) if inputs & one.files("output")]
+        order.add(index, *before)
+    order.prepare()
+    turns: list[list[Resources]] = []
+    while order.is_active():
+        ready = order.get_ready()
+        turns += _in_turns([jobs[index].resources for index in sorted(ready)], limits)
+        order.done(*ready)
+    names = dict.fromkeys(name for turn in turns for resources in turn for name in resources)
+    total = {resource: _total(resource, turns) for resource in names}
     rules = sorted({job.rule for job in jobs})
     return Request(f"group {name} ({', '.join(rules)})", tuple(rules), total)
 
 
-def _fits(
-    job: Mapping[str, str], beside: Sequence[Mapping[str, str]], limits: Mapping[str, int]
-) -> bool:
-    """Return whether a job can run beside others."""
+def _in_turns(jobs: Iterable[Resources], limits: Mapping[str, int]) -> list[list[Resources]]:
+    """Return jobs by the turns in which they run: each in the first one that has room for it."""
+    turns: list[list[Resources]] = []
+    for job in jobs:
+        for turn in turns:
+            if _has_room(turn, job, limits):
+                turn.append(job)
+                break
+        else:
+            turns.append([job])
+    return turns
+
+
+def _has_room(turn: Iterable[Resources], job: Resources, limits: Mapping[str, int]) -> bool:
     for name, most in limits.items():
-        used = sum(int(other.get(name, 0)) for other in beside)
-        if name in job and beside and used + int(job[name]) > most:
+        used = sum(int(other.get(name, 0)) for other in turn)
+        if name in job and used + int(job[name]) > most:
             return False
     return True
+
+
+def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
+    """Return what a group asks for of a resource, which Snakemake adds up in this way.
+
+    The numbers of jobs side by side are added, and the largest of such sums counts; of the times
+    of jobs side by side the longest counts, and these are added. What is not known is left out.
+    """
+    amounts = []
+    for turn in turns:
+        numbers = []
+        for job in turn:
+            value = job.get(resource, _UNKNOWN)
+            if value.isdecimal():
+                numbers.append(int(value))
+            elif value != _UNKNOWN:
+                return value  # a text: Snakemake refuses a group in which they differ
+        if numbers:
+            amounts.append(max(numbers) if resource == "runtime" else sum(numbers))
+    if not amounts:
+        return _UNKNOWN
+    return str(sum(amounts) if resource == "runtime" else max(amounts))
 
 
 def gpus_in(gres: str) -> dict[str, int]:

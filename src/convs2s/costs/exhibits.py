@@ -17,18 +17,6 @@ from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_traini
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What the trainings and other jobs of an exhibit take."""
-
-    trainings: int
-    finished: int  # trainings that have run, with a record of their time or without
-    measured: Hours | None  # of those with a record; None where there is none
-    jobs: float  # core-hours of the other jobs that have run: decoding and scoring
-    to_come: Hours | None  # expected of the other trainings, where known; None: of none
-    unknown: int  # trainings that have not run and of which nothing tells the hours
-
-
-@dataclass(frozen=True)
 class PrintedCost:
     """What the papers state of the trainings of their own table."""
 
@@ -42,58 +30,70 @@ class PrintedCost:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What the trainings and other jobs of an exhibit take."""
+
+    trainings: int
+    finished: int  # trainings that have run, with a record of their time or without
+    measured: Hours | None  # of those with a record; None where there is none
+    jobs: float  # core-hours of the other jobs that have run: decoding and scoring
+    to_come: Hours | None  # expected of the other trainings, where known; None: of none
+    unknown: int  # trainings that have not run and of which nothing tells the hours
+    printed: PrintedCost  # what the papers state
+
+
+@dataclass(frozen=True)
 class PaperCosts:
     """What all tables and figures take."""
 
     exhibits: Mapping[str, Cost]  # by name
-    printed: Mapping[str, PrintedCost]  # by name: what the papers state
     shared: float  # core-hours of jobs that serve several: text, vocabularies, curves, plots
-    total: Cost  # of all, each run once; the shared jobs are in its jobs
-    all_printed: PrintedCost  # of all models, each once
+    total: Cost  # of all, each training once; the shared jobs are in its jobs
 
 
 def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
     """Return what the cells of tables and figures take that are made here.
 
-    ``benchmarks``: the folder of Snakemake's benchmark files. A UserError names a damaged record.
+    ``benchmarks``: the folder of Snakemake's benchmark files.
+
+    Raises:
+        UserError: a record of a training, or a benchmark file, is damaged.
     """
-    trained = {name: _trainings(settings, measured) for name, measured in cells.items()}
+    trained = {name: _trainings(settings, of_table) for name, of_table in cells.items()}
     distinct = {run.anchor: run for runs in trained.values() for run in runs}.values()
     expectation = Expectation(settings, distinct)
-    jobs = {
-        name: {path for path in _benchmarks_of(settings, measured, benchmarks) if path.is_file()}
-        for name, measured in cells.items()
-    }
-    jobs_of_one = set().union(*jobs.values())
-    shown = {cell.task for measured in cells.values() for cell in measured}
-    others = settings.tasks.keys() - shown - {settings.tasks[name].text_name for name in shown}
-    # The benchmarks of trainings know the last attempt alone, where histories know all.
-    all_jobs = {
-        path
-        for path in {*benchmarks.rglob("*.tsv")} - {*benchmarks.glob("*/*/seed*/train.tsv")}
-        if path.relative_to(benchmarks).parts[0] not in others
-    }
-    printed = {name: printed_cost(settings, settings.paper[name]) for name in cells}
-    stated = dict.fromkeys(known for cost in printed.values() for known in cost.stated)
-    unstated = frozenset().union(*(cost.unstated for cost in printed.values()))
+    exhibits = {}
+    jobs_of_one = set[Path]()
+    for name, runs in trained.items():
+        jobs = set(_benchmarks_of(settings, cells[name], benchmarks))
+        jobs_of_one |= jobs
+        printed = printed_cost(settings, settings.paper[name])
+        exhibits[name] = _cost(runs, expectation, jobs, printed)
+    shared_jobs = _all_benchmarks(settings, cells, benchmarks) - jobs_of_one
+    stated = dict.fromkeys(known for cost in exhibits.values() for known in cost.printed.stated)
+    unstated = frozenset[tuple[str, str]]()
+    for cost in exhibits.values():
+        unstated |= cost.printed.unstated
+    all_printed = PrintedCost(tuple(stated), unstated)
     return PaperCosts(
-        exhibits={name: _cost(runs, expectation, jobs[name]) for name, runs in trained.items()},
-        printed=printed,
-        shared=_core_hours(all_jobs - jobs_of_one),
-        total=_cost(distinct, expectation, all_jobs | jobs_of_one),
-        all_printed=PrintedCost(tuple(stated), unstated),
+        exhibits=exhibits,
+        shared=_core_hours(shared_jobs),
+        total=_cost(distinct, expectation, shared_jobs | jobs_of_one, all_printed),
     )
 
 
 def printed_cost(settings: Settings, table: Table) -> PrintedCost:
     """Return what the papers state of the trainings that a table of theirs rests on."""
-    models = {
-        (settings.tasks[row.task].text_name, row.model)
-        for row in table.rows
-        if row.kind == "ours" and row.task and row.model
-    }
-    known = {model: settings.costs.training(*model) for model in sorted(models)}
-    stated = {model: run for model, run in known.items() if run and run.printed}
+    models = set()
+    for row in table.rows:
+        if row.kind == "ours" and row.task and row.model:
+            models.add((settings.tasks[row.task].text_name, row.model))
+    stated = {}
+    for text, model in sorted(models):
+        known = settings.costs.training(text, model)
+        if known and known.printed:
+            stated[text, model] = known
+    # Two models may have the same paper's training: a recipe, and the same in fp32.
     return PrintedCost(tuple(dict.fromkeys(stated.values())), frozenset(models - stated.keys()))
 
 
@@ -112,43 +112,50 @@ class Expectation:
         without that, its tokens at the rate of networks of its kind, of any size; where none has
         run, the measured figure of another of its kind on the same text, for as many epochs.
         """
-        if seeds := [took for run, took in self._timed if (run.task, run.model) == (task, model)]:
+        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
+        if seeds:
             return sum(seeds, Hours()) * (1 / len(seeds))
         text = self._settings.tasks[task].text_name
         known = self._settings.costs.training(text, model)
         if known and not known.printed:
             return _hours(known)
-        by_tokens = self._by_tokens(task, model)
-        return self._by_another_model(text, model) if by_tokens is None else by_tokens
+        return self._by_tokens(task, model) or self._by_another_model(text, model)
 
     def _by_tokens(self, task: str, model: str) -> Hours | None:
         """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
-        models = self._settings.models
-        epochs = models[model].training.maximum_epochs
+        epochs = self._settings.models[model].training.maximum_epochs
         tokens = [row.tokens for run, _ in self._timed if run.task == task for row in run.epochs]
-        alike = [
-            (sum(row.tokens for row in run.epochs), took)
-            for run, took in self._timed
-            if models[run.model].architecture.kind == models[model].architecture.kind
-        ]
-        gpus = [read / took.gpus for read, took in alike if took.gpus]  # tokens an hour
-        cores = [read / took.cores for read, took in alike if took.cores]
-        if epochs is None or not tokens or not (gpus or cores):
+        # Tokens an hour.
+        of_gpus = []
+        of_cores = []
+        for run, took in self._timed:
+            if self._are_alike(run.model, model):
+                read = sum(row.tokens for row in run.epochs)
+                if took.gpus:
+                    of_gpus.append(read / took.gpus)
+                if took.cores:
+                    of_cores.append(read / took.cores)
+        rates = of_gpus if len(of_gpus) >= len(of_cores) else of_cores
+        if epochs is None or not tokens or not rates:
             return None
-        if len(gpus) >= len(cores):
-            return Hours(gpus=epochs * max(tokens) / statistics.median(gpus))
-        return Hours(cores=epochs * max(tokens) / statistics.median(cores))
+        hours = epochs * max(tokens) / statistics.median(rates)
+        return Hours(gpus=hours) if rates is of_gpus else Hours(cores=hours)
+
+    def _are_alike(self, model: str, other: str) -> bool:
+        """Return whether two models are networks of one kind."""
+        models = self._settings.models
+        return models[model].architecture.kind == models[other].architecture.kind
 
     def _by_another_model(self, text: str, model: str) -> Hours | None:
         """Return what config/costs.yaml tells by the first of another model of this kind."""
         models = self._settings.models
+        wanted = models[model].training.maximum_epochs
         for known in self._settings.costs.trainings:
             if known.printed or known.text != text or known.model not in models:
                 continue
-            wanted, run = models[model].training, models[known.model].training
-            is_alike = models[known.model].architecture.kind == models[model].architecture.kind
-            if is_alike and wanted.maximum_epochs and run.maximum_epochs:
-                return _hours(known) * (wanted.maximum_epochs / run.maximum_epochs)
+            epochs = models[known.model].training.maximum_epochs
+            if wanted and epochs and self._are_alike(known.model, model):
+                return _hours(known) * (wanted / epochs)
         return None
 
 
@@ -158,28 +165,56 @@ def _hours(known: KnownTraining) -> Hours:
 
 def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells rest on, each once, as far as their files are there."""
-    folders = {
-        (cell.task, cell.model, member): Path(file.path).parent.parent / member
-        for cell in cells
-        if not settings.tasks[cell.task].released
-        for file in cell.files
-        for member in members(file.run)
-    }
+    folders = {}
+    for cell in cells:
+        if settings.tasks[cell.task].released:
+            continue
+        for file in cell.files:
+            for member in members(file.run):
+                folder = Path(file.path).parent.parent / member
+                folders[cell.task, cell.model, member] = folder
     return [read_training(*name, folder) for name, folder in folders.items()]
 
 
 def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> Iterator[Path]:
     """Yield the benchmark files of the jobs between the models of cells and their numbers."""
     for cell in cells:
-        stems, decoding = cell.jobs, settings.decodings.get(cell.decoding or "")
-        tuned_on = decoding and settings.scale.development_set(settings.tasks[cell.task], decoding)
-        if tuned_on:
-            stems += cell.tuning_jobs(tuned_on)
+        stems = list(cell.jobs)
+        decoding = settings.decodings.get(cell.decoding or "")
+        if decoding:
+            tuned_on = settings.scale.development_set(settings.tasks[cell.task], decoding)
+            if tuned_on:
+                stems += cell.tuning_jobs(tuned_on)
         for run in cell.runs:
-            yield from (folder / cell.task / cell.model / run / f"{stem}.tsv" for stem in stems)
+            for stem in stems:
+                path = folder / cell.task / cell.model / run / f"{stem}.tsv"
+                if path.is_file():
+                    yield path
 
 
-def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterable[Path]) -> Cost:
+def _all_benchmarks(
+    settings: Settings, cells: Mapping[str, Sequence[Cell]], folder: Path
+) -> set[Path]:
+    """Return the benchmark files of all jobs but trainings, and those of tasks not shown."""
+    shown = {cell.task for of_table in cells.values() for cell in of_table}
+    texts = {settings.tasks[name].text_name for name in shown}
+    others = settings.tasks.keys() - shown - texts
+    found = set()
+    for path in folder.rglob("*.tsv"):
+        below = path.relative_to(folder)
+        # Those of trainings know the last attempt alone, where histories know all.
+        is_training = below.match("*/*/seed*/train.tsv")
+        if below.parts[0] not in others and not is_training:
+            found.add(path)
+    return found
+
+
+def _cost(
+    trained: Collection[Training],
+    expectation: Expectation,
+    jobs: Iterable[Path],
+    printed: PrintedCost,
+) -> Cost:
     absent = [run for run in trained if not run.summary]
     timed = [run.hours for run in trained if run.hours is not None]
     expected = [expectation.hours(run.task, run.model) for run in absent]
@@ -191,6 +226,7 @@ def _cost(trained: Collection[Training], expectation: Expectation, jobs: Iterabl
         jobs=_core_hours(jobs),
         to_come=sum(known, Hours()) if known or not absent else None,
         unknown=len(absent) - len(known),
+        printed=printed,
     )
 
 

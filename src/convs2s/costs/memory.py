@@ -46,8 +46,10 @@ def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> in
     It has a worker on each of so many GPUs of the node, or one on its CPUs. Vocabularies count as
     the largest that the task's text may have, so that nothing is asked of files.
     """
-    vocabulary, trained = settings.tasks[name].vocabulary, settings.models[model]
-    source, target = (types_of(vocabulary, side, None) for side in ("source", "target"))
+    vocabulary = settings.tasks[name].vocabulary
+    source = types_of(vocabulary, "source", None)
+    target = types_of(vocabulary, "target", None)
+    trained = settings.models[model]
     parameters = trained.architecture.count_parameters(source, target)
     worker = worker_memory(trained.training, parameters, target, gpu=gpus > 0)
     return math.ceil(max(_LEAST_REQUEST_BYTES, max(1, gpus) * worker) / 1e6)

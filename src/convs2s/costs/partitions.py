@@ -2,7 +2,6 @@
 
 import math
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,13 +49,11 @@ class Refusal:
 
 def ask_sinfo() -> list[Partition] | None:
     """Return the partitions of the cluster; None where nobody says which there are."""
-    if shutil.which(_SINFO[0]) is None:
-        return None
     try:
         done = subprocess.run(
             _SINFO, capture_output=True, text=True, check=True, timeout=_SINFO_SECONDS
         )
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError):  # also where there is no sinfo
         return None
     return parse_sinfo(done.stdout)
 
@@ -70,13 +67,16 @@ def parse_sinfo(text: str) -> list[Partition]:
             continue
         name, time, cpus, memory, count, gres = columns
         own_name = name.removesuffix("*")
-        partition = partitions.setdefault(
-            own_name, Partition(own_name, minutes(time), name.endswith("*"))
-        )
+        if own_name not in partitions:
+            partitions[own_name] = Partition(own_name, minutes(time), name.endswith("*"))
         # A plus sign says that nodes differ, and that this is the least of them.
-        of_each = {"count": count, "cpus": cpus, "memory": memory}
-        numbers = {what: int(number.removesuffix("+")) for what, number in of_each.items()}
-        partition.nodes.append(Nodes(**numbers, gpus=gpus_in(gres)))
+        nodes = Nodes(
+            count=int(count),
+            cpus=int(cpus.removesuffix("+")),
+            memory=int(memory.removesuffix("+")),
+            gpus=gpus_in(gres),
+        )
+        partitions[own_name].nodes.append(nodes)
     return list(partitions.values())
 
 
@@ -85,8 +85,8 @@ def minutes(time: str) -> int | None:
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)", time)
     if found is None:
         return None
-    days, hours, of_hour, _ = (int(part or 0) for part in found.groups())
-    return (days * 24 + hours) * 60 + of_hour
+    days, hours, of_hour, _ = found.groups()
+    return (int(days or 0) * 24 + int(hours or 0)) * 60 + int(of_hour)
 
 
 def refusals(
@@ -100,19 +100,25 @@ def refusals(
         return []
     in_extra = _IN_EXTRA.search(request.resources.get("slurm_extra", ""))
     stated = in_extra[1] if in_extra else request.resources.get("slurm_partition", "")
-    asked = [name for name in stated.split(",") if name]
-    in_all = {partition.name: _misfits(request, partition) for partition in partitions}
-    allowed = [
-        in_all[partition.name]
-        for partition in partitions
-        if partition.name in asked or (not asked and (chooses_partition or partition.is_default))
-    ]
-    suitable = [name for name, misfits in in_all.items() if not misfits]
+    allowed = []
+    suitable = []
+    for partition in partitions:
+        misfits = _misfits(request, partition)
+        if not misfits:
+            suitable.append(partition.name)
+        if stated:
+            is_allowed = partition.name in stated.split(",")
+        else:
+            is_allowed = chooses_partition or partition.is_default
+        if is_allowed:
+            allowed.append(misfits)
     if not allowed:
-        missing = f"partition {stated}, which is not here" if asked else "no partition"
-        none = "" if asked else ", and none is the default"
-        to_set = f"set slurm_partition in the profile, to one of {', '.join(in_all)}"
-        return [Refusal(None, missing + none, to_set)]
+        why = "no partition, and none is the default"
+        if stated:
+            why = f"partition {stated}, which is not here"
+        names = ", ".join(partition.name for partition in partitions)
+        to_set = f"set slurm_partition in the profile, to one of {names}"
+        return [Refusal(None, why, to_set)]
     least = min(allowed, key=len)
     if not suitable:
         return least
@@ -122,59 +128,50 @@ def refusals(
 
 def _misfits(request: Request, partition: Partition) -> list[Refusal]:
     """Return what of a request a partition can never grant."""
-
-    def refusal(asked: int, unit: str, most: int, to_set: str) -> Refusal:
-        why = f"{unit}, partition {partition.name} gives at most {most:,}"
-        return Refusal(asked, why, to_set)
-
     found = []
-    time, limit = request.number("runtime"), partition.minutes
-    if time is not None and limit is not None and time > limit:
-        found.append(refusal(time, "minutes", limit, f"--set-resources RULE:runtime={limit}"))
+
+    def compare(asked: int, unit: str, most: int, to_set: str) -> None:
+        """Note a number that is larger than what the partition has at most."""
+        if asked > most:
+            why = f"{unit}, partition {partition.name} gives at most {most:,}"
+            found.append(Refusal(asked, why, to_set))
+
+    limit = partition.minutes
+    if limit is not None:
+        asked = request.number("runtime") or 0
+        compare(asked, "minutes", limit, f"--set-resources RULE:runtime={limit}")
     model, gpus = _gpus_per_node(request)
-    most = max((nodes.gpus_of(model) for nodes in partition.nodes), default=0)
-    if gpus > most:
-        unit = f"{model} GPUs on a node".lstrip()
-        to_set = f"--config gpus={most}" if most else "--config device=cpu"
-        if "gres" in request.resources and most:
-            of_model = f"{model}:" if model else ""
-            to_set = f"--set-resources RULE:gres=gpu:{of_model}{most}"
-        found.append(refusal(gpus, unit, most, to_set))
-    having = [nodes for nodes in partition.nodes if nodes.gpus_of(model) >= min(gpus, most)]
-    cpus, most = _cpus_per_node(request), max((nodes.cpus for nodes in having), default=0)
-    if cpus > most:
-        found.append(refusal(cpus, "CPUs on a node", most, f"--set-threads RULE={most}"))
-    memory, most = _memory_per_node(request), max((nodes.memory for nodes in having), default=0)
-    if memory > most:
-        to_set = f"--set-resources RULE:mem_mb={most}"
-        found.append(refusal(memory, "MB of memory on a node", most, to_set))
-    nodes, most = request.number("nodes") or 1, sum(nodes.count for nodes in having)
-    if nodes > most:
-        found.append(refusal(nodes, "such nodes", most, f"--set-resources RULE:nodes={most}"))
+    most_gpus = max((nodes.gpus_of(model) for nodes in partition.nodes), default=0)
+    to_set = f"--config gpus={most_gpus}"
+    if not most_gpus:
+        to_set = "--config device=cpu"
+    elif "gres" in request.resources:
+        gres = f"gpu:{model}:{most_gpus}" if model else f"gpu:{most_gpus}"
+        to_set = f"--set-resources RULE:gres={gres}"
+    compare(gpus, f"{model} GPUs on a node".lstrip(), most_gpus, to_set)
+    # Only the nodes with the GPUs that it asks for, or the most that there are, may run it.
+    having = [nodes for nodes in partition.nodes if nodes.gpus_of(model) >= min(gpus, most_gpus)]
+    cpus = max((nodes.cpus for nodes in having), default=0)
+    threads = request.number("threads") or 1
+    if threads < ALL_CORES:  # else it takes what there is
+        compare(threads, "CPUs on a node", cpus, f"--set-threads RULE={cpus}")
+    memory = max((nodes.memory for nodes in having), default=0)
+    to_set = f"--set-resources RULE:mem_mb={memory}"
+    compare(request.number("mem_mb") or 0, "MB of memory on a node", memory, to_set)
+    count = sum(nodes.count for nodes in having)
+    compare(_nodes(request), "such nodes", count, f"--set-resources RULE:nodes={count}")
     return found
 
 
+def _nodes(request: Request) -> int:
+    """Return on how many nodes a request runs; without a number it is one, for a rule's job."""
+    return request.number("nodes") or 1
+
+
 def _gpus_per_node(request: Request) -> tuple[str, int]:
-    """Return the model of the GPUs that a request asks for on each node, and their number.
-
-    Without a number of nodes it is one: a job of a rule runs on one node alone.
-    """
-    if in_gres := gpus_in(request.resources.get("gres", "")):
+    """Return the model of the GPUs that a request asks for on each node, and their number."""
+    in_gres = gpus_in(request.resources.get("gres", ""))
+    if in_gres:
         return next(iter(in_gres.items()))
-    gpus = request.number("gpu") or 0
-    return request.resources.get("gpu_model", ""), -(-gpus // (request.number("nodes") or 1))
-
-
-def _cpus_per_node(request: Request) -> int:
-    """Return the CPUs that a request asks for on each node; 0 where it takes what there is."""
-    of_task = request.number("cpus_per_task")
-    cpus = request.number("threads") or 1 if of_task is None else of_task
-    if cpus >= ALL_CORES or cpus < 0:
-        return 0
-    tasks = math.ceil((request.number("tasks") or 1) / (request.number("nodes") or 1))
-    return cpus * (request.number("tasks_per_node") or tasks)
-
-
-def _memory_per_node(request: Request) -> int:
-    per_cpu = request.number("mem_mb_per_cpu")
-    return per_cpu * _cpus_per_node(request) if per_cpu else request.number("mem_mb") or 0
+    gpus = math.ceil((request.number("gpu") or 0) / _nodes(request))
+    return request.resources.get("gpu_model", ""), gpus

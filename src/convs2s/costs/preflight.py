@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 from convs2s.config.costs import Costs
@@ -33,16 +32,23 @@ class Machine:
 
 def machine(scale: Scale, is_local: bool) -> Machine:
     """Return what this machine has for a scale's folders; ``is_local``: whether jobs run here."""
-    results, downloads = (
-        next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
-        for path in map(Path, (scale.results_dir, scale.downloads_dir))
-    )
+    results = _existing(scale.results_dir)
+    downloads = _existing(scale.downloads_dir)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Machine(
-        shutil.disk_usage(results).free,
-        shutil.disk_usage(downloads).free,
-        results.stat().st_dev == downloads.stat().st_dev,
-        os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if is_local else None,
+        results=shutil.disk_usage(results).free,
+        downloads=shutil.disk_usage(downloads).free,
+        is_one_disk=results.stat().st_dev == downloads.stat().st_dev,
+        memory=memory if is_local else None,
     )
+
+
+def _existing(folder: str) -> Path:
+    """Return a folder, or the first one above it that is there."""
+    path = Path(folder).absolute()
+    while not path.is_dir():
+        path = path.parent
+    return path
 
 
 def preflight(
@@ -60,26 +66,33 @@ def preflight(
     ``cells`` are those of each table, whose runs are trained beside the tasks' headlines.
     ``benchmarks`` is the folder of Snakemake's benchmark files, ``is_local`` says whether jobs run
     on this machine, and ``log`` has the budget as well. The lines of ``requests`` follow it, and
-    may take their time. A UserError says why the run cannot fit.
+    may take their time.
+
+    Raises:
+        UserError: the run cannot fit.
     """
-    of_tasks = budgets(settings, tasks, [cell for table in cells.values() for cell in table])
+    every_cell = [cell for table in cells.values() for cell in table]
+    of_tasks = budgets(settings, tasks, every_cell)
     this_machine = machine(settings.scale, is_local)
-    exhibits = costs(settings, cells, benchmarks) if cells else None
-    total = exhibits.total if exhibits else None
-    lines = [
-        *(exhibits_report(exhibits) if exhibits else ()),
-        *report(of_tasks, settings.options.scale, this_machine, total),
-        *estimates(of_tasks, settings.costs),
-    ]
+    lines: list[str] = []
+    total = None
+    if cells:
+        exhibits = costs(settings, cells, benchmarks)
+        total = exhibits.total
+        lines += exhibits_report(exhibits)
+    lines += report(of_tasks, settings.options.scale, this_machine, total)
+    lines += estimates(of_tasks, settings.costs)
     _say("\n".join(lines))
     for line in requests:
         _say(line)
         lines.append(line)
     reasons = refusals(of_tasks, this_machine)
-    message = f"this run cannot fit: {'; '.join(reasons)}" if reasons else ""
-    write_lines(log, [*lines, *([f"error: {message}"] if reasons else [])])
-    if reasons:
-        raise UserError(message)
+    if not reasons:
+        write_lines(log, lines)
+        return
+    message = f"this run cannot fit: {'; '.join(reasons)}"
+    write_lines(log, [*lines, f"error: {message}"])
+    raise UserError(message)
 
 
 def _say(text: str) -> None:
@@ -92,18 +105,29 @@ def _say(text: str) -> None:
 
 def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:
     """Yield what the trainings of each table and figure are expected to take, and their sum."""
-    header = ["", "trainings", "finished", "to come: core-hours", "GPU-hours", "not measured"]
+    header = [
+        "",
+        "trainings",
+        "finished",
+        "to come: core-hours",
+        "GPU-hours",
+        "not measured",
+        "the papers' GPU-hours",
+    ]
     rows = []
-    for name, cost, printed in [
-        *((name, cost, exhibits.printed[name]) for name, cost in exhibits.exhibits.items()),
-        ("all, each training once", exhibits.total, exhibits.all_printed),
-    ]:
-        hours = cost.to_come
-        to_come = [_hours(hours.cores), _hours(hours.gpus)] if hours else ["", ""]
-        counts = [f"{cost.trainings:,}", f"{cost.finished:,}", *to_come, f"{cost.unknown:,}"]
-        rows.append([name, *counts, _hours(printed.hours) if printed.stated else ""])
+    for name, cost in [*exhibits.exhibits.items(), ("all, each training once", exhibits.total)]:
+        row = [
+            name,
+            f"{cost.trainings:,}",
+            f"{cost.finished:,}",
+            _hours(cost.to_come.cores) if cost.to_come else "",
+            _hours(cost.to_come.gpus) if cost.to_come else "",
+            f"{cost.unknown:,}",
+            _hours(cost.printed.hours) if cost.printed.stated else "",
+        ]
+        rows.append(row)
     yield from underlined("trainings of each table and figure")
-    yield from aligned([*header, "the papers' GPU-hours"], rows)
+    yield from aligned(header, rows)
     yield "to come: as measured here or in config/costs.yaml; the papers': of one training of"
     yield "each model whose time the papers state, of their own GPUs (docs/preflight.md)"
     yield ""
@@ -119,7 +143,8 @@ def report(
     """
     for budget in of_tasks:
         yield from _task(budget)
-        yield from _trainings(budget) if trainings is None else ()
+        if trainings is None:
+            yield from _trainings(budget)
         yield ""
     yield from underlined(f"in all, at scale {scale}")
     yield f"to download: {_downloads(_all_downloads(of_tasks))}"
@@ -130,16 +155,18 @@ def report(
     has = "" if machine.memory is None else f"; this machine has {_amount(machine.memory)}"
     yield f"memory of the largest job: {_amount(_memory(of_tasks))}{has}"
     if trainings is None:
-        cores = sum(budget.training_hours("core") for budget in of_tasks)
-        gpus = sum(budget.training_hours("GPU") for budget in of_tasks)
+        to_train = Hours(
+            cores=sum(budget.training_hours("core") for budget in of_tasks),
+            gpus=sum(budget.training_hours("GPU") for budget in of_tasks),
+        )
         models = (cost for budget in of_tasks for cost in budget.trainings)
         unknown = sum(cost.runs for cost in models if cost.known is None)
     else:
-        to_come = trainings.to_come or Hours()
-        cores, gpus, unknown = to_come.cores, to_come.gpus, trainings.unknown
+        to_train = trainings.to_come or Hours()
+        unknown = trainings.unknown
     prepared = sum(stage.core_hours for budget in of_tasks for stage in budget.stages)
-    yield f"core-hours: {_hours(prepared)} to prepare and align, {_hours(cores)} to train"
-    yield f"GPU-hours: {_hours(gpus)} to train"
+    yield f"core-hours: {_hours(prepared)} to prepare and align, {_hours(to_train.cores)} to train"
+    yield f"GPU-hours: {_hours(to_train.gpus)} to train"
     if unknown:
         yield f"{_runs(unknown)} beside these: hours not known"
     yield "not counted: decoding and scoring, and memory of GPUs"
@@ -147,23 +174,26 @@ def report(
 
 def estimates(of_tasks: Sequence[Budget], costs: Costs) -> Iterator[str]:
     """Yield what the trainings whose hours the papers state would take on GPUs of today."""
-    printed = {
-        cost.known: cost.work
-        for budget in of_tasks
-        for cost in budget.trainings
-        if cost.work and cost.known and cost.known.printed
-    }
-    if printed:
-        yield ""
-        yield from underlined("estimate, not measured: one training on one GPU, by its peak rates")
-        header = ["", "GPU", "precision", "tokens/s", "GPU-hours", "the paper's"]
-        rows = []
-        for (known, work), gpu in product(printed.items(), costs.gpus):
+    works = {}
+    for budget in of_tasks:
+        for cost in budget.trainings:
+            if cost.work and cost.known and cost.known.printed:
+                works[cost.known] = cost.work
+    if not works:
+        return
+    yield ""
+    yield from underlined("estimate, not measured: one training on one GPU, by its peak rates")
+    header = ["", "GPU", "precision", "tokens/s", "GPU-hours", "the paper's"]
+    rows = []
+    for known, work in works.items():
+        for gpu in costs.gpus:
+            expected = estimate(work, known, gpu, costs)
             figures = ["has no bf16", "", ""]
-            if expected := estimate(work, known, gpu, costs):
-                figures = [expected.precision, f"{expected.rate:,.0f}", _hours(expected.hours)]
+            if expected:
+                hours = _hours(expected.hours)
+                figures = [expected.precision, f"{expected.rate:,.0f}", hours]
             rows.append([known.model, gpu.name, *figures, _hours(known.hours)])
-        yield from aligned(header, rows)
+    yield from aligned(header, rows)
 
 
 def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
@@ -174,18 +204,19 @@ def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
         for budget in of_tasks
         if budget.missing
     ]
+    disk = _disk(of_tasks)
     incoming = sum(size or 0 for size in _all_downloads(of_tasks).values())
-    disk, memory = _disk(of_tasks), _memory(of_tasks)
+    needs = [("results", disk, machine.results), ("downloads", incoming, machine.downloads)]
     if machine.is_one_disk:
-        needs = {"results and downloads": (disk + incoming, machine.results)}
-    else:
-        needs = {"results": (disk, machine.results), "downloads": (incoming, machine.downloads)}
-    reasons += [
-        f"{files} take {_amount(needed)} of disk, {_amount(free)} are free: make space, point "
-        "results_dir and downloads_dir of the scale elsewhere, or choose fewer `tasks`"
-        for files, (needed, free) in needs.items()
-        if needed > free
-    ]
+        needs = [("results and downloads", disk + incoming, machine.results)]
+    for files, needed, free in needs:
+        if needed > free:
+            reasons.append(
+                f"{files} take {_amount(needed)} of disk, {_amount(free)} are free: make space, "
+                "point results_dir and downloads_dir of the scale elsewhere, or choose fewer "
+                "`tasks`"
+            )
+    memory = _memory(of_tasks)
     if machine.memory is not None and memory > machine.memory:
         reasons.append(
             f"the largest job takes {_amount(memory)} of memory, this machine has "
@@ -215,27 +246,31 @@ def _task(budget: Budget) -> Iterator[str]:
     yield f"to download: {_downloads(budget.downloads)}"
     if budget.missing:
         yield f"MISSING: {', '.join(budget.missing)}"
-    rows = [
-        [
+    rows = []
+    for stage, (during, after) in zip(budget.stages, levels(budget.stages), strict=True):
+        row = [
             stage.name,
             _amount(during),
             _amount(after),
             _amount(stage.memory) if stage.memory else "",
             _hours(stage.core_hours) if stage.core_hours else "",
         ]
-        for stage, (during, after) in zip(budget.stages, levels(budget.stages), strict=True)
-    ]
+        rows.append(row)
     if rows:
         yield from aligned(["stage", "disk", "then kept", "memory", "core-hours"], rows)
 
 
 def _trainings(budget: Budget) -> Iterator[str]:
     """Yield a line for each model whose time is known, and one for all others."""
+    unknown = []
     for cost in budget.trainings:
-        if known := cost.known:
-            hours = f"{_hours(cost.runs * known.hours)} {known.device}-hours ({known.source})"
-            yield f"{cost.model}, {_runs(cost.runs)}: {hours}"
-    if unknown := [cost for cost in budget.trainings if cost.known is None]:
+        known = cost.known
+        if known is None:
+            unknown.append(cost)
+            continue
+        hours = f"{_hours(cost.runs * known.hours)} {known.device}-hours ({known.source})"
+        yield f"{cost.model}, {_runs(cost.runs)}: {hours}"
+    if unknown:
         others = f" and {len(unknown) - 1} more models" if len(unknown) > 1 else ""
         count = _runs(sum(cost.runs for cost in unknown))
         yield f"{unknown[0].model}{others}, {count}: hours neither measured nor in the paper"

@@ -1,5 +1,6 @@
 """What a run will ask of a cluster: each kind of request, and those that can never run."""
 
+import argparse
 import importlib.util
 import os
 import re
@@ -7,7 +8,6 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import yaml
@@ -26,8 +26,19 @@ MOST_SHOWN = 4
 
 # Of what a request states beside threads, mem_mb, runtime and gpu, where it does.
 _FURTHER = (
-    *("gres", "gpu_model", "nodes", "tasks", "tasks_per_node", "cpus_per_task", "mem_mb_per_cpu"),
-    *("slurm_partition", "slurm_account", "qos", "constraint", "clusters", "slurm_extra"),
+    "gres",
+    "gpu_model",
+    "nodes",
+    "tasks",
+    "tasks_per_node",
+    "cpus_per_task",
+    "mem_mb_per_cpu",
+    "slurm_partition",
+    "slurm_account",
+    "qos",
+    "constraint",
+    "clusters",
+    "slurm_extra",
 )
 _PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
 
@@ -66,6 +77,7 @@ def requests_report(
     """
     here = _folder_of(command, started_in)
     submission = submission_of(command, os.environ, here)
+    # Another interface of Snakemake's has a command line of its own, without the target.
     if prefix + asked not in command or submission.executor in LOCAL_EXECUTORS:
         return
     yield ""
@@ -80,8 +92,9 @@ def requests_report(
         check=False,
     )
     if done.returncode:
-        said = f"{done.stdout}\n{done.stderr}".strip().splitlines()
-        yield f"WARNING: the requests are not known: the plan failed: {said[-1] if said else ''}"
+        said = f"{done.stdout}\n{done.stderr}".strip()
+        last_line = said.rpartition("\n")[2]
+        yield f"WARNING: the requests are not known: the plan failed: {last_line}"
         return
     local = local_rules(path.read_text("utf-8") for path in snakefiles)
     plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.limits)
@@ -97,29 +110,30 @@ def is_local(command: Sequence[str], started_in: Path) -> bool:
 
 def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Submission:
     """Return how the words of a command line, given in a folder, have jobs submitted."""
-    named = _values(words, "--profile") or [environment.get("SNAKEMAKE_PROFILE", "")]
-    of_workflow = _values(words, "--workflow-profile") or ["profiles/default"]
+    options = _options(words)
     homes = [
         folder,
         Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "snakemake",
         Path("/etc/xdg/snakemake"),
     ]
     stated: dict[str, object] = {}
-    for profile in filter(None, [*named, *of_workflow]):
-        stated |= _profile(profile, homes)
-    executors = _values(words, "--executor", "-e") or [str(stated.get("executor", "local"))]
-    limits = bool(_values(words, "--cores", "-c")) or "cores" in stated
-    of_partitions = "slurm-partition-config"
-    chooses = bool(_values(words, f"--{of_partitions}")) or of_partitions in stated
-    chooses |= "SNAKEMAKE_SLURM_PARTITIONS" in environment
-    resources: dict[str, object] = {}
-    of_profile = stated.get("resources")
-    if _values(words, "--resources", "--res"):  # they replace what the profile states
-        resources = dict(word.partition("=")[::2] for word in words)
-    elif isinstance(of_profile, dict):
-        resources = of_profile
-    most = {name: int(str(resources[name])) for name in IN_GROUPS & resources.keys()}
-    return Submission(executors[-1], limits, chooses, most)
+    for profile in (options.profile or environment.get("SNAKEMAKE_PROFILE"), options.of_workflow):
+        if profile:
+            stated |= _profile(profile, homes)
+    resources = stated.get("resources")
+    if options.resources:  # they replace what the profile states
+        resources = dict(word.split("=", 1) for word in options.resources)
+    limits = {}
+    if isinstance(resources, dict):
+        limits = {name: int(resources[name]) for name in IN_GROUPS if name in resources}
+    return Submission(
+        executor=options.executor or str(stated.get("executor", "local")),
+        limits_cores=options.cores is not None or "cores" in stated,
+        chooses_partition=options.partitions is not None
+        or "slurm-partition-config" in stated
+        or "SNAKEMAKE_SLURM_PARTITIONS" in environment,
+        limits=limits,
+    )
 
 
 def table(plan: DryRun) -> Iterator[str]:
@@ -127,11 +141,18 @@ def table(plan: DryRun) -> Iterator[str]:
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
     for kind in _kinds(plan.requests):
-        columns = [_range(kind, name) for name in ("threads", "mem_mb", "runtime")]
         gpus = sorted({request.gpus for request in kind})
-        in_gpus = f"{gpus[0]:,}-{gpus[-1]:,}" if len(gpus) > 1 else f"{gpus[0] or ''}"
-        further = " ".join(f"{name}={value}" for name, value in _further(kind[0]))
-        rows.append([kind[0].name, f"{len(kind):,}", *columns, in_gpus, further])
+        of_gpus = f"{gpus[0]:,}-{gpus[-1]:,}" if len(gpus) > 1 else f"{gpus[0] or ''}"
+        row = [
+            kind[0].name,
+            f"{len(kind):,}",
+            _range(kind, "threads"),
+            _range(kind, "mem_mb"),
+            _range(kind, "runtime"),
+            of_gpus,
+            " ".join(f"{name}={value}" for name, value in _further(kind[0])),
+        ]
+        rows.append(row)
     if rows:
         yield from aligned(header, rows)
     if any("?" in cell for row in rows for cell in row):
@@ -166,15 +187,18 @@ def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
 def _refused(of_requests: Sequence[tuple[Request, int | None]], why: str, to_set: str) -> str:
     """Say in a line why some requests can never run, and what to set."""
     names = [request.name for request, _ in of_requests]
-    rules = sorted({rule for request, _ in of_requests for rule in request.rules})
-    if len(names) > MOST_SHOWN:
-        names[MOST_SHOWN - 1 :] = [f"{len(names) - MOST_SHOWN + 1} more"]
-    verb = "ask for" if len(of_requests) > 1 else "asks for"
+    rules = {rule for request, _ in of_requests for rule in request.rules}
     amounts = [asked for _, asked in of_requests if asked is not None]
-    if amounts:
-        verb += f" {'up to ' if len(amounts) > 1 else ''}{max(amounts):,}"
+    verb = "asks for" if len(names) == 1 else "ask for"
+    if len(amounts) == 1:
+        verb += f" {amounts[0]:,}"
+    elif amounts:
+        verb += f" up to {max(amounts):,}"
+    if len(names) > MOST_SHOWN:
+        others = len(names) - MOST_SHOWN + 1
+        names = [*names[: MOST_SHOWN - 1], f"{others} more"]
     if len(rules) == 1:
-        to_set = to_set.replace("RULE", rules[0])
+        to_set = to_set.replace("RULE", rules.pop())
     return f"{', '.join(names)}: {verb} {why}: {to_set}"
 
 
@@ -196,59 +220,86 @@ def _kinds(requests: Iterable[Request]) -> list[list[Request]]:
 
 
 def _further(request: Request) -> list[tuple[str, str]]:
-    stated = ((name, request.resources.get(name)) for name in _FURTHER)
-    return [(name, value) for name, value in stated if value and (name, value) != ("nodes", "1")]
+    stated = []
+    for name in _FURTHER:
+        value = request.resources.get(name)
+        is_usual = name == "nodes" and value == "1"
+        if value and not is_usual:
+            stated.append((name, value))
+    return stated
 
 
 def _largest(kind: Sequence[Request]) -> Request:
     """Return a request that has the largest of all numbers of its kind."""
-    numbers = {
-        name: str(max(request.number(name) or 0 for request in kind))
-        for name in ("threads", "mem_mb", "runtime", "gpu")
-        if any(request.number(name) is not None for request in kind)
-    }
-    return Request(kind[0].name, kind[0].rules, {**kind[0].resources, **numbers})
+    resources = dict(kind[0].resources)
+    for name in ("threads", "mem_mb", "runtime", "gpu"):
+        numbers = _numbers(kind, name)
+        if numbers:
+            resources[name] = str(numbers[-1])
+    return Request(kind[0].name, kind[0].rules, resources)
 
 
 def _size(kind: Sequence[Request]) -> list[int]:
     largest = _largest(kind)
-    return [largest.gpus, *(largest.number(name) or 0 for name in ("runtime", "mem_mb"))]
+    return [largest.gpus, largest.number("runtime") or 0, largest.number("mem_mb") or 0]
+
+
+def _numbers(kind: Iterable[Request], resource: str) -> list[int]:
+    """Return the different numbers of a resource in a kind of request, the least first."""
+    found = {request.number(resource) for request in kind}
+    return sorted(number for number in found if number is not None)
 
 
 def _range(kind: Sequence[Request], resource: str) -> str:
     """Write the least and the greatest number of a resource in a kind of request."""
-    found = {request.number(resource) for request in kind if resource in request.resources}
-    numbers = sorted(number for number in found if number is not None)
+    numbers = _numbers(kind, resource)
     shown = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
-    ends = [*dict.fromkeys([*shown[:1], *shown[-1:]])]
-    return "-".join([*ends, *(["?"] if None in found else [])])
+    ends = shown if len(shown) <= 2 else [shown[0], shown[-1]]
+    stated = [request for request in kind if resource in request.resources]
+    if any(request.number(resource) is None for request in stated):
+        ends = [*ends, "?"]
+    return "-".join(ends)
 
 
 def _folder_of(words: Sequence[str], started_in: Path) -> Path:
     """Return where a command line was given, which may have named another folder to work in."""
-    directories = _values(words, "--directory", "-d")
-    is_told = bool(directories) and (started_in / directories[-1]).resolve() == Path.cwd()
-    return started_in if is_told else Path.cwd()
+    directory = _options(words).directory
+    if directory is not None and (started_in / directory).resolve() == Path.cwd():
+        return started_in
+    return Path.cwd()
 
 
-def _values(words: Sequence[str], *options: str) -> list[str]:
-    """Return what a command line gives to an option, by any of its names."""
-    found = []
-    for word, following in pairwise([*words, ""]):
-        name, is_joined, value = word.partition("=")
-        if name in options:
-            found.append(value if is_joined else following)
-    return found
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    """Return those options of a command line of Snakemake that say how and where jobs run."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile")
+    parser.add_argument("--workflow-profile", dest="of_workflow", default="profiles/default")
+    parser.add_argument("--executor", "-e")
+    parser.add_argument("--cores", "-c", nargs="?", const="all")
+    parser.add_argument("--resources", "--res", nargs="+")
+    parser.add_argument("--slurm-partition-config", dest="partitions")
+    parser.add_argument("--directory", "-d")
+    known, _ = parser.parse_known_args(words)
+    return known
 
 
 def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
     """Return what a profile of Snakemake states, a file or a folder with one."""
-    for path in (home / name for home in homes):
-        files = [path] if path.is_file() else path.glob("*.yaml")
-        versions = {file: _PROFILE.fullmatch(file.name) for file in files}
-        fitting = {file: int(found[1] or 0) for file, found in versions.items() if found}
-        if path.is_file() or fitting:
-            file = max(fitting, key=lambda file: fitting[file]) if fitting else path
-            stated = yaml.safe_load(file.read_text("utf-8"))
+    for home in homes:
+        path = home / name
+        if path.is_dir():
+            path = _newest(path)
+        if path.is_file():
+            stated = yaml.safe_load(path.read_text("utf-8"))
             return stated if isinstance(stated, dict) else {}
     return {}
+
+
+def _newest(folder: Path) -> Path:
+    """Return the profile of a folder for the newest version of Snakemake, if it has one."""
+    versions = {}
+    for path in folder.glob("*.yaml"):
+        found = _PROFILE.fullmatch(path.name)
+        if found:
+            versions[path] = int(found[1] or 0)
+    return max(versions, key=lambda path: versions[path], default=folder)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 from convs2s.config.architecture import Architecture
 from convs2s.config.costs import Costs, GpuRates, KnownTraining
 from convs2s.config.model import Recipe
+from convs2s.costs.memory import FLOAT_BYTES
 from convs2s.models.layers import Embedding
 from convs2s.models.network import Network
 
 _FLOPS_PER_WEIGHT = 6  # of a token: a multiply-add forward, two backward
-_BYTES = {"fp32": 4, "bf16": 2}
+_BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
 _OPTIMIZER_PASSES = 12  # over all parameters in fp32: gradient, clipping, velocity, step
 _SCORE_PASSES = 6  # over the scores of all types in fp32: softmax and loss, and back
 _COMPILED = 1 / 3  # of the operations that the host starts, with `compile`
@@ -52,7 +53,14 @@ def work_of(
     looked_up = sum(table.numel() for module in tables for table in module.parameters())
     parameters = sum(parameter.numel() for parameter in network.parameters())
     widths = sum(layer.width for layer in layers)
-    return Work(parameters - looked_up, parameters, len(layers), widths, types, recipe)
+    return Work(
+        weights=parameters - looked_up,
+        parameters=parameters,
+        blocks=len(layers),
+        widths=widths,
+        types=types,
+        recipe=recipe,
+    )
 
 
 def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> Estimate | None:
@@ -68,16 +76,19 @@ def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> E
 
 def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) -> float:
     """Return the seconds of one GPU that trains alone by a recipe, for each target token."""
-    batch, value = work.recipe.batch, _BYTES[precision]
-    limits = batch.tokens or math.inf, (batch.sentences or math.inf) * costs.sentence_tokens.value
-    tokens = min(limits)
+    batch = work.recipe.batch
+    sentences = batch.sentences or math.inf
+    tokens = min(batch.tokens or math.inf, sentences * costs.sentence_tokens.value)
     micro_batches = math.ceil(tokens / (batch.micro_batch_tokens or tokens))
     peak = (gpu.bf16 if precision == "bf16" else gpu.tf32) or gpu.fp32
     products = _FLOPS_PER_WEIGHT * work.weights * tokens / (costs.share_of_peak.value * peak * 1e12)
-    numbers = costs.block_passes.value * work.widths * value + _SCORE_PASSES * work.types * 4
-    moved = tokens * numbers + _OPTIMIZER_PASSES * work.parameters * 4
+    of_blocks = costs.block_passes.value * work.widths * _BYTES[precision]
+    of_scores = _SCORE_PASSES * work.types * FLOAT_BYTES
+    of_parameters = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES
+    moved = tokens * (of_blocks + of_scores) + of_parameters
     device = products + moved / (gpu.bandwidth * 1e9)
     operations = micro_batches * work.blocks * costs.block_operations.value
-    started = operations * (_COMPILED if work.recipe.compile else 1)
-    host = started * costs.operation_microseconds.value * 1e-6
+    if work.recipe.compile:
+        operations *= _COMPILED
+    host = operations * costs.operation_microseconds.value * 1e-6
     return max(device, host) / tokens

@@ -23,7 +23,9 @@ class _Meter:
 
 ALLOWED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
     argparse.Namespace,
-    *((_Meter, f"fairseq.meters.{name}Meter") for name in ("Average", "Time", "Stopwatch")),
+    (_Meter, "fairseq.meters.AverageMeter"),
+    (_Meter, "fairseq.meters.TimeMeter"),
+    (_Meter, "fairseq.meters.StopwatchMeter"),
 ]
 """The classes that a checkpoint may hold beside tensors and plain values."""
 
@@ -55,7 +57,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     # A file from elsewhere can make the reader of pickles stumble in any way: all are its fault.
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        if asked := re.search(r"\bGLOBAL (\S+)", reason):
+        asked = re.search(r"\bGLOBAL (\S+)", reason)
+        if asked:
             reason = f"it asks for {asked[1]}, which no checkpoint needs"
         raise UserError(f"{path}: refused, not a fairseq checkpoint: {reason[:200]}") from None
     weights = content.get("model") if isinstance(content, dict) else None
@@ -70,7 +73,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
                 "numbers, each of them in the file and finite"
             )
     # Until 2020 the settings were args, since then cfg.model, where args is None.
-    arguments, configuration = content.get("args"), content.get("cfg")
+    arguments = content.get("args")
+    configuration = content.get("cfg")
     if arguments is None and isinstance(configuration, dict):
         arguments = configuration.get("model")
     if not isinstance(arguments, argparse.Namespace):
@@ -90,7 +94,8 @@ def _check_zip(path: Path) -> None:
         archive = open_zip(stream, path)
         entries = archive.infolist()
         is_stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
-        if not is_stored or sum(entry.file_size for entry in entries) > path.stat().st_size:
+        size = sum(entry.file_size for entry in entries)
+        if not is_stored or size > path.stat().st_size:
             raise UserError(f"{path}: refused, not a fairseq checkpoint: members are compressed")
         damaged = "damaged: fetch or copy the file again"
         with failures_of_file(str(path), damaged):
@@ -104,9 +109,9 @@ def _is_plain(tensor: Tensor) -> bool:
 
     One that repeats some of them, as a stride of 0 does, would take any memory once it is copied.
     """
-    is_dense = tensor.layout == torch.strided and not tensor.is_quantized
-    is_real = not tensor.is_complex() and tensor.device.type == "cpu"
-    if not (is_dense and is_real):
+    if tensor.layout != torch.strided or tensor.device.type != "cpu":
+        return False
+    if tensor.is_quantized or tensor.is_complex():
         return False
     is_stored = tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
     return is_stored and bool(torch.isfinite(tensor.float()).all())
@@ -138,7 +143,8 @@ def _value(node: ast.expr) -> Any:
         case ast.Tuple(elts=items):
             return tuple(_value(item) for item in items)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            first, second = _value(left), _value(right)
+            first = _value(left)
+            second = _value(right)
             if isinstance(first, list) and isinstance(second, list):
                 return first + second
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
@@ -151,4 +157,6 @@ def _value(node: ast.expr) -> Any:
 
 def _count(items: Any) -> int:
     """Return the number of values in a list, those of lists and tuples within it counted."""
-    return sum(map(_count, items)) + 1 if isinstance(items, list | tuple) else 1
+    if isinstance(items, list | tuple):
+        return 1 + sum(map(_count, items))
+    return 1

@@ -55,8 +55,6 @@ _NAMES = (
 # that some versions left behind (facebookresearch/fairseq issues 1903 and 1949).
 _NO_PARAMETERS = re.compile(r"decoder\.version|.*\._linearized_weight")
 
-CODERS = ("encoder", "decoder")  # fairseq's names of the sides, source and target
-
 
 @dataclass(frozen=True)
 class FairseqFiles:
@@ -91,18 +89,21 @@ def import_fairseq(
         architecture = architecture_of(checkpoint, name)
         source_types = read_types(files.source_dictionary, checkpoint, "encoder")
         target_types = read_types(files.target_dictionary, checkpoint, "decoder")
-        sizes = (len(checkpoint.weights[f"{side}.embed_tokens.weight"]) for side in CODERS)
+        source_size = _rows(checkpoint, "encoder.embed_tokens.weight")
+        target_size = _rows(checkpoint, "decoder.embed_tokens.weight")
         with shapes_alone():
-            network = build_network(architecture, *sizes)
+            network = build_network(architecture, source_size, target_size)
         weights = convert(checkpoint.weights, network, name)
         check_weights(weights, network, name)
     if languages is None:
-        stated = {side: checkpoint.arguments.get(f"{side}_lang") for side in ("source", "target")}
-        if not all(isinstance(language, str) for language in stated.values()):
+        source = checkpoint.arguments.get("source_lang")
+        target = checkpoint.arguments.get("target_lang")
+        if not isinstance(source, str) or not isinstance(target, str):
             raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
-        languages = {side: str(language) for side, language in stated.items()}
+        languages = {"source": source, "target": target}
     codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
-    if codes and (strange := types_of_other_codes(codes, source_types)):
+    strange = types_of_other_codes(codes, source_types) if codes else 0
+    if strange:
         raise UserError(
             f"{files.bpe_codes}: makes no such vocabulary as {files.source_dictionary} ({strange} "
             "types): give the codes that the model was trained with"
@@ -142,17 +143,20 @@ def import_released(
     with writing(output), scratch_folder(output.parent) as folder:
         # Copies, as an archive is read from its start, and a checkpoint in any order.
         for key, reference in references.items():
-            if reference:
-                parsed = parse_file_reference(reference)
-                with (
-                    open_member(files[parsed.location], parsed.member) as stream,
-                    (folder / key).open("wb") as copy,
-                ):
-                    shutil.copyfileobj(stream, copy)
-        codes = folder / "bpe_codes" if references.get("bpe_codes") else None
-        names = ("model", "source_dictionary", "target_dictionary")
-        model, source, target = (folder / name for name in names)
-        copies = FairseqFiles(model, source, target, codes)
+            if not reference:
+                continue
+            parsed = parse_file_reference(reference)
+            with (
+                open_member(files[parsed.location], parsed.member) as stream,
+                (folder / key).open("wb") as copy,
+            ):
+                shutil.copyfileobj(stream, copy)
+        copies = FairseqFiles(
+            checkpoint=folder / "model",
+            source_dictionary=folder / "source_dictionary",
+            target_dictionary=folder / "target_dictionary",
+            bpe_codes=folder / "bpe_codes" if references.get("bpe_codes") else None,
+        )
         try:
             import_fairseq(copies, output, task=task, languages=languages, preparation=preparation)
         except UserError as error:  # which names copies that are gone by then
@@ -171,7 +175,8 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     for setting in SETTINGS:
         if setting not in arguments:
             raise UserError(f"{name}: not an fconv network: its settings have no {setting!r}")
-    encoder, decoder = (_layers(arguments, f"{side}_layers", name) for side in CODERS)
+    encoder = _layers(arguments, "encoder_layers", name)
+    decoder = _layers(arguments, "decoder_layers", name)
     stated = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
     attends = stated if isinstance(stated, list) else [stated] * len(decoder)
     if len(attends) != len(decoder) or not all(isinstance(attend, bool) for attend in attends):
@@ -180,11 +185,12 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
             f"not {arguments['decoder_attention']}"
         )
     attending = [number for number, attend in enumerate(attends, 1) if attend]
-    rows = [len(checkpoint.weights.get(f"{side}.embed_positions.weight", ())) for side in CODERS]
-    if rows[0] != rows[1]:
+    source_rows = _rows(checkpoint, "encoder.embed_positions.weight")
+    target_rows = _rows(checkpoint, "decoder.embed_positions.weight")
+    if source_rows != target_rows:
         raise UserError(
-            f"{name}: has {rows[0]} source and {rows[1]} target positions: a model here has as "
-            "many on both sides"
+            f"{name}: has {source_rows} source and {target_rows} target positions: a model here "
+            "has as many on both sides"
         )
     settings = {
         "embedding": arguments["decoder_embed_dim"],
@@ -192,26 +198,37 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
         "encoder": _stacks(encoder),
         "decoder": _stacks(decoder),
         "attention": "all" if all(attends) else attending,
-        "positions": {"maximum": rows[0] - FIRST_POSITION},
+        "positions": {"maximum": source_rows - FIRST_POSITION},
         "dropout": arguments["dropout"],
         "gradient_scaling": "fairseq",
     }
     return parse_architecture(settings, name)
 
 
+def _rows(checkpoint: Checkpoint, name: str) -> int:
+    """Return how many rows a table of weights has; 0 where there is none."""
+    table = checkpoint.weights.get(name)
+    return 0 if table is None else len(table)
+
+
 def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int, int]]:
     """Return the width and kernel of each layer, bottom first."""
     layers = evaluate(arguments[key], f"{name}: {key}")
-    if not isinstance(layers, list) or not all(
-        isinstance(layer, tuple) and len(layer) in (2, 3) for layer in layers
-    ):
-        raise UserError(f"{name}: {key}: expected a list of (width, kernel), not {layers!r:.60}")
-    if any(layer[2:] not in ((), (1,)) for layer in layers):
-        raise UserError(
-            f"{name}: {key}: a residual connection that skips layers or is absent cannot be "
-            f"imported: {arguments[key]}"
-        )
-    return [layer[:2] for layer in layers]
+    expected = f"{name}: {key}: expected a list of (width, kernel), not {layers!r:.60}"
+    if not isinstance(layers, list):
+        raise UserError(expected)
+    found = []
+    for layer in layers:
+        if not isinstance(layer, tuple) or len(layer) not in (2, 3):
+            raise UserError(expected)
+        width, kernel, *residual = layer
+        if residual not in ([], [1]):
+            raise UserError(
+                f"{name}: {key}: a residual connection that skips layers or is absent cannot be "
+                f"imported: {arguments[key]}"
+            )
+        found.append((width, kernel))
+    return found
 
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
@@ -234,7 +251,7 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
         if token in types:
             raise UserError(f"{dictionary}:{number}: the type {token[:60]!r} for a second time")
         types[token] = None
-    rows = len(checkpoint.weights.get(f"{side}.embed_tokens.weight", ()))
+    rows = _rows(checkpoint, f"{side}.embed_tokens.weight")
     stated = len(types) - 1
     if stated + FAIRSEQ_SPECIAL_TOKENS != rows:
         raise UserError(
@@ -284,16 +301,20 @@ def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     result = {name: tensor.float() for name, tensor in weights.items()}
     for name in weights:
         module, _, part = name.rpartition(".")
-        weight_v, weight_g = result[name], result.get(f"{module}.weight_g")
+        weight_v = result[name]  # of a convolution (k, inputs, outputs)
+        weight_g = result.get(f"{module}.weight_g")
         if part != "weight_v" or weight_g is None or weight_v.dim() != 3:
             continue
         if weight_g.shape == (len(weight_v), 1, 1):  # k; today's is (1, 1, outputs)
             weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))
-            norms = _normalized(weight.permute(2, 0, 1))[1]
-            result |= {name: weight, f"{module}.weight_g": norms.view(1, 1, -1)}
-    if (shared := result.pop("decoder.fc3.weight", None)) is not None:
+            _, norms = _normalized(weight.permute(2, 0, 1))
+            result[name] = weight
+            result[f"{module}.weight_g"] = norms.view(1, 1, -1)
+    shared = result.pop("decoder.fc3.weight", None)
+    if shared is not None:
         weight_v, weight_g = _normalized(shared)
-        result |= {"decoder.fc3.weight_v": weight_v, "decoder.fc3.weight_g": weight_g}
+        result["decoder.fc3.weight_v"] = weight_v
+        result["decoder.fc3.weight_g"] = weight_g
     return result
 
 

@@ -19,7 +19,8 @@ def take_codes(*, model: Path, output: Path) -> None:
             f"{model}: reads whole words and has no BPE codes: write `vocabulary: {{kind: word}}`"
         )
     # The file of a model whose target side has codes of its own does not hold these.
-    if strange := types_of_other_codes(description.bpe_codes, description.target_types):
+    strange = types_of_other_codes(description.bpe_codes, description.target_types)
+    if strange:
         raise UserError(
             f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
             "have codes of their own, and its file holds those of the source"

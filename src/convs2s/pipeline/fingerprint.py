@@ -53,7 +53,8 @@ def fingerprint(script: Path) -> str:
     files of these: a rule with it in its params runs again when its result can change.
     """
     digest = hashlib.sha256()
-    pending, seen = [script], {script}
+    pending = [script]
+    seen = {script}
     while pending:
         path = pending.pop()
         code, imported = _read_code(path)
@@ -61,10 +62,13 @@ def fingerprint(script: Path) -> str:
         for module in sorted(imported - seen - WORDS_ONLY, reverse=True):
             seen.add(module)
             pending.append(module)
-    folders = {module.parent / "data" for module in seen if PACKAGE in module.parents}
-    files = (file for folder in folders for file in folder.glob("*") if file.is_file())
-    for file in sorted(file for file in files if file.suffix != ".py"):
-        digest.update(file.read_bytes())
+    data: set[Path] = set()
+    for module in seen:
+        if PACKAGE in module.parents:
+            data |= {*module.parent.glob("data/*")}
+    for file in sorted(data):
+        if file.is_file() and file.suffix != ".py":
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -75,10 +79,11 @@ def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
     Compiled code is none: from Python 3.13 on it holds the lines that classes begin on.
     """
     text = path.read_text("utf-8")
-    modules = set()
+    files = set()
     for module, imported in _IMPORT.findall(text):
-        folder = PACKAGE.joinpath(*module.split(".")[1:])
+        place = PACKAGE.joinpath(*module.split(".")[1:])
         # What is imported from a module may be a module, too.
-        for place in (folder, *(folder / name for name in re.findall(r"\w+", imported))):
-            modules |= {place.with_suffix(".py"), place / "__init__.py"}
-    return code_of(text), frozenset(file for file in modules if file.is_file())
+        inside = [place / name for name in re.findall(r"\w+", imported)]
+        for path in (place, *inside):
+            files |= {path.with_suffix(".py"), path / "__init__.py"}
+    return code_of(text), frozenset(filter(Path.is_file, files))

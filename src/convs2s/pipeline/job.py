@@ -41,7 +41,8 @@ def job(snakemake: Any) -> Iterator[None]:
 def _logged(log: str) -> Iterator[None]:
     """Send what is printed to a log: who works, since when, and at its end for how long."""
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    terminal, started = os.dup(2), time.time()
+    started = time.time()
+    terminal = os.dup(2)
     me = f"{time.strftime('%Y-%m-%d %H:%M:%S')}, process {os.getpid()} on {os.uname().nodename}\n"
     with _locked(log, me), Path(log).open("w", encoding="utf-8") as stream:
         saved = os.dup(1)

@@ -20,8 +20,10 @@ from convs2s.paper.failures import failures_of
 from convs2s.paper.ledger import published_file, published_runs
 from convs2s.pipeline.sources import has_sources
 
-LAYERS_FIGURE, EXAMPLE_FIGURE = "figure2", "figure3"
-PHRASE_FIGURE, LENGTH_FIGURE = "lstm_figure2", "lstm_figure3"
+LAYERS_FIGURE = "figure2"
+EXAMPLE_FIGURE = "figure3"
+PHRASE_FIGURE = "lstm_figure2"
+LENGTH_FIGURE = "lstm_figure3"
 FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
 
 
@@ -60,17 +62,24 @@ class Plan:
         A UserError names those that are missing, unless a download brings them, or what was made of
         files of their names is there.
         """
-        task, folder = self.settings.tasks[name], self.layout.task(name)
-        part, pairs = split, task.file_pairs(split)
-        if reference is not None:
-            part, pairs = f"{split}.reference{reference}", task.reference_pairs(split, reference)
+        task = self.settings.tasks[name]
+        if reference is None:
+            part = split
+            pairs = task.file_pairs(split)
+        else:
+            part = f"{split}.reference{reference}"
+            pairs = task.reference_pairs(split, reference)
         if not self.is_module:
-            sharing = (other for other, one in self.settings.tasks.items() if one.text_name == name)
-            made = [folder.text(stage, part, "target") for stage in ("raw", "clean")]
-            made += [self.layout.task(other).store(split) for other in sharing]
-            if not (any(map(self.exists, made)) and has_sources(made[0], pairs)):
+            folder = self.layout.task(name)
+            raw = folder.text("raw", part, "target")
+            made = [raw, folder.text("clean", part, "target")]
+            for other, sharing in self.settings.tasks.items():
+                if sharing.text_name == name:
+                    made.append(self.layout.task(other).store(split))
+            is_made = any(map(self.exists, made)) and has_sources(raw, pairs)
+            if not is_made:
                 task.require_files(lambda path: path in self._fetched or self.exists(path))
-        references = dict.fromkeys(file for pair in pairs for file in pair)
+        references = (file for pair in pairs for file in pair)
         return list(dict.fromkeys(map(self.local_file, references)))
 
     @cached_property
@@ -124,7 +133,8 @@ class Plan:
     @cached_property
     def planned(self) -> dict[str, list[Cell]]:
         """The cells whose runs are made here, by table, with these runs alone."""
-        known = published_runs(Path(self.published[0]) if self.published else None)
+        ledger = Path(self.published[0]) if self.published else None
+        known = published_runs(ledger)
         waiting = self._waiting()
         planned: dict[str, list[Cell]] = {}
         for name, table in self.cells.items():
@@ -144,9 +154,13 @@ class Plan:
 
     def _waiting(self) -> set[str]:
         """Return the tasks of tables that need a user's file which is not there."""
+        shown = set()
+        for table in self.cells.values():
+            shown |= {cell.task for cell in table}
         waiting = set()
-        for task in {cell.task for table in self.cells.values() for cell in table}:
-            for file in map(parse_file_reference, self.settings.tasks[task].needed_references()):
+        for task in shown:
+            for reference in self.settings.tasks[task].needed_references():
+                file = parse_file_reference(reference)
                 if not file.is_url and not self.exists(file.location):
                     waiting.add(task)
         return waiting
@@ -154,7 +168,7 @@ class Plan:
     def _can_be_made(self, cell: Cell, waiting: set[str]) -> bool:
         if cell.n_best_file is not None and not self.exists(cell.n_best_file):
             return False
-        times_gpus = self.settings.options.device == "cuda" or all(map(self.exists, cell.paths))
+        times_gpus = self.settings.options.device == "cuda" or self._are_there(*cell.paths)
         return cell.can_be_made(times_gpus, waiting)
 
     @cached_property
@@ -171,8 +185,11 @@ class Plan:
     @cached_property
     def runs(self) -> list[str]:
         """The folders of the trainings that tables and figures rest on."""
-        trainings = dict.fromkeys(run for cell in self.planned_cells for run in cell.trainings)
-        return [self.layout.task(task).run(model, run) for task, model, run in trainings]
+        folders = []
+        for cell in self.planned_cells:
+            for task, model, run in cell.trainings:
+                folders.append(self.layout.task(task).run(model, run))
+        return list(dict.fromkeys(folders))
 
     def _asks_for(self, target: str) -> bool:
         """Return whether a target is asked for by name; in a module the name may have a prefix."""
@@ -188,16 +205,20 @@ class Plan:
         records = {path: path.replace("history.jsonl", "training.json") for path in paths}
         if self._asks_for("paper"):
             return list(records)
-        there = self.exists
-        return [path for path, record in records.items() if there(path) and there(record)]
+        return [path for path, record in records.items() if self._are_there(path, record)]
+
+    def _are_there(self, *paths: str) -> bool:
+        return all(map(self.exists, paths))
 
     def scores(self, *tables: str) -> list[str]:
         """Return the scores that tables show: what exists, unless `paper` or `speed` asks."""
-        paths = dict.fromkeys(
-            path for table in tables for cell in self.planned[table] for path in cell.paths
-        )
+        paths: list[str] = []
+        for table in tables:
+            for cell in self.planned[table]:
+                paths += cell.paths
+        paths = list(dict.fromkeys(paths))
         if tables == ("table3",) and self._asks_for("speed"):
-            return list(paths)
+            return paths
         return self.finished(paths)
 
     def contents(self, name: str) -> dict[str, Any]:
@@ -205,7 +226,7 @@ class Plan:
         return {
             "printed": self.settings.paper[name].model_dump(mode="json"),
             "above": self.above,
-            "cells": [asdict(cell) for cell in self.cells[name]],
+            "cells": list(map(asdict, self.cells[name])),
             "trainings": self.settings.costs.model_dump(mode="json")["trainings"],
             "failures": failures_of(self.cells[name], self.layout, self.logs),
         }
@@ -217,7 +238,7 @@ class Plan:
 
     def plain(self, tables: dict[str, list[Cell]]) -> dict[str, list[dict[str, Any]]]:
         """Return the cells of tables as plain values, as a job takes them."""
-        return {name: [asdict(cell) for cell in table] for name, table in tables.items()}
+        return {name: list(map(asdict, table)) for name, table in tables.items()}
 
     def can_be_drawn(self, figure: str) -> bool:
         """Return whether a model here makes what a figure shows; a user's n-best list is not it."""
@@ -226,11 +247,10 @@ class Plan:
     @cached_property
     def figures(self) -> list[str]:
         """The figures that can be drawn; figure 2 is drawn from scores alone."""
-        return [
-            name
-            for name in FIGURES
-            if self.can_be_drawn(name) or (name == LAYERS_FIGURE and self.cells.get(name))
-        ]
+        drawn = [name for name in FIGURES if self.can_be_drawn(name)]
+        if self.cells.get(LAYERS_FIGURE) and LAYERS_FIGURE not in drawn:
+            drawn.insert(0, LAYERS_FIGURE)
+        return drawn
 
     def drawn_cells(self, figure: str) -> list[Cell]:
         """Return the cells of a figure; a UserError says that nothing here makes what it shows."""
@@ -248,9 +268,12 @@ class Plan:
         is one. A UserError is as of `drawn_cells`.
         """
         cell, listed = self._compared_curves()
-        task, testset = self.settings.tasks[cell.task], str(cell.testset)
+        testset = str(cell.testset)
+        task = self.settings.tasks[cell.task]
         text = self.layout.task(task.text_name)
-        baseline = [self.baseline_list(listed.task, str(listed.testset))] if listed else []
+        baseline = []
+        if listed:
+            baseline.append(self.baseline_list(listed.task, str(listed.testset)))
         return {
             "system": cell.paths[0].replace(".bleu.json", ".jsonl"),
             "baseline": baseline,
@@ -262,12 +285,14 @@ class Plan:
     def _compared_curves(self) -> tuple[Cell, Cell | None]:
         row = self.drawn_cells(LENGTH_FIGURE)
         decoded = next(cell for cell in row if cell.decoding)
-        return decoded, next((cell for cell in row if cell.n_best), None)
+        listed = next((cell for cell in row if cell.n_best), None)
+        return decoded, listed
 
     def shown_in_report(self) -> list[str]:
         """Return what stands in the report beside tables and ledger, as far as it is there."""
-        records = ("history.jsonl", "training.json")
-        paths = [f"{run}/{name}" for run in self.runs for name in records]
+        paths = []
+        for run in self.runs:
+            paths += [f"{run}/history.jsonl", f"{run}/training.json"]
         if self.can_be_drawn(EXAMPLE_FIGURE):
             paths.append(self.planned[EXAMPLE_FIGURE][0].paths[0])
         paths += [self.layout.paper(f"{name}.svg") for name in self.figures]
@@ -280,30 +305,36 @@ class Plan:
         for (task, testset), cell in sorted(decoded.items()):
             run = self.layout.task(task).run(cell.model, cell.runs[0])
             text = self.layout.task(self.settings.tasks[task].text_name)
-            paths += [f"{run}/{testset}.{cell.decoding}.jsonl", text.text("raw", testset, "target")]
+            paths.append(f"{run}/{testset}.{cell.decoding}.jsonl")
+            paths.append(text.text("raw", testset, "target"))
         return self.finished(paths)
 
     def names_of_curves(self) -> list[str]:
         """Return what the legend calls these curves: a model and a run, or a list."""
         cell, listed = self._compared_curves()
         names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
-        return [*names, str(listed.n_best)] if listed else names
+        if listed:
+            names.append(str(listed.n_best))
+        return names
 
     def models_of(self, task: str) -> list[str]:
         """Return the model files that a task's headline rests on."""
         settings = self.settings.tasks[task]
-        folder, model = self.layout.task(task), settings.headline.model
-        runs = [folder.models(model, run) for run in settings.headline_runs()]
-        return list(dict.fromkeys(file for files in runs for file in files))
+        folder = self.layout.task(task)
+        files: list[str] = []
+        for run in settings.headline_runs():
+            files += folder.models(settings.headline.model, run)
+        return list(dict.fromkeys(files))
 
     def headline_files(self, task: str, suffix: str) -> list[str]:
         """Return a file of each test set and run that a task's headline rests on."""
-        headline = self.settings.tasks[task].headline
+        settings = self.settings.tasks[task]
+        headline = settings.headline
         folder = self.layout.task(task)
         return [
             folder.translations(headline.model, run, test, headline.decoding, suffix)
-            for test in self.settings.tasks[task].headline_tests()
-            for run in self.settings.tasks[task].headline_runs()
+            for test in settings.headline_tests()
+            for run in settings.headline_runs()
         ]
 
     def tuned_penalty(
@@ -340,14 +371,15 @@ class Plan:
 
     def plots_of(self, task: str) -> list[str]:
         """Return the learning curves of a task's headline, and the attention of its first run."""
-        headline = self.settings.tasks[task].headline
+        settings = self.settings.tasks[task]
+        model = settings.headline.model
         folder = self.layout.task(task)
-        runs = self.settings.tasks[task].headline_runs()
-        curves: list[str] = []
-        if self.settings.tasks[task].released is None:
-            curves = [f"{folder.run(headline.model, run)}/curve.svg" for run in sorted(set(runs))]
-        if not self.settings.models[headline.model].architecture.has_attention:
-            return curves
-        first = self.headline_files(task, "attention")[0]
-        lines = self.settings.options.plots.sentences
-        return [*curves, *(f"{first}{line}.svg" for line in lines)]
+        plots: list[str] = []
+        if settings.released is None:
+            for run in sorted(set(settings.headline_runs())):
+                plots.append(f"{folder.run(model, run)}/curve.svg")
+        if self.settings.models[model].architecture.has_attention:
+            first = self.headline_files(task, "attention")[0]
+            for line in self.settings.options.plots.sentences:
+                plots.append(f"{first}{line}.svg")
+        return plots

@@ -24,9 +24,15 @@ def provide_environment(source: Path | None = SOURCE) -> None:
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    for name, folder in (("PYTHONPATH", source), ("PATH", Path(sys.executable).parent)):
-        rest = os.environ.get(name, "").split(os.pathsep)
-        os.environ[name] = os.pathsep.join(filter(None, [str(folder or ""), *rest]))
+    if source is not None:
+        _put_first("PYTHONPATH", source)
+    _put_first("PATH", Path(sys.executable).parent)
+
+
+def _put_first(name: str, folder: Path) -> None:
+    """Put a folder before those that an environment variable names."""
+    others = os.environ.get(name, "").split(os.pathsep)
+    os.environ[name] = os.pathsep.join(filter(None, [str(folder), *others]))
 
 
 def logged(command: str, before: str) -> str:
@@ -51,8 +57,10 @@ def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) ->
     """
     words = [str(Path(files["dataset"][0]).parents[1])]
     for name in ("start", "dictionary", "candidates", "truecasers"):
-        if given := files[name]:
-            words += [f"--{name}", *([given] if isinstance(given, str) else given)]
+        given = files[name]
+        if given:
+            words.append(f"--{name}")
+            words += [given] if isinstance(given, str) else given
     words += ["--checkpoint-minutes", str(machine["checkpoint_minutes"])]
     if machine["tensorboard"]:
         words.append("--tensorboard")

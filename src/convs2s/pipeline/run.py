@@ -108,12 +108,14 @@ def _waited_for_jobs() -> bool:
     while True:
         # The lock is not held between two looks: a queued job that starts then would wait for it.
         with JOBS_LOCK.open("a+") as jobs:
-            held = [] if _locked(jobs) else ["jobs that run"]
-        living = [*_slurm_jobs(Path.cwd()), *held]
+            is_free = _locked(jobs)
+        living = list(_slurm_jobs(Path.cwd()))
+        if not is_free:
+            living.append("jobs that run")
         if not living:
             return bool(said)
-        if (now := ", ".join(living)) != said:
-            said = now
+        if said != ", ".join(living):
+            said = ", ".join(living)
             print(
                 f"waiting for jobs of an earlier run in this folder: {said} (end them by "
                 "scancel or kill to begin anew; trainings go on from their states)",

@@ -11,8 +11,10 @@ from pathlib import Path
 
 def note_of_sources(output: str | Path) -> Path:
     """Return the note of the files behind a corpus file, of any side and stage."""
-    part = Path(output).name.partition(".zst")[0].rpartition(".")[0]
-    return Path(output).parents[1] / f".{part}.sources"
+    file = Path(output)
+    part_and_side, _, _ = file.name.partition(".zst")
+    part, _, _ = part_and_side.rpartition(".")
+    return file.parents[1] / f".{part}.sources"
 
 
 def note_sources(output: str | Path, pairs: Sequence[Sequence[str]]) -> None:

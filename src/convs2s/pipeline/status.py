@@ -41,7 +41,19 @@ _NO_RUNS = frozenset(
 _DEEPEST = 6  # folders between results and a run: scales/SCALE/TASK/models/MODEL/RUN
 _TAIL_BYTES = 4096
 
-_OF_RUNNING = {"seconds", "seconds_of_epoch"}  # how long a training takes from now on
+# What is shown of the progress of any training, and of one that runs besides.
+_FIGURES = (
+    "epoch",
+    "epochs",
+    "batch",
+    "batches",
+    "updates",
+    "loss",
+    "perplexity",
+    "best_epoch",
+    "tokens_per_second",
+)
+_OF_RUNNING = ("seconds", "seconds_of_epoch")  # how long it takes from now on
 
 _OF_TRAINING = re.compile(r"/seed\d+/train$")
 """The name of a training's log; that of the corpus has such a file name, too."""
@@ -96,8 +108,8 @@ def status(results: Path) -> Status:
     """Look at a results folder, or that of a task or a run, which must exist."""
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name that of the results, or of a task")
-    now, root = time.time(), results.absolute()
-    trainings = {run: _training_status(run, _name(run, root), now) for run in _run_folders(root)}
+    root = results.absolute()
+    trainings = {run: _training_status(run, _name(run, root)) for run in _run_folders(root)}
     jobs = []
     for log, name in _job_logs(root):
         if not _OF_TRAINING.search(name):
@@ -111,7 +123,8 @@ def status(results: Path) -> Status:
 
 
 def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(statuses, key=lambda status: (ORDER.index(status.condition), status.name)))
+    by_name = sorted(statuses, key=lambda status: status.name)
+    return tuple(sorted(by_name, key=lambda status: ORDER.index(status.condition)))
 
 
 def _name(run: Path, root: Path) -> str:
@@ -119,53 +132,71 @@ def _name(run: Path, root: Path) -> str:
     return "/".join(part for part in parts if part != "models")
 
 
-def _training_status(run: Path, name: str, now: float) -> TrainingStatus:
+def _training_status(run: Path, name: str) -> TrainingStatus:
     folder = run / STATE
     progress = _read_fields(folder / PROGRESS, Progress)
     holder = ""
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
-    record = {} if holder else _read_fields(run / "training.json")
-    names = TrainingStatus.__dataclass_fields__.keys() & progress.keys()
-    figures = {field: progress[field] for field in names - _OF_RUNNING - {"why", "owner"}}
-    figures["name"] = name
-    if record and progress.get("phase", "finished") == "finished":
-        figures |= {
-            "condition": "finished",
-            "why": record.get("stop_reason"),
-            "epoch": record.get("epochs"),
-            "updates": record.get("updates"),
-            "perplexity": record.get("validation_perplexity"),
-            "best_epoch": record.get("best_epoch"),
-        }
-        if ratio := (record.get("source_use") or {}).get("ratio"):
-            figures["why"] = f"{figures['why']}; permuted sources {ratio:.3g} times"
-        return TrainingStatus(**{**figures, **dict.fromkeys(("epochs", "batch", "batches"))})
-    held = _is_held(folder / LOCK)
-    written: float | None = None  # of the state that progress names; without a name the newest
-    for state in folder.glob(f"{progress.get('state') or '*'}/last.safetensors"):
-        with suppress(OSError):
-            written = max(written or 0.0, state.stat().st_mtime)
-    figures |= {
-        "owner": holder.partition(":")[0] or progress.get("owner"),
-        "state_seconds": None if written is None else max(0.0, now - written),
-    }
+    figures = {figure: progress[figure] for figure in _FIGURES if figure in progress}
+    if not holder and progress.get("phase", "finished") == "finished":
+        record = _read_fields(run / "training.json")
+        if record:
+            return TrainingStatus(name, **{**figures, **_finished_training(record)})
+    now = time.time()
+    figures["owner"] = holder.partition(":")[0] or progress.get("owner")
+    written = _time_of_state(folder, progress.get("state") or "*")
+    if written is not None:
+        figures["state_seconds"] = max(0.0, now - written)
     silent = max(0.0, now - float(progress.get("written", 0.0)))
     trains = bool(holder) and progress.get("owner") == holder
     is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
-    if held or (trains and is_elsewhere and silent < SILENT_SECONDS):
+    if _is_held(folder / LOCK) or (trains and is_elsewhere and silent < SILENT_SECONDS):
         figures |= _held_training(folder, holder, trains)
-        return TrainingStatus(**figures, silent_seconds=silent)
-    ended = _ended_training(progress, holder)
-    if ended["condition"] == "crashed":
-        # The log of the workflow's job, else what the trainer keeps.
-        log = run / STATE / LOG_NAME
-        if len(run.parts) > 4 and run.parts[-3] == "models":
-            of_job = Path("logs", run.parts[-4], run.parts[-2], run.name, "train.log")
-            if (run.parents[3] / of_job).is_file():
-                log = run.parents[3] / of_job
-        ended["log"] = tuple(_read_ends(log)[1][-SHOWN_LINES:])
-    return TrainingStatus(**figures | ended)
+        return TrainingStatus(name, **figures, silent_seconds=silent)
+    figures |= _ended_training(progress, holder)
+    if figures["condition"] == "crashed":
+        _, last = _read_ends(_log_of_training(run))
+        figures["log"] = tuple(last[-SHOWN_LINES:])
+    return TrainingStatus(name, **figures)
+
+
+def _finished_training(record: Values) -> Values:
+    """Return how a training is that has left its record."""
+    why = record.get("stop_reason")
+    ratio = (record.get("source_use") or {}).get("ratio")
+    if ratio:
+        why = f"{why}; permuted sources {ratio:.3g} times"
+    return {
+        "condition": "finished",
+        "why": why,
+        "epoch": record.get("epochs"),
+        "epochs": None,
+        "batch": None,
+        "batches": None,
+        "updates": record.get("updates"),
+        "perplexity": record.get("validation_perplexity"),
+        "best_epoch": record.get("best_epoch"),
+    }
+
+
+def _time_of_state(folder: Path, state: str) -> float | None:
+    """Return when the last state was written, of those whose folders have such a name."""
+    times = []
+    for file in folder.glob(f"{state}/last.safetensors"):
+        with suppress(OSError):
+            times.append(file.stat().st_mtime)
+    return max(times, default=None)
+
+
+def _log_of_training(run: Path) -> Path:
+    """Return the log of the workflow's job, else what the trainer keeps."""
+    if len(run.parts) > 4 and run.parts[-3] == "models":
+        task, _, model, seed = run.parts[-4:]
+        log = run.parents[3] / "logs" / task / model / seed / "train.log"
+        if log.is_file():
+            return log
+    return run / STATE / LOG_NAME
 
 
 def _held_training(folder: Path, holder: str, trains: bool) -> Values:
@@ -178,9 +209,11 @@ def _held_training(folder: Path, holder: str, trains: bool) -> Values:
         name = holder or "a process that does not say its name"
         return {"condition": "locked", "why": f"{name} holds it and says nothing of a training"}
     progress = _read_fields(folder / PROGRESS, Progress)
-    phase = progress.get("phase")
-    doing = None if phase == "training" else phase
-    return {"condition": "running", "why": doing, **{key: progress.get(key) for key in _OF_RUNNING}}
+    status = {figure: progress.get(figure) for figure in _OF_RUNNING}
+    status["condition"] = "running"
+    if progress.get("phase") != "training":
+        status["why"] = progress.get("phase")
+    return status
 
 
 def _ended_training(progress: Values, holder: str) -> Values:
@@ -201,27 +234,34 @@ def _ended_training(progress: Values, holder: str) -> Values:
 def _failed_training(name: str, log: Path) -> TrainingStatus:
     """Return how a training is that has a log and no states: it failed before it began."""
     first, last = _read_ends(log)
-    reason, owner = reason_in(log), _OWNER.search(first)
+    owner = _OWNER.search(first)
+    by = owner[1] if owner else None
+    reason = reason_in(log)
+    if not reason:
+        return TrainingStatus(name, "not started", owner=by)
     return TrainingStatus(
         name,
-        "stopped" if reason == STOPPED else "crashed" if reason else "not started",
-        why=reason and reason.removeprefix("failed: "),
-        owner=owner and owner[1],
-        log=tuple(last[-SHOWN_LINES:]) if reason else (),
+        "stopped" if reason == STOPPED else "crashed",
+        why=reason.removeprefix("failed: "),
+        owner=by,
+        log=tuple(last[-SHOWN_LINES:]),
     )
 
 
 def _job_status(log: Path, name: str) -> JobStatus:
     """Return how a job is: its log has an end, its lock is held, or it was cut short."""
     first, last = _read_ends(log)
+    shown = tuple(last[-SHOWN_LINES:])
     owner = _OWNER.match(first)
-    if owner is None and reason_in(log):
-        return JobStatus(name, "crashed", None, tuple(last[-SHOWN_LINES:]))
-    if owner is None or (last and last[-1].startswith("done in ")):
-        return JobStatus(name, "finished", owner and owner[1])
+    if owner is None:  # of a command, which says nothing of its process
+        if reason_in(log):
+            return JobStatus(name, "crashed", log=shown)
+        return JobStatus(name, "finished")
+    if last and last[-1].startswith("done in "):
+        return JobStatus(name, "finished", owner[1])
     if _is_held(lock_beside(log)):
         return JobStatus(name, "running", owner[1])
-    return JobStatus(name, "crashed", owner[1], tuple(last[-SHOWN_LINES:]))
+    return JobStatus(name, "crashed", owner[1], shown)
 
 
 def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
@@ -232,9 +272,11 @@ def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
     if STATE in entries or "training.json" in entries:
         yield folder
         return
+    if depth == 0:
+        return
     for name in sorted(entries.keys() - _NO_RUNS):
-        if depth and not name.startswith(".") and (entry := entries[name]).is_dir():
-            yield from _run_folders(Path(entry.path), depth - 1)
+        if not name.startswith(".") and entries[name].is_dir():
+            yield from _run_folders(folder / name, depth - 1)
 
 
 def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
@@ -243,8 +285,10 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
     Each comes with its name: the path below the folder of logs, without ``.log``.
     """
     places = {f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")}
-    of_task = results.parent / "logs" / results.name
-    for prefix, place in {**places, "": results / "logs", f"{results.name}/": of_task}.items():
+    places[""] = results / "logs"
+    places[f"{results.name}/"] = results.parent / "logs" / results.name  # of a task
+    for prefix, place in places.items():
+        # Strings, as of many thousand logs making paths takes seconds.
         start = len(f"{place}/")
         for folder, _, names in os.walk(place):
             for name in sorted(names):
@@ -283,4 +327,5 @@ def _read_ends(path: Path) -> tuple[str, list[str]]:
     except OSError:
         return "", []
     lines = last.decode("utf-8", "replace").splitlines()
-    return first.decode("utf-8", "replace").rstrip("\n"), [line for line in lines if line.strip()]
+    said = [line for line in lines if line.strip()]
+    return first.decode("utf-8", "replace").rstrip("\n"), said

@@ -38,16 +38,19 @@ def console() -> Console:
 
 def view(status: Status, rows: int | None = None, width: int = WIDTH) -> RenderableType:
     """Return what is shown, on so many rows at most; None: any number."""
-    most = len(status.trainings) if rows is None else max(1, rows - KEPT_ROWS)
-    shown, fits = status.trainings[:most], rows is not None
+    fits = rows is not None
+    shown = status.trainings
+    if rows is not None:
+        shown = shown[: max(1, rows - KEPT_ROWS)]
     above = [Text(f"trainings: {_counts(status.trainings)}")]
     below = []
     if len(shown) < len(status.trainings):
         below.append(Text(f"and {len(status.trainings) - len(shown)} more"))
     if status.jobs:
         below.append(Text(f"jobs: {_counts(status.jobs)}"))
-    running = (job for job in status.jobs if job.condition == "running")
-    below += [Text(f"    {job.name} running, {job.owner}") for job in running]
+    for job in status.jobs:
+        if job.condition == "running":
+            below.append(Text(f"    {job.name} running, {job.owner}"))
     ended: list[TrainingStatus | JobStatus] = [*shown, *status.jobs]
     for work in ended:
         if work.condition == "crashed":
@@ -55,9 +58,12 @@ def view(status: Status, rows: int | None = None, width: int = WIDTH) -> Rendera
             below += [Text(f"    {line}") for line in work.log]
     if rows is not None:
         below = below[: max(0, rows - len(shown) - 2)]
-    for line in below if fits else ():
-        line.no_wrap, line.overflow = True, "ellipsis"
-    return Group(*above, *([_table(shown, fits, width)] if shown else []), *below)
+        for line in below:
+            line.no_wrap = True
+            line.overflow = "ellipsis"
+    if not shown:
+        return Group(*above, *below)
+    return Group(*above, _table(shown, fits, width), *below)
 
 
 def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
@@ -83,31 +89,51 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table
         table.add_column(name, justify="right", no_wrap=fits or name != "left")
     table.add_column("why", overflow=overflow, min_width=8)
     for run in trainings:
-        # The epoch, of how many (the last may be cut short), and how much of it is done.
-        share = f" {100 * (run.batch or 0) // run.batches}%" if run.batches else ""
-        epoch = f"{run.epoch}" + (f"/{ceil(run.epochs)}" if run.epochs else "") + share
-        why = [run.why or ""]
-        if run.condition == "running":
-            why.append(run.owner or "")
-            if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
-                why.append(f"silent for {duration(run.silent_seconds)}")
-        seconds = run.seconds or run.seconds_of_epoch
-        left = "" if seconds is None else duration(seconds)
-        values = {
-            "epoch": epoch if run.epoch else "",
-            "updates": "" if run.updates is None else f"{run.updates:,}",
-            "loss": "" if run.loss is None else f"{run.loss:.3f}",
-            "perplexity": "" if run.perplexity is None else f"{run.perplexity:.2f}",
-            "tokens/s": "" if run.tokens_per_second is None else f"{run.tokens_per_second:,}",
-            "left": left if run.seconds or not left else f"{left} of epoch",
-            "state": "" if run.state_seconds is None else f"{duration(run.state_seconds)} old",
-        }
-        name = f"…{run.name[1 - most :]}" if fits and len(run.name) > most else run.name
+        values = _figures(run)
+        name = run.name
+        if fits and len(name) > most:
+            name = f"…{name[1 - most :]}"
         # A column that may not wrap keeps its width, and figures lose theirs: texts do not wrap.
         table.add_row(
             Text(name, no_wrap=fits),
             Text(run.condition, STYLES[run.condition]),
-            *(values[figure] for figure in figures),
-            Text(", ".join(filter(None, why)), no_wrap=fits),
+            *(values.get(figure, "") for figure in figures),
+            Text(_why(run), no_wrap=fits),
         )
     return table
+
+
+def _figures(run: TrainingStatus) -> dict[str, str]:
+    """Return the figures of a training that are known, by the names of their columns."""
+    values = {}
+    if run.epoch:
+        values["epoch"] = f"{run.epoch}"
+        if run.epochs:
+            values["epoch"] += f"/{ceil(run.epochs)}"  # the last may be cut short
+        if run.batches:
+            values["epoch"] += f" {100 * (run.batch or 0) // run.batches}%"
+    if run.updates is not None:
+        values["updates"] = f"{run.updates:,}"
+    if run.loss is not None:
+        values["loss"] = f"{run.loss:.3f}"
+    if run.perplexity is not None:
+        values["perplexity"] = f"{run.perplexity:.2f}"
+    if run.tokens_per_second is not None:
+        values["tokens/s"] = f"{run.tokens_per_second:,}"
+    if run.seconds:
+        values["left"] = duration(run.seconds)
+    elif run.seconds_of_epoch is not None:
+        values["left"] = f"{duration(run.seconds_of_epoch)} of epoch"
+    if run.state_seconds is not None:
+        values["state"] = f"{duration(run.state_seconds)} old"
+    return values
+
+
+def _why(run: TrainingStatus) -> str:
+    """Return why a training is as it is, and who runs it."""
+    words = [run.why]
+    if run.condition == "running":
+        words.append(run.owner)
+        if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
+            words.append(f"silent for {duration(run.silent_seconds)}")
+    return ", ".join(filter(None, words))

@@ -37,12 +37,13 @@ def noted_try(output: Sequence[str]) -> Iterator[None]:
     if not output:
         yield
         return
-    note, run = note_beside(output[0]), os.environ.get(RUN, "")
+    note = note_beside(output[0])
+    run = os.environ.get(RUN, "")
     before = _read(note)
-    # What a try of the same run has left, Snakemake did not see when it planned.
-    planned = (
-        before.get("planned", "") if run and before.get("run") == run else before.get("try", "")
-    )
+    planned = before.get("try", "")
+    if run and before.get("run") == run:
+        # What a try of the same run has left, Snakemake did not see when it planned.
+        planned = before.get("planned", "")
     note.parent.mkdir(parents=True, exist_ok=True)
     _write(note, {"try": uuid.uuid4().hex, "planned": planned, "run": run})
     yield

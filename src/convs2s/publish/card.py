@@ -35,10 +35,12 @@ def model_card(model: Path, name: str = "") -> str:
     """Return a model file's card, by another name if stated; a UserError says what is wrong."""
     description = describe_model(model)
     with failures_of_file(str(model), "its record of a training is none of ours"):
-        lines = [*_heading(model, name, description), *_training(description.training)]
+        lines = list(_heading(model, name, description))
+        lines += _training(description.training)
         lines += _data(description.training)
-    lines += [*_scores(model), *_versions(model, description)]
-    return "\n".join(map(_inert, lines)) + "\n"
+    lines += _scores(model)
+    lines += _versions(model, description)
+    return "".join(f"{_inert(line)}\n" for line in lines)
 
 
 def _inert(line: str) -> str:
@@ -49,21 +51,22 @@ def _inert(line: str) -> str:
 
 
 def _heading(model: Path, name: str, description: ModelDescription) -> Iterator[str]:
-    languages, training = description.languages, description.training
-    yield f"# {description.task}: {languages['source']} to {languages['target']}"
+    languages = f"{description.languages['source']} to {description.languages['target']}"
+    training = description.training
+    yield f"# {description.task}: {languages}"
     yield ""
     if training.get("stand_in"):
         yield f"STAND-IN DATA: {training['stand_in']}"
         yield ""
-    bpe, recipe = description.bpe_codes is not None, description.preparation
+    units = "whole words" if description.bpe_codes is None else "BPE"
     sizes = f"{len(description.source_types):,} source and {len(description.target_types):,} target"
     facts = {
         "file": f"{name or model.name}, {model.stat().st_size:,} bytes",
         "SHA-256": sha256(model),
         "task": description.task,
-        "languages": f"{languages['source']} to {languages['target']}",
+        "languages": languages,
         "parameters": _number(training.get("parameters")),
-        "preparation": f"{recipe}, then {'BPE' if bpe else 'whole words'}",
+        "preparation": f"{description.preparation}, then {units}",
         "truecased": "yes" if description.truecasers else "no",
         "vocabulary": f"{sizes} types",
         "dictionary for unknown words": f"{len(description.dictionary):,} source words",
@@ -76,14 +79,13 @@ def _heading(model: Path, name: str, description: ModelDescription) -> Iterator[
 def _training(training: Facts) -> Iterator[str]:
     yield from _section("Training")
     if "imported_from" in training:
-        digest = training.get("checkpoint_sha256", NOT_RECORDED)
-        facts = {"imported from": training["imported_from"], "SHA-256 of the checkpoint": digest}
-        yield from _listed(facts)
+        yield f"- imported from: {training['imported_from']}"
+        yield f"- SHA-256 of the checkpoint: {training.get('checkpoint_sha256', NOT_RECORDED)}"
         return
     identity = _mapping(training, "identity")
-    perplexity, use = training.get("validation_perplexity"), _mapping(training, "source_use")
-    start = _mapping(identity, "start")
+    perplexity = training.get("validation_perplexity")
     known = f"{perplexity:.4f}" if isinstance(perplexity, float) else NOT_RECORDED
+    use = _mapping(training, "source_use")
     others = f"{use['permuted_perplexity']:.4f}, {use['ratio']:.2f} times" if use else NOT_RECORDED
     facts = {
         "seed": training.get("seed", NOT_RECORDED),
@@ -95,8 +97,10 @@ def _training(training: Facts) -> Iterator[str]:
         "ended": training.get("stop_reason", NOT_RECORDED),
         "version of training": identity.get("version", NOT_RECORDED),
         "fingerprint": digest_of(identity) if identity else NOT_RECORDED,
-        **({"started from": f"the model `{start['sha256']}`, {start['as']}"} if start else {}),
     }
+    start = _mapping(identity, "start")
+    if start:
+        facts["started from"] = f"the model `{start['sha256']}`, {start['as']}"
     yield from _listed(facts)
     yield from _section("Recipe")
     yield from _block(identity.get("training"))
@@ -164,10 +168,12 @@ def _versions(model: Path, description: ModelDescription) -> Iterator[str]:
     if not isinstance(made, dict) or made.get("identity") != description.training.get("identity"):
         yield f"{NOT_RECORDED}: no records of this very training lie beside it."
         return
-    named = ("convs2s", "revision", "python"), ("processor", "threads", "system")
-    first, last = ({name: made.get(name) or NOT_RECORDED for name in names} for names in named)
-    packages = {name: version or "-" for name, version in dict(made.get("packages", {})).items()}
-    yield from _listed({**first, **packages, **last})
+    for name in ("convs2s", "revision", "python"):
+        yield f"- {name}: {made.get(name) or NOT_RECORDED}"
+    for name, version in dict(made.get("packages", {})).items():
+        yield f"- {name}: {version or '-'}"
+    for name in ("processor", "threads", "system"):
+        yield f"- {name}: {made.get(name) or NOT_RECORDED}"
 
 
 def _mapping(facts: Facts, key: str) -> Facts:

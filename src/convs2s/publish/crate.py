@@ -94,26 +94,30 @@ def crate(
     digests = {file: sha256(folder / file) for file in files}
     software = _software(measured.values())
     sources = _sources(folder, files)
-    # What was computed from, but is no part of the archive: models, licensed text.
-    absent = {
-        f"#{path}": digest
-        for measurement in measured.values()
-        for path, digest in measurement.checksums.items()
-        if path not in digests
-    }
-    actions: list[Entity] = [
-        {
+    absent: dict[str, Entity] = {}
+    actions: list[Entity] = []
+    for file, measurement in measured.items():
+        computed_from = []
+        for path, digest in measurement.checksums.items():
+            key = path
+            if path not in digests:  # no part of the archive: a model, licensed text
+                key = f"#{path}"
+                absent[key] = {
+                    "@id": key,
+                    "@type": "CreativeWork",
+                    "name": path,
+                    "sha256": digest,
+                }
+            computed_from.append({"@id": key})
+        action: Entity = {
             "@id": f"#making-{file}",
             "@type": "CreateAction",
             "name": f"the making of {file}",
             "instrument": {"@id": software[measurement.versions]["@id"]},
-            "object": [
-                {"@id": path if path in digests else f"#{path}"} for path in measurement.checksums
-            ],
+            "object": computed_from,
             "result": {"@id": file},
         }
-        for file, measurement in measured.items()
-    ]
+        actions.append(action)
     root: Entity = {
         "@id": "./",
         "@type": "Dataset",
@@ -129,10 +133,7 @@ def crate(
         root,
         _TERMS,
         *(_file_entity(folder, file, digest) for file, digest in digests.items()),
-        *(
-            {"@id": key, "@type": "CreativeWork", "name": key[1:], "sha256": digest}
-            for key, digest in absent.items()
-        ),
+        *absent.values(),
         *sources,
         *software.values(),
         *actions,
@@ -141,17 +142,17 @@ def crate(
 
 
 def _file_entity(folder: Path, file: str, digest: str) -> Entity:
-    about = next((text for end, text in _DESCRIPTIONS.items() if file.endswith(end)), None)
+    entity: Entity = {"@id": file, "@type": "File", "name": Path(file).name}
+    for end, about in _DESCRIPTIONS.items():
+        if file.endswith(end):
+            entity["description"] = about
+            break
     media = _MEDIA_TYPES.get(Path(file).suffix)
-    return {
-        "@id": file,
-        "@type": "File",
-        "name": Path(file).name,
-        **({"description": about} if about else {}),
-        **({"encodingFormat": media} if media else {}),
-        "contentSize": str((folder / file).stat().st_size),
-        "sha256": digest,
-    }
+    if media:
+        entity["encodingFormat"] = media
+    entity["contentSize"] = str((folder / file).stat().st_size)
+    entity["sha256"] = digest
+    return entity
 
 
 def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
@@ -163,14 +164,17 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
         content: Any = read_json(folder / file)
         with failures_of_file(str(folder / file), "no description of training text; prepare again"):
             for source in content.get("sources", ()):
-                entity = {
+                if source["file"] in entities:
+                    continue
+                entity: Entity = {
                     "@id": f"#source-{len(entities) + 1}",
                     "@type": "CreativeWork",
                     "name": source["file"],
                     "usageInfo": source.get("licence") or "terms not known",
-                    **({"sha256": source["sha256"]} if source.get("sha256") else {}),
                 }
-                entities.setdefault(source["file"], entity)
+                if source.get("sha256"):
+                    entity["sha256"] = source["sha256"]
+                entities[source["file"]] = entity
     return list(entities.values())
 
 
@@ -180,15 +184,13 @@ def _software(measured: Iterable[Measurement]) -> dict[str, Entity]:
     for measurement in measured:
         stated = json.loads(measurement.versions)
         packages = cast(Mapping[str, str | None], stated["packages"] or {})
+        needed = [f"{name} {version}" for name, version in packages.items() if version]
         entity: Entity = {
             "@id": f"#convs2s-{len(entities) + 1}",
             "@type": "SoftwareApplication",
             "name": "convs2s",
             "version": f"{stated['convs2s']}, revision {stated['revision']}",
-            "softwareRequirements": [
-                f"python {stated['python']}",
-                *(f"{name} {version}" for name, version in packages.items() if version),
-            ],
+            "softwareRequirements": [f"python {stated['python']}", *needed],
             "processorRequirements": f"ran on {stated['processor']}, {stated['system']}",
         }
         entities.setdefault(measurement.versions, entity)

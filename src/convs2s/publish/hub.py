@@ -110,44 +110,46 @@ def _describe(description: ModelDescription, folder: Path) -> None:
 
 def _front_matter(model: Path, description: ModelDescription, terms: str) -> dict[str, object]:
     """Return what the Hub reads of a card: each score with its test set, decoding and signature."""
-    languages = {side: code.split("_")[0] for side, code in description.languages.items()}
-    task = "summarization" if len({*languages.values()}) == 1 else "translation"
-    evaluations = list(scored(model))
-    results = [
-        {
-            "task": {"type": task},
-            "dataset": {
-                "name": f"{evaluation.test_set} of {description.task}, {evaluation.lines} lines",
-                "type": description.task,
-                "split": evaluation.test_set,
-            },
-            "metrics": [
+    languages = [code.partition("_")[0] for code in description.languages.values()]
+    kind = "summarization" if len(set(languages)) == 1 else "translation"
+    results = []
+    metrics = []
+    for decoding, evaluation in scored(model):
+        scores = []
+        for name, score in evaluation.scores().items():
+            metrics.append(_metric(name))
+            scores.append(
                 {
                     "type": _metric(name),
                     "name": f"{name}, {decoding}",
                     "value": round(score.score, 2),
                     "args": {"signature": score.signature},
                 }
-                for name, score in evaluation.scores().items()
-            ],
+            )
+        dataset = {
+            "name": f"{evaluation.test_set} of {description.task}, {evaluation.lines} lines",
+            "type": description.task,
+            "split": evaluation.test_set,
         }
-        for decoding, evaluation in evaluations
-    ]
-    kinds = {_metric(name): None for _, evaluation in evaluations for name in evaluation.scores()}
-    index = [{"name": description.task, "results": results}]
-    return {
-        "language": [*dict.fromkeys(languages.values())],
+        results.append({"task": {"type": kind}, "dataset": dataset, "metrics": scores})
+    stated: dict[str, object] = {
+        "language": list(dict.fromkeys(languages)),
         "license": terms,
         "library_name": "convs2s",
-        "pipeline_tag": task,
-        **({"metrics": [*kinds], "model-index": index} if results else {}),
+        "pipeline_tag": kind,
     }
+    if results:
+        stated["metrics"] = list(dict.fromkeys(metrics))
+        stated["model-index"] = [{"name": description.task, "results": results}]
+    return stated
 
 
 def _metric(name: str) -> str:
     """Return the Hub's name of a metric by that which reports print."""
-    known = ("bleurt", "bleu", "chrf", "rouge", "comet")
-    return next((metric for metric in known if metric in name.lower()), name)
+    for known in ("bleurt", "bleu", "chrf", "rouge", "comet"):
+        if known in name.lower():
+            return known
+    return name
 
 
 def pull(repository: str, folder: Path, revision: str | None = None) -> None:
@@ -166,9 +168,12 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
                 )
             for name in filter(held.__contains__, HUB_FILES):
                 hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
-                lfs, blob_id = held[name].lfs, held[name].blob_id
-                stated = blob_id if lfs is None else lfs.sha256
-                if stated != (_git_id if lfs is None else sha256)(staged / name):
+                lfs = held[name].lfs
+                if lfs is None:
+                    is_stated = held[name].blob_id == _git_id(staged / name)
+                else:
+                    is_stated = lfs.sha256 == sha256(staged / name)
+                if not is_stated:
                     raise UserError(
                         f"{repository}: {name}: its checksum is not the one that the Hub states: "
                         "it was damaged on its way, or a proxy changed it: pull it again"

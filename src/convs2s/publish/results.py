@@ -10,7 +10,6 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 from convs2s.errors import UserError
@@ -27,8 +26,13 @@ KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".leng
 LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}  # folders of which nothing is
 
 WITH_TEXT = (
-    *("*.*.jsonl", "*.zst", "examples.txt", "*.example.json"),
-    *("*.attention*.svg", "*.attention*.png", "figure3.svg"),
+    "*.*.jsonl",
+    "*.zst",
+    "examples.txt",
+    "*.example.json",
+    "*.attention*.svg",
+    "*.attention*.png",
+    "figure3.svg",
 )
 """Files that hold source sentences or references; ``history.jsonl`` does not."""
 
@@ -62,13 +66,19 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
         raise UserError(f"{folder}: no such folder: give one of results, as results/demo_en_fr")
-    states = {path: read_measurement(path) for path in _kept(folder) if path.suffix == ".json"}
-    measured = {path: state for path, state in states.items() if state is not None}
-    scores = [path for path in states if path.name.endswith((".bleu.json", ".rouge.json"))]
-    for path in scores:
-        if path not in measured:
+    measured = {}
+    has_scores = False
+    for path in _kept(folder):
+        if path.suffix != ".json":
+            continue
+        is_score = path.name.endswith((".bleu.json", ".rouge.json"))
+        has_scores |= is_score
+        measurement = read_measurement(path)
+        if measurement is not None:
+            measured[path] = measurement
+        elif is_score:
             raise UserError(f"{path}: does not say what was scored: make it again by snakemake")
-    if not scores:
+    if not has_scores:
         raise UserError(
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
             "snakemake results/TASK/bleu.txt"
@@ -80,15 +90,18 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
                 _copy(path, staged / _name(path, start))
-        for model in (path for path in whole_files(folder) if path.name == "model.safetensors"):
-            card = staged / _name(model.with_name("card.md"), start)
-            write_lines(card, model_card(model).splitlines())
+        for model in whole_files(folder):
+            if model.name == "model.safetensors":
+                card = staged / _name(model.with_name("card.md"), start)
+                write_lines(card, model_card(model).splitlines())
         name = folder.resolve().name
         readme = _README.format(name=name, metadata=METADATA_FILE)
         write_lines(staged / "README.md", readme.splitlines())
         files = _files(staged)
-        named = {_name(path, start): measurement for path, measurement in measured.items()}
-        named = {file: measurement for file, measurement in named.items() if file in files}
+        named = {}
+        for path, measurement in measured.items():
+            if _name(path, start) in files:
+                named[_name(path, start)] = measurement
         write_json(staged / METADATA_FILE, crate(staged, name, files, named))
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
@@ -135,25 +148,34 @@ def _placed(
     It is where the workflow ran. Where a storage plugin has brought the files, the records name the
     local copies, whose folders are left out.
     """
-    names = [name for one in measured.values() for name in one.checksums]  # a model may be removed
+    names = [name for one in measured.values() for name in one.checksums]
+    # A model may have been removed.
     recorded = min(names, key=lambda name: name.endswith(".safetensors"))
-    for cut, start in product(range(recorded.count("/")), folder.resolve().parents):
-        below = recorded.split("/", cut)[-1]
-        if (start / below).exists():
-            copies, placed = recorded.removesuffix(below), {}
-            for path, one in measured.items():
-                own = {name.removeprefix(copies): sha for name, sha in one.checksums.items()}
-                placed[path] = replace(one, checksums=own)
-            return start, placed
+    for left_out in range(recorded.count("/")):
+        below = recorded.split("/", left_out)[-1]
+        for start in folder.resolve().parents:
+            if (start / below).exists():
+                copies = recorded.removesuffix(below)
+                return start, {path: _without(copies, one) for path, one in measured.items()}
     raise UserError(
         f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "
         "the results where the workflow has made them"
     )
 
 
+def _without(prefix: str, measurement: Measurement) -> Measurement:
+    """Return what a measurement says, its paths without what they begin with."""
+    checksums = {}
+    for name, digest in measurement.checksums.items():
+        checksums[name.removeprefix(prefix)] = digest
+    return replace(measurement, checksums=checksums)
+
+
 def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]:
     """Yield what scores were computed from, models aside; each must be there, and as it was."""
-    checksum, check_text = cache(sha256), cache(_check_text)  # many scores rest on one file
+    # Many scores rest on one file.
+    checksum = cache(sha256)
+    check_text = cache(_check_text)
     for score, measurement in measured.items():
         for recorded, digest in measurement.checksums.items():
             path = start / recorded
@@ -173,8 +195,9 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
 
 
 def _check_text(translations: Path) -> None:
-    text, lines = translations.with_suffix(".txt"), read_translations(translations)
-    if not text.is_file() or [*read_lines(text)] != [line.text for line in lines]:
+    text = translations.with_suffix(".txt")
+    stated = [line.text for line in read_translations(translations)]
+    if not text.is_file() or list(read_lines(text)) != stated:
         raise UserError(f"{text}: is not the text of {translations.name}: decode again")
 
 

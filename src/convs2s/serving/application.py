@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import prometheus_client as prometheus
@@ -37,19 +37,23 @@ from convs2s.serving.requests import (
 )
 from convs2s.serving.settings import ServerSettings, is_loopback
 
-BAD, FORBIDDEN_HOST, SLOW, TOO_LARGE, NOT_JSON, FAULT, BUSY = 400, 421, 408, 413, 415, 500, 503
+BAD = HTTPStatus.BAD_REQUEST
+SLOW = HTTPStatus.REQUEST_TIMEOUT
+TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+NOT_JSON = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+FORBIDDEN_HOST = HTTPStatus.MISDIRECTED_REQUEST
+FAULT = HTTPStatus.INTERNAL_SERVER_ERROR
+BUSY = HTTPStatus.SERVICE_UNAVAILABLE
 GONE = 499  # noted where the client has closed the connection; nobody reads it
 
-FORM, HTML = "application/x-www-form-urlencoded", "text/html; charset=utf-8"
+FORM = "application/x-www-form-urlencoded"
+HTML = "text/html; charset=utf-8"
 
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-
-METHODS = {"/translate": "POST"}
-STATUSES = {BusyError: BUSY, TooLargeError: TOO_LARGE}
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -66,7 +70,12 @@ def application(
 
     def translate(texts: list[str], asked: RequestOptions) -> list[Translation]:
         search = asked.search.model_dump(exclude=OF_A_MODEL)
-        return translator.translate(texts, n_best=asked.n_best, attention=asked.attention, **search)
+        return translator.translate(
+            texts,
+            n_best=asked.n_best,
+            attention=asked.attention,
+            **search,
+        )
 
     translate([], RequestOptions(search, 1, False))  # what no request could have is refused now
     batches = Batches(translate, search.batch_sentences, settings.most_waiting)
@@ -80,16 +89,18 @@ def application(
             await running
 
     handlers = _Handlers(translator, search, settings, batches)
-    routes = [
-        Route(path, handlers.checked(path, answer), methods=[METHODS.get(path, "GET")])
-        for path, answer in handlers.answers.items()
-    ]
     app = Starlette(
-        routes=routes, lifespan=translating, exception_handlers={HTTPException: handlers.unrouted}
+        routes=handlers.routes(),
+        lifespan=translating,
+        exception_handlers={HTTPException: handlers.unrouted},
     )
     if settings.allow_origin:
-        allowed = [settings.allow_origin], ["GET", "POST"], ["Content-Type"]
-        app.add_middleware(CORSMiddleware, *allowed)
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=[settings.allow_origin],
+            allow_methods=["GET", "POST"],
+            allow_headers=["Content-Type"],
+        )
     return app
 
 
@@ -101,77 +112,115 @@ class _Handlers:
         settings: ServerSettings,
         batches: Batches,
     ) -> None:
-        self._search, self._settings, self._batches = search, settings, batches
-        self._languages = languages = translator.languages
+        self._search = search
+        self._settings = settings
+        self._batches = batches
+        self._languages = translator.languages
         self._attends = translator.attends
-        self._model = {"name": repr(translator), **languages}
-        shown = {
-            **{**settings.model_dump(), **search.model_dump(), **languages},
-            "title": f"convs2s: {languages['source']} to {languages['target']}",
-            "attention": "checked" if self._attends else "disabled",
-        }
-        page, policy = served_page(shown)
-        source = {"code": languages["source"], "name": languages["source"]}
-        self.answers: dict[str, Response | Handler] = {
-            "/": Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML),
-            "/openapi.json": Response(asset("openapi.json"), media_type="application/json"),
-            "/languages": JSONResponse([{**source, "targets": [languages["target"]]}]),
-            "/health": self.health,
-            "/metrics": self.metrics,
-            "/translate": self.translate,
-        }
+        self._model = {"name": repr(translator), **self._languages}
+        self._paths: set[str] = set()
         self._registry = prometheus.CollectorRegistry()
-        make, labels = partial(prometheus.Counter, registry=self._registry), ("endpoint", "status")
-        self._requests = make("convs2s_requests", "Requests answered", labels)
-        self._seconds = make("convs2s_request_seconds", "Seconds to the answers", labels[:1])
-        self._sentences = make("convs2s_sentences", "Sentences translated")
+        self._requests = prometheus.Counter(
+            "convs2s_requests",
+            "Requests answered",
+            ("endpoint", "status"),
+            registry=self._registry,
+        )
+        self._seconds = prometheus.Counter(
+            "convs2s_request_seconds",
+            "Seconds to the answers",
+            ("endpoint",),
+            registry=self._registry,
+        )
+        self._sentences = prometheus.Counter(
+            "convs2s_sentences", "Sentences translated", registry=self._registry
+        )
         waiting = prometheus.Gauge("convs2s_waiting", "Sentences waiting", registry=self._registry)
         waiting.set_function(lambda: batches.waiting)
 
-    def checked(self, path: str, handler: Response | Handler) -> Handler:
-        """Return a handler that answers only requests to this server's own name, faults as JSON."""
+    def routes(self) -> list[Route]:
+        """Return what answers at which address, by which method."""
+        source = self._languages["source"]
+        target = self._languages["target"]
+        shown = {
+            **self._settings.model_dump(),
+            **self._search.model_dump(),
+            **self._languages,
+            "title": f"convs2s: {source} to {target}",
+            "attention": "checked" if self._attends else "disabled",
+        }
+        content, policy = served_page(shown)
+        page = Response(content, headers={"Content-Security-Policy": policy}, media_type=HTML)
+        openapi = Response(asset("openapi.json"), media_type="application/json")
+        languages = JSONResponse([{"code": source, "name": source, "targets": [target]}])
+        return [
+            self._route("/", page),
+            self._route("/openapi.json", openapi),
+            self._route("/languages", languages),
+            self._route("/health", self.health),
+            self._route("/metrics", self.metrics),
+            self._route("/translate", self.translate, method="POST"),
+        ]
+
+    def _route(self, path: str, handler: Response | Handler, method: str = "GET") -> Route:
+        """Return a route that is counted."""
+        self._paths.add(path)
 
         async def counted(request: Request) -> Response:
             started = time.monotonic()
-            response = await answer(request)
+            response = await self._answer(request, handler)
             response.headers.update(HEADERS)
             self._seconds.labels(path).inc(time.monotonic() - started)
-            self._requests.labels(path, str(response.status_code)).inc()
+            self._count(path, response.status_code)
             return response
 
-        async def answer(request: Request) -> Response:
-            """Give the handler's answer, or say what is wrong."""
-            try:
-                host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-            except ValueError:  # such as "[::1" without its end
-                host = ""
-            # A page from elsewhere may have a name that leads here (DNS rebinding).
-            if is_loopback(self._settings.host) and not is_loopback(host):
-                return _fault(
-                    FORBIDDEN_HOST,
-                    f"Host: {host[:60]!r}: this server answers on this machine alone: ask for "
-                    "127.0.0.1, or have your proxy send Host: 127.0.0.1",
-                )
-            try:
-                return handler if isinstance(handler, Response) else await handler(request)
-            except UserError as error:
-                return _fault(STATUSES.get(type(error), BAD), str(error))
-            except ClientDisconnect:
-                return Response(status_code=GONE)
-            except asyncio.CancelledError:  # uvicorn, once stop_seconds are over
-                return _fault(BUSY, "the server stops before it is done: ask again later")
-            except Exception:
-                traceback.print_exc(file=sys.stderr)
-                return _fault(FAULT, "a fault of the server: its log says more")
+        return Route(path, counted, methods=[method])
 
-        return counted
+    def _count(self, path: str, status: int) -> None:
+        self._requests.labels(path, str(status)).inc()
+
+    async def _answer(self, request: Request, handler: Response | Handler) -> Response:
+        """Give a handler's answer to a request to this server's own name; faults are JSON."""
+        try:
+            host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        except ValueError:  # such as "[::1" without its end
+            host = ""
+        # A page from elsewhere may have a name that leads here (DNS rebinding).
+        if is_loopback(self._settings.host) and not is_loopback(host):
+            return _fault(
+                FORBIDDEN_HOST,
+                f"Host: {host[:60]!r}: this server answers on this machine alone: ask for "
+                "127.0.0.1, or have your proxy send Host: 127.0.0.1",
+            )
+        if isinstance(handler, Response):
+            return handler
+        try:
+            return await handler(request)
+        except BusyError as error:
+            return _fault(BUSY, str(error))
+        except TooLargeError as error:
+            return _fault(TOO_LARGE, str(error))
+        except UserError as error:
+            return _fault(BAD, str(error))
+        except ClientDisconnect:
+            return Response(status_code=GONE)
+        except asyncio.CancelledError:  # uvicorn, once stop_seconds are over
+            return _fault(BUSY, "the server stops before it is done: ask again later")
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            return _fault(FAULT, "a fault of the server: its log says more")
 
     async def health(self, _: Request) -> Response:
         """Say that the server lives, how many sentences wait, and what it takes."""
         bounds = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
-        waiting = self._batches.waiting
-        content = {"status": "ok", "waiting": waiting, "model": self._model, "bounds": bounds}
-        return JSONResponse(content)
+        return JSONResponse(
+            {
+                "status": "ok",
+                "waiting": self._batches.waiting,
+                "model": self._model,
+                "bounds": bounds,
+            }
+        )
 
     async def metrics(self, _: Request) -> Response:
         content = prometheus.generate_latest(self._registry)
@@ -180,19 +229,23 @@ class _Handlers:
     def unrouted(self, request: Request, error: Exception) -> Response:
         """Say that there is no such address, or that it has no such method, which counts."""
         assert isinstance(error, HTTPException)
-        if request.scope["path"] in self.answers:
-            self._requests.labels(request.scope["path"], str(error.status_code)).inc()
-        return _fault(error.status_code, error.detail, {**HEADERS, **(error.headers or {})})
+        path = request.scope["path"]
+        if path in self._paths:
+            self._count(path, error.status_code)
+        headers = {**HEADERS, **(error.headers or {})}
+        return _fault(error.status_code, error.detail, headers)
 
     async def translate(self, request: Request) -> Response:
         """Translate what a request asks, together with others."""
-        settings, headers = self._settings, request.headers
         query: bytes = request.scope["query_string"]  # where some clients have their form
-        kind = headers.get("content-type", FORM if query else "").partition(";")[0].strip().lower()
+        headers = request.headers
+        stated_kind = headers.get("content-type", FORM if query else "")
+        kind = stated_kind.partition(";")[0].strip().lower()
         # Browsers send another site's form or text without asking, JSON never; they say so.
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:
             return _fault(NOT_JSON, "request: expected the header Content-Type: application/json")
+        settings = self._settings
         most = 6 * settings.longest_text * settings.most_texts + 4096  # JSON: a byte may be six
         try:
             async with asyncio.timeout(settings.request_seconds):
@@ -200,10 +253,11 @@ class _Handlers:
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(SLOW, message, {"Connection": "close"})
-        stated, asked = read_form(body or query) if is_form else read_json(body), None
+        stated = read_form(body or query) if is_form else read_json(body)
+        as_libretranslate = None
         if KEYS & stated.keys():
-            asked = validated(LibreTranslateRequest, stated, "request")
-            stated = asked.as_own(self._languages, self._search.most_n_best)
+            as_libretranslate = validated(LibreTranslateRequest, stated, "request")
+            stated = as_libretranslate.as_own(self._languages, self._search.most_n_best)
         lines, options = check_request(stated, settings, self._search, self._languages["source"])
         if options.attention and not self._attends:
             raise UserError("request: attention: no model here has any: leave it out")
@@ -215,8 +269,8 @@ class _Handlers:
             print(f"convs2s serve: {error}", file=sys.stderr)
             return _fault(FAULT, str(error))
         self._sentences.inc(len(lines.sentences))
-        if asked:
-            return JSONResponse(asked.answer(translations))
+        if as_libretranslate:
+            return JSONResponse(as_libretranslate.answer(translations))
         rows = []
         for translation in translations:
             row = translation.as_json()

@@ -31,35 +31,49 @@ class LibreTranslateRequest(Section):
 
         A UserError names languages that the model does not translate.
         """
-        known = ("auto", languages["source"]), (languages["target"],)
-        for language, names in zip((self.source, self.target), known, strict=True):
-            if language not in names:
-                raise UserError(f"{language[:20]!r} is not supported: expected {names[-1]!r}")
+        if self.source not in ("auto", languages["source"]):
+            raise _unsupported(self.source, languages["source"])
+        if self.target != languages["target"]:
+            raise _unsupported(self.target, languages["target"])
         texts = [line for lines in self._lines() for line in lines]
         return {"texts": texts, "n_best": min(self.alternatives + 1, most)}
 
     def answer(self, translations: Iterable[Translation]) -> dict[str, object]:
         """Return what the client is told, by the translations of its lines."""
         rest = iter(translations)
-        joined = [join(list(islice(rest, len(lines))), "\n") for lines in self._lines()]
-        texts = [[best.text for best in text.n_best] for text in joined]
-        told = {"translatedText": [best for best, *_ in texts]}
+        best: list[str] = []
+        alternatives: list[list[str]] = []
+        for lines in self._lines():
+            joined = join(list(islice(rest, len(lines))), "\n")
+            first, *others = joined.n_best
+            best.append(first.text)
+            alternatives.append([other.text for other in others])
+        is_one = isinstance(self.q, str)
+        told: dict[str, object] = {"translatedText": best[0] if is_one else best}
         if self.alternatives:
-            told["alternatives"] = [others for _, *others in texts]  # type: ignore[misc]
-        return {key: rows[0] if isinstance(self.q, str) else rows for key, rows in told.items()}
+            told["alternatives"] = alternatives[0] if is_one else alternatives
+        return told
 
     def _lines(self) -> list[list[str]]:
-        return [text.split("\n") for text in ([self.q] if isinstance(self.q, str) else self.q)]
+        texts = [self.q] if isinstance(self.q, str) else self.q
+        return [text.split("\n") for text in texts]
+
+
+def _unsupported(language: str, expected: str) -> UserError:
+    return UserError(f"{language[:20]!r} is not supported: expected {expected!r}")
 
 
 def read_form(body: bytes) -> dict[str, object]:
     """Return the fields of a form; a UserError says that it is none, or states a field twice."""
-    options = {"keep_blank_values": True, "errors": "strict", "max_num_fields": 100}
     try:
-        fields = parse_qs(body.decode(), **options)  # type: ignore[arg-type]
+        fields = parse_qs(
+            body.decode(), keep_blank_values=True, errors="strict", max_num_fields=100
+        )
     except ValueError as error:
         raise UserError(f"request: not a form in UTF-8: {error}") from None
-    for name, (_, *others) in fields.items():
-        if others:
+    stated: dict[str, object] = {}
+    for name, values in fields.items():
+        if len(values) > 1:
             raise UserError(f"request: {name[:20]!r} is stated twice: send several texts as JSON")
-    return {name: value for name, (value,) in fields.items()}
+        stated[name] = values[0]
+    return stated

@@ -23,11 +23,13 @@ from convs2s.serving.settings import ServerSettings
 DRAINED_BYTES = 16 << 20
 """Bytes of an overlong request that are read and dropped, so that its client hears the answer."""
 
-LULL_SECONDS, LULL_SHARE = 0.005, 0.02
+LULL_SECONDS = 0.005
+LULL_SHARE = 0.02
 """A batch begins once no request has come for so long, or for this share of the time that the one
 before took, if that is more: clients that were answered together ask again together."""
 
-MOST_SECONDS, MOST_SHARE = 0.05, 0.1
+MOST_SECONDS = 0.05
+MOST_SHARE = 0.1
 """A batch begins after so long, or this share of that time, in any case."""
 
 
@@ -74,7 +76,8 @@ def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
 
 async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
     """Return the body of a request; one of more than ``most`` bytes is read, within reason."""
-    body, size = bytearray(), 0
+    body = bytearray()
+    size = 0
     async for part in parts:
         size += len(part)
         if size <= most:
@@ -131,8 +134,8 @@ def check_request(
             "send one sentence at a time"
         )
     # A weight for each target and source token: some 40 MB of a layer for a longest text.
-    weights = request.n_best * sum(len(text) ** 2 for text in request.texts) * request.attention
-    if weights > settings.longest_text**2:
+    weights = request.n_best * sum(len(text) ** 2 for text in request.texts)
+    if request.attention and weights > settings.longest_text**2:
         raise TooLargeError("request: attention of so much text: send fewer or shorter texts")
     texts = check_texts(request.texts, "request: texts")
     splits = settings.split_sentences and request.split_sentences
@@ -169,7 +172,8 @@ class Batches:
 
         A batch has ``most_together`` sentences at most, unless one request has more.
         """
-        self._translate, self._most_together = translate, most_together
+        self._translate = translate
+        self._most_together = most_together
         self._most_waiting = most_waiting
         self._jobs: deque[_Job] = deque()
         self._arrived = asyncio.Event()
@@ -201,22 +205,25 @@ class Batches:
 
     async def run(self) -> None:
         """Translate what arrives until cancelled."""
-        loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "translate") as pool:
             while True:
                 await self._arrived.wait()
-                # Wait for as long as requests keep coming and fit into the batch, but not for long.
-                lull = max(LULL_SECONDS, LULL_SHARE * self._took)
-                end, before = loop.time() + max(MOST_SECONDS, MOST_SHARE * self._took), 0
-                while before < self.waiting < self._most_together and loop.time() < end:
-                    before = self.waiting
-                    await asyncio.sleep(lull)
+                await self._wait_for_more()
                 jobs = self._take()
                 if not self._jobs:
                     self._arrived.clear()
                 started = time.monotonic()
                 await self._answer(pool, jobs)
                 self._took = time.monotonic() - started
+
+    async def _wait_for_more(self) -> None:
+        """Wait for as long as requests keep coming and fit into the batch, but not for long."""
+        lull = max(LULL_SECONDS, LULL_SHARE * self._took)
+        end = time.monotonic() + max(MOST_SECONDS, MOST_SHARE * self._took)
+        before = 0
+        while before < self.waiting < self._most_together and time.monotonic() < end:
+            before = self.waiting
+            await asyncio.sleep(lull)
 
     def _take(self) -> list[_Job]:
         """Take the first request, and the others that want the same and fit, in their order."""

@@ -199,7 +199,7 @@ def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
     assert (ablations.stated, ablations.hours) == ((), 0)
     assert len(ablations.unstated) == 4
     both = found(paper, "table1", "table2", "table4")
-    assert both.all_printed.hours == stated.hours  # each model once
+    assert both.total.printed.hours == stated.hours  # each model once
 
 
 def test_a_model_and_its_recipe_in_fp32_are_one_training_of_the_paper(paper: Settings) -> None:
@@ -209,7 +209,7 @@ def test_a_model_and_its_recipe_in_fp32_are_one_training_of_the_paper(paper: Set
     }
     assert {model for _, model in recipes.unstated} == {"ablation_own_recipe"}
     every = printed_cost(paper, paper.paper["trainings"])
-    assert every.hours == found(paper, *paper.paper).all_printed.hours
+    assert every.hours == found(paper, *paper.paper).total.printed.hours
 
 
 def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> None:
