@@ -9,7 +9,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END
 from convs2s.decoding.inspection import layer_attention
-from convs2s.decoding.rescoring import PairScorer, score_pairs
+from convs2s.decoding.rescoring import GivenTargets, PairScorer, score_pairs
 from convs2s.decoding.translate import LineTranslator
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
@@ -83,11 +83,11 @@ def test_references_have_fairseqs_log_probability(imported: Path) -> None:
 
 def test_fairseqs_hypotheses_have_fairseqs_scores(imported: Path) -> None:
     scorer = PairScorer.load([imported], "cpu", "tokens")
-    lists = [
-        [one["tokens"].removesuffix(END_TOKEN) for one in output["beam5"]] for output in OUTPUTS
-    ]
-    found = scorer.score(list(zip(SOURCES, lists, strict=True)))
-    for ours, output in zip(found, OUTPUTS, strict=True):
+    given = []
+    for source, output in zip(SOURCES, OUTPUTS, strict=True):
+        targets = [one["tokens"].removesuffix(END_TOKEN) for one in output["beam5"]]
+        given.append(GivenTargets(source, targets, ["beam5"] * len(targets)))
+    for ours, output in zip(scorer.score(given), OUTPUTS, strict=True):
         scores = [one.normalized(1.0) for one in ours]
         assert scores == pytest.approx([one["score"] for one in output["beam5"]], abs=1e-5)
 

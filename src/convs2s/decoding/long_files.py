@@ -12,15 +12,16 @@ import json
 import lzma
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 import zstandard
+from pydantic import NonNegativeInt, TypeAdapter, ValidationError
 
 from convs2s import __version__
 from convs2s.config.decoding import DecodingSettings
@@ -32,7 +33,7 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import check_not_read, check_place, is_written_in_place, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
-from convs2s.files.text import read_json, read_lines, write_text
+from convs2s.files.text import read_lines, write_text
 from convs2s.model_file import describe_model
 
 CHUNK_BATCHES = 8  # batches of a chunk for each thread; a kill loses a chunk of each worker at most
@@ -67,20 +68,22 @@ def translate_long_file(
     if source.exists():
         if not source.is_file():
             raise UserError(f"{source}: is no file that can be read twice: use standard input")
-        for written in _files_of(output) if output is not None else ():
-            check_not_read(written, [source, *translate.translator.files()])
+        if output is not None:
+            for written in (output, _part_of(output), _state_of(output)):
+                check_not_read(written, [source, *translate.translator.files()])
     with handling(STOPPING, interrupt):
         text = _Text(source)
-        deque(text, maxlen=0)  # which finds a line that is no text before work begins
+        for _ in text:
+            pass  # an invalid line is found before work begins
         results = partial(_results, translate, text, workers, silent)
         if output is None:
-            with closing(results(done=0)) as translated:
+            with closing(results(0)) as translated:
                 for _, part in translated:
                     sys.stdout.write(part)
             return
         with (
             growing_output(output, {**identity, "input": text.digest}) as growing,
-            closing(results(done=growing.done)) as translated,
+            closing(results(growing.done)) as translated,
         ):
             try:
                 for count, part in translated:
@@ -88,16 +91,16 @@ def translate_long_file(
                 if not text.count:  # a compressed file of nothing has bytes
                     growing.append("", 0)
             except Interrupted as stop:
-                raise growing.stopped(
-                    f"translation is not finished: {stop} was received; {growing.kept(text.count)}"
-                ) from None
+                raise growing.unfinished(str(stop), text.count) from None
 
 
 class _Text:
     """The lines of a file: their number and digest are known once they were read."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.count, self._sum = path, 0, hashlib.sha256()
+        self.path = path
+        self.count = 0
+        self._sum = hashlib.sha256()
 
     def __iter__(self) -> Iterator[str]:
         for line in read_lines(self.path):
@@ -111,22 +114,27 @@ class _Text:
 
 
 def _results(
-    translate: ChunkTranslator, text: _Text, workers: int, silent: bool, *, done: int
+    translate: ChunkTranslator, text: _Text, workers: int, silent: bool, done: int
 ) -> Generator[tuple[int, str], None, None]:
-    """Yield the lines and the translation of each chunk; ``done`` moves no chunk's beginning.
+    """Yield the lines and the translation of each chunk after so many lines that are ``done``.
 
     A UserError says that the text, which was read before, is another one this time.
     """
-    translator, again = translate.translator, _Text(text.path)
+    translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    numbered = islice(enumerate(again, start=1), done, None)
-    chunks: Iterator[Chunk] = iter(lambda: list(islice(numbered, size)), [])
+    again = _Text(text.path)
+    chunks = _chunks(islice(enumerate(again, start=1), done, None), size)
     with progress(" sentences", text.count, done=done, silent=silent) as bar:
         for count, translated in translate_chunks(translate, chunks, workers):
             yield count, translated
             bar.update(count)
     if again.digest != text.digest:
         raise UserError(f"{text.path}: was changed while it was translated: run the command again")
+
+
+def _chunks(numbered: Iterator[tuple[int, str]], size: int) -> Iterator[Chunk]:
+    while chunk := list(islice(numbered, size)):
+        yield chunk
 
 
 def identity_of(
@@ -137,27 +145,48 @@ def identity_of(
     A GPU rounds a sentence in another way in another batch: there all settings count. So do the
     version of this program, and the code of networks and of a preparation that an extension has.
     """
-    counted = settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None)
-    described = list(map(describe_model, models))
-    networks = [digest for one in described for digest in one.architecture.code().values()]
-    digest = digest_of_extension("PREPARATIONS", described[0].preparation)
-    stated = {"models": [*map(sha256, models), *networks], **counted, "device": device}
-    return stated | {"code": f"{__version__} {digest}" if digest else __version__, **others}
+    described = [describe_model(path) for path in models]
+    code_of_networks: list[str] = []
+    for description in described:
+        code_of_networks += description.architecture.code().values()
+    code = __version__
+    code_of_preparation = digest_of_extension("PREPARATIONS", described[0].preparation)
+    if code_of_preparation:
+        code = f"{__version__} {code_of_preparation}"
+    return {
+        "models": [*map(sha256, models), *code_of_networks],
+        **settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None),
+        "device": device,
+        "code": code,
+        **others,
+    }
+
+
+@dataclass(frozen=True)
+class _State:
+    """Of what work an unfinished output is, and how much of the input and of itself counts."""
+
+    identity: Mapping[str, object]
+    lines: NonNegativeInt
+    bytes: NonNegativeInt
+
+
+_STATE = TypeAdapter(_State)
 
 
 class GrowingOutput:
     """An unfinished output, in which so many lines of the input are ``done``."""
 
-    stopped: type[UserError] = UnfinishedError
-
     def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
         """Resume after the last complete chunk, if the part is of the same work."""
-        self._path, self._part, self._identity = path, part, dict(identity)
-        self._state = _files_of(path)[2]
+        self._path = path
+        self._part = part
+        self._identity = identity
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
-        self.done, size = self._resumed()
-        part.truncate(size)
-        part.seek(size)
+        state = self._resumed()
+        self.done = state.lines
+        part.truncate(state.bytes)
+        part.seek(state.bytes)
         self._write_state()
 
     def append(self, text: str, lines: int) -> None:
@@ -169,51 +198,58 @@ class GrowingOutput:
         self._write_state()
 
     def _write_state(self) -> None:
-        state = {"identity": self._identity, "lines": self.done, "bytes": self._part.tell()}
-        write_text(self._state, json.dumps(state))
+        state = _State(self._identity, self.done, self._part.tell())
+        write_text(_state_of(self._path), json.dumps(asdict(state)))
 
-    def kept(self, lines: int) -> str:
-        """Return, in words, what of the input's lines is written, and how to resume."""
+    def unfinished(self, signal: str, lines: int) -> UserError:
+        """Return the error that says what of the input's lines is written, and how to resume."""
         # What the state says counts: a signal may come while a chunk is being added.
-        done = _read_state(self._state)[1] if self._state.is_file() else 0
-        return f"{done} of {lines} lines are in {self._path}.part: rerun the same command to resume"
+        state = _read_state(self._path)
+        done = 0 if state is None else state.lines
+        return UnfinishedError(
+            f"translation is not finished: {signal} was received; {done} of {lines} lines are in "
+            f"{self._path}.part: rerun the same command to resume"
+        )
 
-    def _resumed(self) -> tuple[int, int]:
-        """Return how many lines and bytes count; say why where they do not."""
-        if not self._state.is_file():
-            if os.fstat(self._part.fileno()).st_size:
+    def _resumed(self) -> _State:
+        """Return how much counts; say why where nothing does."""
+        size = os.fstat(self._part.fileno()).st_size
+        nothing = _State(self._identity, 0, 0)
+        if not _state_of(self._path).is_file():
+            if size:
                 raise UserError(
                     f"{self._path}.part: is there already, and no unfinished output: remove it, or "
                     "name another --output"
                 )
-            return 0, 0
-        identity, lines, size = _read_state(self._state)
-        names = {**identity, **self._identity}
-        others = [name for name in names if identity.get(name) != self._identity.get(name)]
-        if not identity:
+            return nothing
+        state = _read_state(self._path)
+        if state is None:
             reason = "whose state cannot be read"
-        elif others:
+        elif others := self._differing(state.identity):
             reason = f"of another {' and '.join(others)} than this command's"
-        elif os.fstat(self._part.fileno()).st_size < size:
+        elif size < state.bytes:
             reason = "whose text is shorter than its state says"
         else:
-            print(f"{self._path}: resuming after line {lines}", file=sys.stderr)
-            return lines, size
+            print(f"{self._path}: resuming after line {state.lines}", file=sys.stderr)
+            return state
         print(
             f"{self._path}: starting over: there is an unfinished output, {reason}",
             file=sys.stderr,
         )
-        return 0, 0
+        return nothing
+
+    def _differing(self, identity: Mapping[str, object]) -> list[str]:
+        """Return the names of what another work depends on, and this one does not or otherwise."""
+        names = {**identity, **self._identity}
+        return [name for name in names if identity.get(name) != self._identity.get(name)]
 
 
 class DirectOutput:
     """A device or a pipe, which nothing can be resumed in."""
 
-    done = 0
-    stopped = UserError
-
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
+        self.done = 0
 
     def append(self, text: str, lines: int) -> None:
         """Write the output of the next ``lines`` lines of the input."""
@@ -221,9 +257,12 @@ class DirectOutput:
         self._stream.flush()
         self.done += lines
 
-    def kept(self, lines: int) -> str:
-        """Return, in words, what of the input's lines was written."""
-        return f"{self.done} of {lines} lines were written, which no command can resume"
+    def unfinished(self, signal: str, lines: int) -> UserError:
+        """Return the error that says what of the input's lines was written."""
+        return UserError(
+            f"translation is not finished: {signal} was received; {self.done} of {lines} lines "
+            "were written, which no command can resume"
+        )
 
 
 @contextmanager
@@ -241,7 +280,7 @@ def growing_output(
             yield DirectOutput(stream)
         return
     check_place(path)
-    _, unfinished, state = _files_of(path)
+    unfinished = _part_of(path)
     with writing(path), unfinished.open("ab") as part:
         try:
             # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
@@ -255,28 +294,28 @@ def growing_output(
                 f"{unfinished}: cannot be locked ({error.strerror}), and two processes must not "
                 "write it at once: name an output on a file system with locks"
             ) from None
-        if not unfinished.exists() or not os.path.samestat(
-            unfinished.stat(), os.fstat(part.fileno())
-        ):
+        opened = os.fstat(part.fileno())
+        if not unfinished.exists() or not os.path.samestat(unfinished.stat(), opened):
             raise UserError(f"{path}: another process has written it just now")
         yield GrowingOutput(path, part, identity)
         os.fsync(part.fileno())
         unfinished.replace(path)
-        state.unlink(missing_ok=True)
+        _state_of(path).unlink(missing_ok=True)
 
 
-def _files_of(output: Path) -> tuple[Path, Path, Path]:
-    """Return an output, and where it is and what is known of it while it is unfinished."""
-    part = output.with_name(f"{output.name}.part")
-    return output, part, part.with_name(f"{part.name}.json")
+def _part_of(output: Path) -> Path:
+    """Return where an output is while it is unfinished."""
+    return output.with_name(f"{output.name}.part")
 
 
-def _read_state(path: Path) -> tuple[dict[str, object], int, int]:
-    """Return of what work an output is, and how many lines and bytes count; nothing if damaged."""
-    with suppress(UserError):
-        match read_json(path):
-            case {"identity": dict(identity), "lines": int(lines), "bytes": int(size)} if (
-                min(lines, size) >= 0
-            ):
-                return identity, lines, size
-    return {}, 0, 0
+def _state_of(output: Path) -> Path:
+    """Return where it is written what is known of an unfinished output."""
+    return output.with_name(f"{output.name}.part.json")
+
+
+def _read_state(output: Path) -> _State | None:
+    """Return the state of an unfinished output; None where there is none that can be read."""
+    try:
+        return _STATE.validate_json(_state_of(output).read_bytes(), strict=True)
+    except (OSError, ValidationError):
+        return None

@@ -1,20 +1,19 @@
 """Several searches at a time: batches in threads, chunks of lines in processes."""
 
+import math
 import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, connection, get_context, parent_process
-from multiprocessing.process import BaseProcess
 from threading import Event, Thread
 from typing import TypeVar
 
 from convs2s.errors import UserError
-from convs2s.files.interrupts import STOPPING
 
 Searched = TypeVar("Searched")
 Translated = TypeVar("Translated")
@@ -26,21 +25,22 @@ _translate: Callable[[Chunk], str]  # in a worker process: what it was forked wi
 
 def sentences_for_each(count: int, threads: int, most: int) -> int:
     """Return the sentences of a batch, ``most`` of them where there are enough for each thread."""
-    return min(most, max(LEAST_SENTENCES, -(-count // threads)))
+    return min(most, max(LEAST_SENTENCES, math.ceil(count / threads)))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Have torch, where it is in use, compute in this thread alone while the block runs."""
     torch = sys.modules.get("torch")
-    before = torch and torch.get_num_threads()
-    if torch:
-        torch.set_num_threads(1)
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
         yield
     finally:
-        if torch:
-            torch.set_num_threads(before)
+        torch.set_num_threads(before)
 
 
 def search_in_threads(
@@ -66,10 +66,12 @@ def search_in_threads(
             return [search(batch, stopped) for batch in batches]
         with ThreadPoolExecutor(threads) as pool:
             try:
-                return list(pool.map(search_alone, batches[::-1]))[::-1]
+                found = list(pool.map(search_alone, reversed(batches)))
             except BaseException:
                 stopped.set()  # or Ctrl-C would wait for the batches that are being searched
                 raise
+    found.reverse()
+    return found
 
 
 def translate_chunks(
@@ -80,19 +82,19 @@ def translate_chunks(
     The processes are forked from one that has loaded the models: they read the same weights in the
     same memory. Nothing may have been computed with more than one thread before: a pool of threads
     does not survive a fork. Chunks are taken no further ahead than keeps the workers busy; a single
-    worker is this process. That a worker was killed is a UserError.
+    worker is this process.
+
+    Raises:
+        UserError: a worker was killed.
     """
     if workers == 1:
-        yield from ((len(chunk), translate(chunk)) for chunk in chunks)
+        for chunk in chunks:
+            yield len(chunk), translate(chunk)
         return
     others = set(active_children())
-    context = get_context("fork")
-    pool = ProcessPoolExecutor(workers, context, initializer=_start, initargs=(translate,))
+    pool = ProcessPoolExecutor(workers, get_context("fork"), _start, (translate,))
     ahead: deque[tuple[int, Future[str]]] = deque()
     try:
-        pool.submit(int)  # forks all workers
-        alive = set(active_children()) - others
-        Thread(target=_end_together, args=(alive, workers), daemon=True).start()
         for chunk in chunks:
             ahead.append((len(chunk), pool.submit(_run, chunk)))
             if len(ahead) > 2 * workers:
@@ -113,30 +115,22 @@ def translate_chunks(
         pool.shutdown(cancel_futures=True)
 
 
-def _end_together(alive: Collection[BaseProcess], workers: int) -> None:
-    """Kill the workers that are left once the first of them has ended.
-
-    From Python 3.12 on, a broken pool sends SIGTERM, which workers ignore, and waits for them with
-    the lock that ``submit`` takes: the caller may never learn of the loss
-    (concurrent.futures.process, ``_terminate_broken``). A pool that is shut down has no more work.
-    """
-    if len(alive) == workers:
-        connection.wait([worker.sentinel for worker in alive])
-    for worker in alive:
-        worker.kill()
-
-
 def _start(translate: Callable[[Chunk], str]) -> None:
+    """Begin a worker's life: the parent acts on Ctrl-C; SIGTERM ends it.
+
+    By SIGTERM a pool that has lost a worker ends the others, and waits until they have ended.
+    """
     global _translate
     _translate = translate
-    for number in STOPPING:  # the parent acts on signals
-        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
     """End when the parent has been killed: nobody would come for the results."""
-    if (parent := parent_process()) is not None:
+    parent = parent_process()
+    if parent is not None:
         connection.wait([parent.sentinel])
     os._exit(1)
 

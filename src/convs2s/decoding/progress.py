@@ -34,10 +34,10 @@ def progress(
 
     ``unit`` begins with a blank, such as " sentences"; an earlier try has ``done`` some of them.
     """
-    common = partial(tqdm, total=total, initial=done, unit=unit, disable=silent)
+    bar = partial(tqdm, total=total, initial=done, unit=unit, disable=silent)
     if sys.stderr.isatty():
-        return common()
-    return common(
+        return bar()
+    return bar(
         file=_Lines(sys.stderr),
         mininterval=SECONDS_BETWEEN_LINES,
         maxinterval=SECONDS_BETWEEN_LINES,

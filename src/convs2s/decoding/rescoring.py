@@ -26,7 +26,13 @@ from convs2s.decoding.translate import load_ensemble, translator_of_job
 from convs2s.decoding.words import Form, Splitter, most_tokens
 from convs2s.devices import held_device
 from convs2s.errors import UserError
-from convs2s.files.text import read_line_pairs, read_lines, write_json, write_lines
+from convs2s.files.text import (
+    atomic_text,
+    read_line_pairs,
+    read_lines,
+    write_json,
+    write_lines,
+)
 from convs2s.model_file import ModelDescription
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.steps import Average
@@ -62,12 +68,20 @@ class PairScore:
         return self.log_probability / math.pow(self.tokens, length_penalty)
 
 
+class GivenTargets(NamedTuple):
+    """A source and the targets of it that are to be scored."""
+
+    source: str
+    targets: Sequence[str]
+    places: Sequence[str]  # of each target, for messages: file and line
+
+
 class _Unit(NamedTuple):
-    """Some targets of one source: ``places`` says which."""
+    """Some targets of one source, as indices."""
 
     source: list[int]
     targets: list[list[int]]
-    places: list[tuple[int, int]]
+    places: list[tuple[int, int]]  # of each target: which source, and which target of it
 
 
 class PairScorer:
@@ -80,7 +94,8 @@ class PairScorer:
 
         Where a model file does not say how its target side is split, only tokens can be scored.
         """
-        codes, why = description.bpe_codes, None
+        codes = description.bpe_codes
+        why = None
         if form != "tokens" and codes is not None:
             # A model file holds how its source is split: is its target split in the same way?
             if description.splittable is not None:
@@ -93,58 +108,72 @@ class PairScorer:
                 "give both sides as the model's own tokens (option --pretokenized, in Python "
                 "pretokenized=True)"
             )
-        self.ensemble, self.device, self.form = ensemble, device, form
+        self.ensemble = ensemble
+        self.device = device
+        self.form = form
+        source, target = description.vocabularies()
+        self._vocabularies = {"source": source, "target": target}
         self._splitters = {
             side: Splitter(description, language, form)
             for side, language in description.languages.items()
         }
-        self._vocabularies = dict(
-            zip(("source", "target"), description.vocabularies(), strict=True)
-        )
 
     @classmethod
     def load(
         cls, models: Sequence[Path], device: str, form: Form, average: Average = "probabilities"
     ) -> Self:
         """Load the models; several make an ensemble."""
-        return cls(*load_ensemble(models, device, DecodingSettings(ensemble=average)), device, form)
+        ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
+        return cls(ensemble, description, device, form)
 
-    def score(
-        self, pairs: Sequence[tuple[str, Sequence[str]]], places: Sequence[Sequence[str]] = ()
-    ) -> list[list[PairScore]]:
+    def score(self, given: Sequence[GivenTargets]) -> list[list[PairScore]]:
         """Return for each source the scores of its targets, in their order.
 
-        A line of more tokens than the models have positions is a UserError, which has the target's
-        place: that of ``places``, or else the pair's number, counted from 1.
+        Raises:
+            UserError: a line has more tokens than the models have positions; it says the target's
+                place.
         """
         units: list[_Unit] = []
-        for index, (source_line, target_lines) in enumerate(pairs):
-            own = places[index] if places else [f"pairs:{index + 1}"] * (len(target_lines) or 1)
-            tokens = self._encode("source", source_line, own[0])
-            rows = [self._encode("target", *line) for line in zip(target_lines, own, strict=False)]
-            by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-            for start in range(0, len(rows), OF_ONE_SOURCE):
-                part = by_length[start : start + OF_ONE_SOURCE]
-                units.append(_Unit(tokens, [rows[i] for i in part], [(index, i) for i in part]))
+        for number, one in enumerate(given):
+            units += self._units(number, one)
         # Units of as many targets, of similar length, share a batch.
         units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
-        scores: dict[tuple[int, int], PairScore] = {}
-        batches = list(_batches(units))
         threads = torch.get_num_threads() if self.device == "cpu" else 1
-        found = search_in_threads(self._totals, batches, threads)
-        for batch, totals in zip(batches, found, strict=True):
-            for unit, row in zip(batch, totals, strict=True):
-                for place, tokens, total in zip(unit.places, unit.targets, row, strict=False):
-                    scores[place] = PairScore(total, len(tokens))
-        return [[scores[i, j] for j in range(len(pair[1]))] for i, pair in enumerate(pairs)]
+        scores: dict[tuple[int, int], PairScore] = {}
+        for of_batch in search_in_threads(self._score_batch, list(_batches(units)), threads):
+            scores |= of_batch
+        in_order = []
+        for number, one in enumerate(given):
+            in_order.append([scores[number, place] for place in range(len(one.targets))])
+        return in_order
 
-    def _totals(self, batch: list[_Unit], _: Event) -> list[list[float]]:
-        most = max(map(_width, batch))  # K; missing targets are all padding
-        padded = [row for unit in batch for row in [*unit.targets, *[[]] * most][:most]]
+    def _units(self, number: int, given: GivenTargets) -> Iterator[_Unit]:
+        """Yield the targets of the source of this number in parts of similar length."""
+        source = self._encode("source", given.source, given.places[0])
+        rows = []
+        for line, place in zip(given.targets, given.places, strict=True):
+            rows.append(self._encode("target", line, place))
+        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        for start in range(0, len(rows), OF_ONE_SOURCE):
+            part = by_length[start : start + OF_ONE_SOURCE]
+            targets = [rows[place] for place in part]
+            yield _Unit(source, targets, [(number, place) for place in part])
+
+    def _score_batch(self, batch: list[_Unit], _: Event) -> dict[tuple[int, int], PairScore]:
+        """Return the score of each target of a batch by its place."""
+        most = max(map(_width, batch))  # K
+        rows: list[list[int]] = []
+        for unit in batch:
+            rows += unit.targets
+            rows += [[]] * (most - len(unit.targets))  # missing targets are all padding
         source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
-        target = torch.from_numpy(pad(padded)).view(len(batch), most, -1)  # (B, K, n)
+        target = torch.from_numpy(pad(rows)).view(len(batch), most, -1)  # (B, K, n)
         totals = log_probabilities(self.ensemble, source.to(self.device), target.to(self.device))
-        return totals.tolist()
+        scores = {}
+        for unit, of_unit in zip(batch, totals.tolist(), strict=True):
+            for column, place in enumerate(unit.places):
+                scores[place] = PairScore(of_unit[column], len(unit.targets[column]))
+        return scores
 
     def _encode(self, side: str, line: str, place: str) -> list[int]:
         tokens = self._splitters[side](line)
@@ -159,7 +188,8 @@ class PairScorer:
 
 def _width(unit: _Unit) -> int:
     """Return K for a unit alone: a product of two or three rows may round as no other."""
-    return len(unit.targets) if len(unit.targets) == 1 else max(4, len(unit.targets))
+    targets = len(unit.targets)
+    return 1 if targets == 1 else max(4, targets)
 
 
 def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
@@ -200,10 +230,12 @@ def score_pairs(
     scorer: PairScorer, pairs: Iterable[tuple[str, str]], name: str = "pairs"
 ) -> Iterator[PairScore]:
     """Yield the score of each source and target, in their order; ``name`` is that of messages."""
-    rest = enumerate(pairs, start=1)
-    while chunk := list(islice(rest, TARGETS_PER_CHUNK)):
-        asked = [(source, [target]) for _, (source, target) in chunk]
-        for (score,) in scorer.score(asked, [[f"{name}:{number}"] for number, _ in chunk]):
+    given = (
+        GivenTargets(source, [target], [f"{name}:{number}"])
+        for number, (source, target) in enumerate(pairs, start=1)
+    )
+    while chunk := list(islice(given, TARGETS_PER_CHUNK)):
+        for (score,) in scorer.score(chunk):
             yield score
 
 
@@ -221,15 +253,19 @@ def score_groups(
     """
     read = unescaped if scorer.form == "raw" else str
     for chunk in _chunks(_with_sources(sources, groups)):
-        pairs = [(source, [read(row.text) for row in group]) for source, group in chunk]
-        places = [[row.place for row in group] for _, group in chunk]
-        for (_, group), scores in zip(chunk, scorer.score(pairs, places), strict=True):
+        given = []
+        for source, group in chunk:
+            texts = [read(row.text) for row in group]
+            given.append(GivenTargets(source, texts, [row.place for row in group]))
+        for (_, group), scores in zip(chunk, scorer.score(given), strict=True):
             for row, score in zip(group, scores, strict=True):
                 yield row.with_feature(feature, score.normalized(length_penalty))
 
 
 def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
-    numbered, count = enumerate(sources, start=1), 0
+    """Yield each sentence's source and hypotheses."""
+    numbered = enumerate(sources, start=1)
+    count = 0
     for group in groups:
         wanted = group[0].sentence
         for count, source in numbered:
@@ -252,7 +288,8 @@ def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Grou
         targets += len(pair[1])
         if targets >= TARGETS_PER_CHUNK:
             yield chunk
-            chunk, targets = [], 0
+            chunk = []
+            targets = 0
     if chunk:
         yield chunk
 
@@ -270,15 +307,17 @@ def list_n_best(
 
     Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
     """
-    alpha = settings.alpha
-    with translator_of_job(models, settings, device=device, threads=threads) as translator:
+    with (
+        translator_of_job(models, settings, device=device, threads=threads) as translator,
+        atomic_text(output) as stream,
+    ):
         translations = translator.translate(read_lines(source), n_best=sys.maxsize)
-        lines = (
-            n_best_line(best.line, " ".join(best.words), best.score, len(best.tokens) + 1, alpha)
-            for translation in counted(translations, " lines")
-            for best in translation.n_best
-        )
-        write_lines(output, lines)
+        for translation in counted(translations, " lines"):
+            for best in translation.n_best:
+                words = " ".join(best.words)
+                length = len(best.tokens) + 1
+                line = n_best_line(best.line, words, best.score, length, settings.alpha)
+                stream.write(f"{line}\n")
 
 
 def score_n_best(
@@ -298,8 +337,8 @@ def score_n_best(
     torch.set_num_threads(threads)
     with held_device(device) as own:
         scorer = PairScorer.load(models, own, "words")
-        groups = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
-        groups = every_sentence(groups)  # before hours, not after them
+        listed = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
+        groups = every_sentence(listed)  # before hours, not after them
         scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
         write_lines(output, (row.line() for row in scored))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,21 +11,27 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
 from convs2s.text.splitting import split_sentences
 
+if TYPE_CHECKING:
+    from convs2s.decoding.inspection import AttentionMap
+
 
 class SplitLines:
     """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
 
     def __init__(self, lines: Chunk, language: str | None) -> None:
         """Split lines of raw text in a language; without one, each line counts as a sentence."""
-        self._lines, self.sentences = list[tuple[str, int]](), list[tuple[int, str]]()
+        self.sentences = list[tuple[int, str]]()
+        self._lines = list[tuple[str, int]]()  # and how many sentences each has
         for number, line in lines:
             found = split_sentences(line, language) if language else [line]
             self._lines.append((line, len(found)))
-            self.sentences += [(number, one) for one in found]
+            for sentence in found:
+                self.sentences.append((number, sentence))
 
     def joined(self, translations: Iterable[Translation]) -> list[Translation]:
         """Return a translation for each line, of those of its sentences in their order."""
-        rest, whole = iter(translations), list[Translation]()
+        rest = iter(translations)
+        whole = list[Translation]()
         for line, count in self._lines:
             best = join(list(islice(rest, count)), " ")
             n_best = [replace(hypothesis, source=line) for hypothesis in best.n_best]
@@ -43,39 +49,67 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     first = parts[0]
     if len(parts) == 1:
         return first
-    lists = ("source_words", "source_tokens", "words", "words_before", "tokens")
-    fields: dict[str, Any] = {name: [] for name in (*lists, "alignment", "replacements")}
+    source_words = list[str]()
+    source_tokens = list[str]()
+    words = list[str]()
+    words_before = list[str]()
+    tokens = list[str]()
+    alignment = list[int]()
+    replacements = list[dict[str, Any]]()
     for part in parts:
-        names = {"position": "words_before", "source_position": "source_words"}
-        before = {place: len(fields[name]) for place, name in names.items()}
-        fields["replacements"] += [
-            row | {name: count + row[name] for name, count in before.items()}
-            for row in part.replacements
-        ]
-        tokens_before = len(fields["source_tokens"])
-        fields["alignment"] += [tokens_before + place for place in part.alignment or ()]
-        for name in lists:
-            fields[name] += getattr(part, name)
-    if first.alignment is None:
-        fields["alignment"] = None
-    for name in ("source", "text", "text_before"):
-        fields[name] = separator.join(getattr(part, name) for part in parts)
-    fields["n_best"] = [
-        join([part.n_best[min(rank, len(part.n_best) - 1)] for part in parts], separator)
-        for rank in range(max(len(part.n_best) for part in parts))
-    ]
-    maps = [part.attention for part in parts if part.attention is not None]
-    if maps:
-        from convs2s.decoding.inspection import AttentionMap  # which imports torch
+        for replacement in part.replacements:
+            position = len(words_before) + replacement["position"]
+            source_position = len(source_words) + replacement["source_position"]
+            moved = {"position": position, "source_position": source_position}
+            replacements.append(replacement | moved)
+        for place in part.alignment or ():
+            alignment.append(len(source_tokens) + place)
+        source_words += part.source_words
+        source_tokens += part.source_tokens
+        words += part.words
+        words_before += part.words_before
+        tokens += part.tokens
+    n_best = list[Translation]()
+    for rank in range(max(len(part.n_best) for part in parts)):
+        of_rank = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
+        n_best.append(join(of_rank, separator))
+    return Translation(
+        line=first.line,
+        source=separator.join(part.source for part in parts),
+        source_words=source_words,
+        source_tokens=source_tokens,
+        text=separator.join(part.text for part in parts),
+        words=words,
+        text_before=separator.join(part.text_before for part in parts),
+        words_before=words_before,
+        tokens=tokens,
+        score=sum(part.score for part in parts),
+        replacements=replacements,
+        alignment=None if first.alignment is None else alignment,
+        precision=first.precision,
+        n_best=n_best,
+        attention=_join_attention([part.attention for part in parts if part.attention is not None]),
+    )
 
-        sizes = np.array([one.weights.shape for one in maps])  # layers, target, source
-        whole = np.zeros((sizes[0, 0], *sizes[:, 1:].sum(axis=0)), maps[0].weights.dtype)
-        for one, (_, target, source) in zip(maps, sizes.cumsum(axis=0), strict=True):
-            _, rows, columns = one.weights.shape
-            whole[:, target - rows : target, source - columns : source] = one.weights
-        fields["attention"] = AttentionMap(
-            whole,
-            [token for one in maps for token in one.source],
-            [token for one in maps for token in one.target],
-        )
-    return replace(first, score=sum(part.score for part in parts), **fields)
+
+def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
+    """Return maps of attention as blocks of one, with weights of 0 around them; None of none."""
+    if not maps:
+        return None
+    from convs2s.decoding.inspection import AttentionMap  # which imports torch
+
+    source = list[str]()
+    target = list[str]()
+    for one in maps:
+        source += one.source
+        target += one.target
+    layers = len(maps[0].weights)
+    weights = np.zeros((layers, len(target), len(source)), np.float32)
+    row = 0
+    column = 0
+    for one in maps:
+        _, rows, columns = one.weights.shape
+        weights[:, row : row + rows, column : column + columns] = one.weights
+        row += rows
+        column += columns
+    return AttentionMap(weights, source, target)

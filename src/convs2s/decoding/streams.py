@@ -37,8 +37,11 @@ class ChunkTranslator:
 
         It ``splits`` lines into sentences, or else ``hints`` once at a line that has several.
         """
-        self.translator, self.as_json, self.n_best = translator, as_json, n_best
-        self._splits, self._hints = splits, hints
+        self.translator = translator
+        self.as_json = as_json
+        self.n_best = n_best
+        self._splits = splits
+        self._hints = hints
 
     def __call__(self, chunk: Chunk) -> str:
         """Translate a chunk."""
@@ -46,14 +49,22 @@ class ChunkTranslator:
             from convs2s.decoding.split_lines import SplitLines
 
             lines = SplitLines(chunk, self.translator.description.languages["source"])
-            found = self.translator.translate_chunk(lines.sentences, self.n_best)
-            return "".join(map(self.lines, lines.joined(found)))
-        several = (number for number, line in chunk if _SECOND_SENTENCE.search(line))
-        if self._hints and (number := next(several, None)):
-            self._hints = False
-            hint = "has several sentences, translated as one: --split-sentences takes each alone"
-            print(f"line {number} {hint}", file=sys.stderr)
-        return "".join(map(self.lines, self.translator.translate_chunk(chunk, self.n_best)))
+            of_sentences = self.translator.translate_chunk(lines.sentences, self.n_best)
+            translations = lines.joined(of_sentences)
+        else:
+            self._hint(chunk)
+            translations = self.translator.translate_chunk(chunk, self.n_best)
+        return "".join(map(self.lines, translations))
+
+    def _hint(self, chunk: Chunk) -> None:
+        for number, line in chunk:
+            if self._hints and _SECOND_SENTENCE.search(line):
+                self._hints = False
+                print(
+                    f"line {number} has several sentences, translated as one: --split-sentences "
+                    "takes each alone",
+                    file=sys.stderr,
+                )
 
     def lines(self, translation: Translation) -> str:
         """Return all lines of one translation, each ended by a line feed."""
@@ -61,22 +72,23 @@ class ChunkTranslator:
             return json.dumps(translation.as_json(), ensure_ascii=False) + "\n"
         if self.n_best is None:
             return translation.text + "\n"
+        lines = ""
         alpha = self.translator.settings.alpha
-        read = str if self.translator.pretokenized else escaped
-        return "".join(
-            n_best_line(one.line, read(one.text), one.score, len(one.tokens) + 1, alpha) + "\n"
-            for one in translation.n_best
-        )
+        for best in translation.n_best:
+            text = best.text if self.translator.pretokenized else escaped(best.text)
+            lines += n_best_line(best.line, text, best.score, len(best.tokens) + 1, alpha) + "\n"
+        return lines
 
 
 def translate_stream(translate: ChunkTranslator, stream: BufferedReader, name: str) -> None:
     """Translate a stream to the standard output; ``name`` is what errors call it."""
-    arriving_bytes, number = ArrivingBytes(stream), 0
+    arriving_bytes = ArrivingBytes(stream)
     lines = decode_lines(bounded_lines(arriving_bytes.readline, name), name)
+    first = 1
     for group in arriving(lines, arriving_bytes.waits, LINES_PER_CHUNK):
-        sys.stdout.write(translate(list(enumerate(group, start=number + 1))))
+        sys.stdout.write(translate(list(enumerate(group, start=first))))
         sys.stdout.flush()
-        number += len(group)
+        first += len(group)
 
 
 class ArrivingBytes:
@@ -96,16 +108,22 @@ class ArrivingBytes:
         """Return the next line, waiting for it; at most ``limit`` bytes, none at the end."""
         while b"\n" not in self._pending and len(self._pending) < limit and not self._ended:
             self._fill()
-        end = self._pending.find(b"\n", 0, limit) + 1 or min(limit, len(self._pending))
+        end = self._pending.find(b"\n", 0, limit) + 1
+        if end == 0:
+            end = limit
         line = bytes(self._pending[:end])
         del self._pending[:end]
         return line
 
     def waits(self) -> bool:
         """Return whether the next line has to be waited for: of one too long, no more is read."""
-        while not (self._ended or b"\n" in self._pending or self._pending[LONGEST_LINE_BYTES:]):
-            if self._descriptor is not None and not select.select([self._descriptor], [], [], 0)[0]:
-                return True
+        while not self._ended and b"\n" not in self._pending:
+            if len(self._pending) > LONGEST_LINE_BYTES:
+                return False
+            if self._descriptor is not None:
+                readable, _, _ = select.select([self._descriptor], [], [], 0)
+                if not readable:
+                    return True
             self._fill()
         return False
 

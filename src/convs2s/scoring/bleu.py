@@ -44,8 +44,8 @@ and how many n-grams of orders 1 to 4 match."""
 MOST_LINES = 1_000_000
 """The longest test set that `decode_statistics` reads, as a ledger may be anybody's."""
 
-_ORDERS = 4
-_COLUMNS = 2 + _ORDERS
+ORDERS = 4  # of the n-grams that BLEU counts
+_COLUMNS = 2 + ORDERS
 _BYTES = 4  # of a number; most are zero, which compression takes away
 SEPARATORS = "\x1c\x1d\x1e\x1f"  # blanks of Python's that are blanks in neither script
 
@@ -56,12 +56,19 @@ WIDE_BLANKS = (
 """Unicode's blanks beyond ASCII, at which multi-bleu.perl does not split."""
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-# Characters that sacrebleu must not split at become surrogates, which no text in UTF-8 holds: words
-# stay as different as they were.
-_SURROGATES = {ord(blank): 0xD800 + n for n, blank in enumerate(SEPARATORS + WIDE_BLANKS)}
+
+
+def _surrogates(blanks: str) -> dict[int, int]:
+    """Return what characters become at which sacrebleu must not split.
+
+    No text in UTF-8 holds surrogates, so that words stay as different as they were.
+    """
+    return {ord(blank): surrogate for surrogate, blank in enumerate(blanks, start=0xD800)}
+
+
 _NO_BLANKS: dict[BleuForm, dict[int, int]] = {
-    "tokenized": _SURROGATES,
-    "detokenized": {ord(blank): _SURROGATES[ord(blank)] for blank in SEPARATORS},
+    "tokenized": _surrogates(SEPARATORS + WIDE_BLANKS),
+    "detokenized": _surrogates(SEPARATORS),
 }
 
 
@@ -130,7 +137,8 @@ def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score
     """
     check_lines(hypotheses, references)
     metric = _ScriptBleu("tokenized", max_ngram_order=1)
-    return Score(metric.corpus_score(hypotheses, references).ratio, str(metric.get_signature()))
+    ratio = metric.corpus_score(hypotheses, references).ratio
+    return Score(ratio, str(metric.get_signature()))
 
 
 class SentenceBleu:
@@ -164,20 +172,26 @@ def compare(
     """
     check_lines(baseline, references, names[0])
     check_lines(system, references, names[1])
-    metrics = {"BLEU": _ScriptBleu(form)}
-    systems = [("baseline", baseline), ("system", system)]
-    test = PairedTest(systems, metrics, references, test_type="bs", n_samples=samples)
+    test = PairedTest(
+        [("baseline", baseline), ("system", system)],
+        {"BLEU": _ScriptBleu(form)},
+        references,
+        test_type="bs",
+        n_samples=samples,
+    )
     signatures, columns = test()
     first, second = (row for row in columns["BLEU"] if isinstance(row, Result))
+    p_value = float(second.p_value or 0.0)
     # sacrebleu counts the samples that differ by more than the systems do: none where they are
-    # equal, which would make equal systems the most different of all
-    p_value = float(second.p_value or 0.0) if first.score != second.score else 1.0
+    # equal, which would make equal systems the most different of all.
+    if first.score == second.score:
+        p_value = 1.0
     return Comparison(
-        SystemScore(float(first.score), float(first.ci or 0.0)),
-        SystemScore(float(second.score), float(second.ci or 0.0)),
-        float(second.score) - float(first.score),
-        p_value,
-        str(signatures["BLEU"]),
+        baseline=SystemScore(float(first.score), float(first.ci or 0.0)),
+        system=SystemScore(float(second.score), float(second.ci or 0.0)),
+        difference=float(second.score) - float(first.score),
+        p_value=p_value,
+        signature=str(signatures["BLEU"]),
     )
 
 
@@ -188,17 +202,27 @@ def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Stat
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 
 
+def ngram_totals(statistics: Statistics) -> npt.NDArray[np.int64]:
+    """Return how many n-grams of each order the hypotheses have, of shape (lines, 4)."""
+    words = statistics[:, :1]
+    totals: npt.NDArray[np.int64] = np.maximum(words - np.arange(ORDERS), 0)
+    return totals
+
+
 def bleu_of_statistics(statistics: Statistics) -> float:
     """Return tokenized BLEU, but smoothed (sacrebleu's ``exp``), of statistics (lines, 6)."""
     words, reference, *matches = statistics.sum(0).tolist()
-    n_grams = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0).sum(0).tolist()
+    n_grams = ngram_totals(statistics).sum(0).tolist()
     return float(BLEU.compute_bleu(matches, n_grams, words, reference, "exp").score)
 
 
 def encode_statistics(statistics: Statistics) -> str:
-    """Return statistics of shape (lines, 6) as text: by columns, compressed, in base64."""
-    numbers = np.ascontiguousarray(statistics.T.reshape(-1), dtype="<u4")
-    planes = np.ascontiguousarray(numbers.view(np.uint8).reshape(-1, _BYTES).T)
+    """Return statistics of shape (lines, 6) as text: by columns, compressed, in base64.
+
+    The lowest bytes of all numbers come first, then the next ones: long runs of zeros compress.
+    """
+    numbers = statistics.T.astype("<u4").tobytes()
+    planes = np.frombuffer(numbers, np.uint8).reshape(-1, _BYTES).T
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
 
 
@@ -217,12 +241,11 @@ def decode_statistics(text: str, where: str = "sentence statistics") -> Statisti
     if not unpacking.eof or not plain or len(plain) % (_COLUMNS * _BYTES):
         raise UserError(f"{wrong}: expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers")
     planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
-    numbers = np.ascontiguousarray(planes.T).view("<u4").reshape(_COLUMNS, -1)
+    numbers = np.frombuffer(planes.T.tobytes(), "<u4").reshape(_COLUMNS, -1)
     statistics = numbers.T.astype(np.int64)
-    totals = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0)
-    impossible = (statistics[:, 2:] > totals).any(axis=1)
+    impossible = (statistics[:, 2:] > ngram_totals(statistics)).any(axis=1)
     if impossible.any():
-        line = int(np.flatnonzero(impossible)[0]) + 1
+        line = int(impossible.argmax()) + 1
         raise UserError(f"{where}: sentence {line} has more matches than it has n-grams")
     return statistics
 
@@ -246,14 +269,16 @@ class _ScriptBleu(BLEU):
             # sacrebleu need not warn of text that is tokenized on purpose
             force=form == "tokenized" or effective_order,
         )
-        self._form, self._lowers = form, lowercase
+        self._form = form
+        self._lowers = lowercase
 
     def _preprocess_segment(self, sent: str) -> str:
         if not sent.isprintable():  # nearly every line is; the only blank in it is the space
             sent = sent.translate(_NO_BLANKS[self._form])
         words: str = self.tokenizer(sent)
-        # mteval-v13a.pl lowers what it has decoded: "&AMP;" is no entity
-        return words.translate(_LOWER) if self._lowers else words
+        if self._lowers:  # after entities: to mteval-v13a.pl "&AMP;" is none
+            words = words.translate(_LOWER)
+        return words
 
     def get_signature(self) -> Signature:
         """Return sacrebleu's signature, changed where words or case are not sacrebleu's."""
@@ -269,7 +294,8 @@ def _score(
     metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
 ) -> Score:
     check_lines(hypotheses, references)
-    return Score(metric.corpus_score(hypotheses, references).score, str(metric.get_signature()))
+    score = metric.corpus_score(hypotheses, references).score
+    return Score(score, str(metric.get_signature()))
 
 
 def check_lines(
@@ -284,10 +310,13 @@ def check_lines(
     """
     if not hypotheses:
         raise UserError(f"{name}: no lines to score; give at least one translation")
-    for number, reference in enumerate(references, start=1):
+    for place, reference in enumerate(references):
         if len(reference) != len(hypotheses):
-            which = f"the reference {number}" if len(references) > 1 else "the reference"
-            which = str(files[number - 1]) if files else which
+            which: object = "the reference"
+            if files:
+                which = files[place]
+            elif len(references) > 1:
+                which = f"the reference {place + 1}"
             raise UserError(
                 f"{name}: {len(hypotheses)} lines, but {which} has {len(reference)}: line "
                 "N of one belongs to line N of the other; give both the lines of the same test set"

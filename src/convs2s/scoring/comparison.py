@@ -12,10 +12,17 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json, write_lines
-from convs2s.scoring.bleu import SAMPLES, BleuForm, Comparison, SentenceBleu, compare
-from convs2s.scoring.summary import mean_and_deviation
+from convs2s.scoring.bleu import (
+    SAMPLES,
+    BleuForm,
+    Comparison,
+    SentenceBleu,
+    SystemScore,
+    compare,
+)
+from convs2s.scoring.summary import Mean, mean_and_deviation
 from convs2s.scoring.text_table import aligned, heading, underlined
-from convs2s.scoring.translations import read_translations
+from convs2s.scoring.translations import DecodedLine, read_translations
 
 
 def compare_models(
@@ -37,65 +44,94 @@ def compare_models(
     the target side as published, ``tokenized`` the same in the words of the task. ``stand_in``
     says what the data is, if not the paper's; ``header`` names the models.
     """
-    references = {"tokenized": list(read_lines(tokenized)), "detokenized": list(read_lines(raw))}
-    results: dict[BleuForm, dict[str, Comparison]] = {"tokenized": {}, "detokenized": {}}
-    for run, paths in pairs.items():
-        systems = [read_translations(path) for path in paths]
-        lines: dict[BleuForm, list[list[str]]] = {
-            "tokenized": [[" ".join(line.words) for line in system] for system in systems],
-            "detokenized": [[line.text for line in system] for system in systems],
-        }
-        names = str(paths[0]), str(paths[1])
-        for form, runs in results.items():
+    systems = {run: list(map(read_translations, paths)) for run, paths in pairs.items()}
+    references: dict[BleuForm, list[str]] = {
+        "tokenized": list(read_lines(tokenized)),
+        "detokenized": list(read_lines(raw)),
+    }
+    results: dict[BleuForm, _ComparedRuns] = {}
+    for form, reference in references.items():
+        runs = {}
+        for run, (baseline, system) in systems.items():
             runs[run] = compare(
-                *lines[form], references[form], form=form, samples=samples, names=names
+                _lines_of(baseline, form),
+                _lines_of(system, form),
+                reference,
+                form=form,
+                samples=samples,
+                names=(str(pairs[run][0]), str(pairs[run][1])),
             )
+        results[form] = _ComparedRuns(runs)
     count = len(references["detokenized"])
-    about = {"stand_in": stand_in, **header, "test_set": test_set, "samples": samples}
-    bleu = {}
-    for form, runs in results.items():
-        trees = {run: asdict(comparison) for run, comparison in runs.items()}
-        signatures = [tree.pop("signature") for tree in trees.values()]
-        bleu[form] = {
-            "signature": signatures[0],
-            "baseline": mean_and_deviation([run.baseline.score for run in runs.values()]),
-            "system": mean_and_deviation([run.system.score for run in runs.values()]),
-            "difference": mean_and_deviation([run.difference for run in runs.values()]),
-            "runs": trees,
-        }
-    write_json(json, {**about, "lines": count, "bleu": bleu, "manifest": manifest})
+    content = {
+        "stand_in": stand_in,
+        **header,
+        "test_set": test_set,
+        "samples": samples,
+        "lines": count,
+        "bleu": {form: compared.as_json() for form, compared in results.items()},
+        "manifest": manifest,
+    }
+    write_json(json, content)
     each = "one pair of runs" if len(pairs) == 1 else f"{len(pairs)} pairs of runs"
     title = f"{test_set}: {count} lines; {each} ({', '.join(pairs)}), {samples} resamples each"
-    write_lines(text, _report(stand_in, header, title, results))
+    report = [*heading(stand_in, header), *underlined(title)]
+    for form, compared in results.items():
+        report += [*compared.as_text(form, header), ""]
+    write_lines(text, report[:-1])
 
 
-def _report(
-    stand_in: str | None,
-    header: Mapping[str, str],
-    title: str,
-    results: Mapping[BleuForm, Mapping[str, Comparison]],
-) -> Iterator[str]:
-    yield from heading(stand_in, header)
-    yield from underlined(title)
-    columns = ["", f"{header['baseline']} (95%)", f"{header['system']} (95%)"]
-    for number, (form, runs) in enumerate(results.items()):
-        if number:
-            yield ""
-        yield f"{form} BLEU  {next(iter(runs.values())).signature}"
-        rows = [
-            [run, *_scores(result), f"{result.difference:+.2f}", f"{result.p_value:.4f}"]
-            for run, result in runs.items()
-        ]
-        if len(runs) > 1:
-            sides = [(run.baseline.score, run.system.score) for run in runs.values()]
-            means = [mean_and_deviation(scores).mean for scores in zip(*sides, strict=True)]
-            difference = mean_and_deviation([run.difference for run in runs.values()]).mean
-            rows.append(["mean", *(f"{mean:.2f}" for mean in means), f"{difference:+.2f}", ""])
-        yield from aligned([*columns, "difference", "p-value"], rows)
+def _lines_of(translations: Sequence[DecodedLine], form: BleuForm) -> list[str]:
+    if form == "tokenized":
+        return [" ".join(line.words) for line in translations]
+    return [line.text for line in translations]
 
 
-def _scores(result: Comparison) -> list[str]:
-    return [f"{side.score:.2f} ± {side.interval:.2f}" for side in (result.baseline, result.system)]
+@dataclass(frozen=True)
+class _ComparedRuns:
+    """Two systems by one kind of BLEU, run by run."""
+
+    runs: Mapping[str, Comparison]
+
+    @property
+    def signature(self) -> str:
+        """That of each run: it does not depend on what is scored."""
+        first, *_ = self.runs.values()
+        return first.signature
+
+    @property
+    def means(self) -> dict[str, Mean]:
+        """Both systems' scores over the runs, and the difference of those."""
+        runs = self.runs.values()
+        return {
+            "baseline": mean_and_deviation([run.baseline.score for run in runs]),
+            "system": mean_and_deviation([run.system.score for run in runs]),
+            "difference": mean_and_deviation([run.difference for run in runs]),
+        }
+
+    def as_json(self) -> dict[str, object]:
+        """Return the signature, the means, and each run."""
+        runs = {run: asdict(result) for run, result in self.runs.items()}
+        for run in runs.values():
+            del run["signature"]
+        return {"signature": self.signature, **self.means, "runs": runs}
+
+    def as_text(self, form: BleuForm, header: Mapping[str, str]) -> Iterator[str]:
+        """Yield a table of the runs; where there are several, its last row has their means."""
+        yield f"{form} BLEU  {self.signature}"
+        names = [f"{header['baseline']} (95%)", f"{header['system']} (95%)"]
+        rows = []
+        for run, result in self.runs.items():
+            sides = [_with_interval(result.baseline), _with_interval(result.system)]
+            rows.append([run, *sides, f"{result.difference:+.2f}", f"{result.p_value:.4f}"])
+        if len(rows) > 1:
+            baseline, system, difference = (mean.mean for mean in self.means.values())
+            rows.append(["mean", f"{baseline:.2f}", f"{system:.2f}", f"{difference:+.2f}", ""])
+        yield from aligned(["", *names, "difference", "p-value"], rows)
+
+
+def _with_interval(side: SystemScore) -> str:
+    return f"{side.score:.2f} ± {side.interval:.2f}"
 
 
 @dataclass(frozen=True)
@@ -138,9 +174,9 @@ class OutputComparison:
 
     def summary(self) -> Iterator[str]:
         """Yield lines of text about the whole."""
-        for name, score in zip(self.names, _scores(self.whole), strict=True):
-            yield f"BLEU = {score}  {name}"
         whole = self.whole
+        yield f"BLEU = {_with_interval(whole.baseline)}  {self.names[0]}"
+        yield f"BLEU = {_with_interval(whole.system)}  {self.names[1]}"
         yield f"difference = {whole.difference:+.2f}, p = {whole.p_value:.4f}, {SAMPLES} resamples"
         yield f"{whole.signature}  ({self.lines} lines)"
         even = self.lines - self.better - self.worse - self.same  # in BLEU, by other words
@@ -157,12 +193,13 @@ class OutputComparison:
                 yield f"source     {line.source}"
             for reference in line.references:
                 yield f"reference  {reference}"
-            for name, parts, marks in (
-                ("baseline", line.baseline, "[-{}-]"),
-                ("system", line.system, "{{+{}+}}"),
-            ):
-                words = (marks.format(part.text) if part.differs else part.text for part in parts)
-                yield f"{name:<10} {' '.join(words)}"
+            yield f"baseline   {_marked(line.baseline, '[-', '-]')}"
+            yield f"system     {_marked(line.system, '{+', '+}')}"
+
+
+def _marked(parts: Sequence[Part], before: str, after: str) -> str:
+    """Return a line with marks around what the other output has not."""
+    return " ".join(f"{before}{part.text}{after}" if part.differs else part.text for part in parts)
 
 
 def compare_outputs(
@@ -177,38 +214,54 @@ def compare_outputs(
     """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
 
     The references are one or more lists of lines, in the form that ``form`` asks for.
+
+    Raises:
+        UserError: the lists differ in their number of lines, or have none.
     """
     whole = compare(baseline, system, *references, form=form, names=names)
     if source is not None and len(source) != len(system):
         raise UserError(f"the source has {len(source)} lines, but {names[1]} has {len(system)}")
     score = SentenceBleu(form)
     differing = []
-    for number, (first, second, *texts) in enumerate(
-        zip(baseline, system, *references, strict=True), start=1
-    ):
-        if first.encode().split() != second.encode().split():  # as multi-bleu.perl splits
-            line = ComparedLine(
-                number,
-                None if source is None else source[number - 1],
-                tuple(texts),
-                *mark_differences(first, second),
-                score(first, *texts),
-                score(second, *texts),
-            )
-            differing.append(line)
+    texts_of_lines = zip(baseline, system, *references, strict=True)
+    for number, (first, second, *wanted) in enumerate(texts_of_lines, start=1):
+        if first.encode().split() == second.encode().split():  # as multi-bleu.perl splits
+            continue
+        parts, other_parts = mark_differences(first, second)
+        line = ComparedLine(
+            number=number,
+            source=None if source is None else source[number - 1],
+            references=tuple(wanted),
+            baseline=parts,
+            system=other_parts,
+            baseline_score=score(first, *wanted),
+            system_score=score(second, *wanted),
+        )
+        differing.append(line)
     largest = sorted(differing, key=lambda line: (-abs(line.difference), line.number))[:most]
     shown = sorted(largest, key=lambda line: (-line.difference, line.number))
-    better, worse = (sum(sign * line.difference > 0 for line in differing) for sign in (1, -1))
-    same = len(system) - len(differing)
-    return OutputComparison(names, whole, len(system), same, better, worse, tuple(shown))
+    return OutputComparison(
+        names=names,
+        whole=whole,
+        lines=len(system),
+        same=len(system) - len(differing),
+        better=sum(line.difference > 0 for line in differing),
+        worse=sum(line.difference < 0 for line in differing),
+        shown=tuple(shown),
+    )
 
 
 def mark_differences(baseline: str, system: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """Return both lines in parts of words that they share and words that they do not."""
-    words = baseline.split(), system.split()
-    parts: tuple[list[Part], list[Part]] = [], []
-    for tag, *bounds in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
-        for side, (start, end) in enumerate((bounds[:2], bounds[2:])):
-            if start < end:
-                parts[side].append(Part(" ".join(words[side][start:end]), tag != "equal"))
-    return tuple(parts[0]), tuple(parts[1])
+    words = baseline.split()
+    other_words = system.split()
+    parts = list[Part]()
+    other_parts = list[Part]()
+    matcher = SequenceMatcher(None, words, other_words, autojunk=False)
+    for tag, start, end, other_start, other_end in matcher.get_opcodes():
+        differs = tag != "equal"
+        if start < end:
+            parts.append(Part(" ".join(words[start:end]), differs))
+        if other_start < other_end:
+            other_parts.append(Part(" ".join(other_words[other_start:other_end]), differs))
+    return tuple(parts), tuple(other_parts)

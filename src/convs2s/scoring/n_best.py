@@ -8,14 +8,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from convs2s.errors import UserError
 
 _SENTENCE = re.compile("[0-9]{1,18}")
 _EXPECTED = "expected 'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
 
-LIKELIHOOD, LENGTH = "LogLikelihood", "Length"
+LIKELIHOOD = "LogLikelihood"
+LENGTH = "Length"
 """Features of the lists that are written here; the length counts the model's tokens and </s>."""
 
 MODEL = "Model"  # the feature that rescoring adds where no other name is asked for
@@ -34,8 +34,8 @@ class ListedHypothesis:
 
     def line(self) -> str:
         """Return the line without its line feed; 9 digits tell all fp32 numbers apart."""
-        fields = (str(self.sentence), self.text, self.features, f"{self.score:.9g}", *self.rest)
-        return " ||| ".join(fields)
+        score = f"{self.score:.9g}"
+        return " ||| ".join([str(self.sentence), self.text, self.features, score, *self.rest])
 
     def feature(self, name: str) -> float:
         """Return the number of a feature; a UserError says that there is none."""
@@ -61,8 +61,13 @@ def n_best_line(line: int, text: str, score: float, length: int, length_penalty:
     Only a separator is escaped: a bar may be a word, and readers of words take them as they are.
     """
     likelihood = score * math.pow(length, length_penalty)
-    features = f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}"
-    return ListedHypothesis(line - 1, text.replace("|||", escaped("|||")), features, score).line()
+    listed = ListedHypothesis(
+        sentence=line - 1,
+        text=text.replace("|||", escaped("|||")),
+        features=f"{LIKELIHOOD}= {likelihood:.9g} {LENGTH}= {length}",
+        score=score,
+    )
+    return listed.line()
 
 
 Group = Sequence[ListedHypothesis]  # the hypotheses of one sentence
@@ -74,19 +79,22 @@ def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
 
     A UserError (``name``, the line) refuses other formats, sentences out of order, and no lines.
     """
-    hypotheses = (_parse(line, f"{name}:{number}") for number, line in enumerate(lines, start=1))
-    last = -1
-    for sentence, same_sentence in groupby(hypotheses, key=lambda hypothesis: hypothesis.sentence):
-        group = list(same_sentence)
-        if sentence < last:
-            raise UserError(
-                f"{group[0].place}: expected sentence {last} or a later one, found {sentence}: "
-                "sort the list by its sentences"
-            )
-        last = sentence
-        yield group
-    if last < 0:
+    group: list[ListedHypothesis] = []
+    for number, line in enumerate(lines, start=1):
+        listed = _parse(line, f"{name}:{number}")
+        if group and listed.sentence != group[0].sentence:
+            yield group
+            last = group[0].sentence
+            if listed.sentence < last:
+                raise UserError(
+                    f"{listed.place}: expected sentence {last} or a later one, found "
+                    f"{listed.sentence}: sort the list by its sentences"
+                )
+            group = []
+        group.append(listed)
+    if not group:
         raise UserError(f"{name}: is empty: give an n-best list with a hypothesis of each sentence")
+    yield group
 
 
 def every_sentence(groups: Iterable[Group]) -> Iterator[Group]:
@@ -110,7 +118,7 @@ def average_with(feature: str) -> Criterion:
 
 def reranked(group: Group, criterion: Criterion) -> list[ListedHypothesis]:
     """Return the hypotheses with the criterion as their score, the best first."""
-    scored = (replace(hypothesis, score=criterion(hypothesis)) for hypothesis in group)
+    scored = [replace(hypothesis, score=criterion(hypothesis)) for hypothesis in group]
     return sorted(scored, key=lambda hypothesis: -hypothesis.score)
 
 
@@ -135,7 +143,14 @@ def _parse(line: str, place: str) -> ListedHypothesis:
         number = _number(score)
     except ValueError:
         raise UserError(f"{place}: {_EXPECTED}; the score is no number: {score[:60]!r}") from None
-    return ListedHypothesis(int(sentence), text, features, number, tuple(rest), place)
+    return ListedHypothesis(
+        sentence=int(sentence),
+        text=text,
+        features=features,
+        score=number,
+        rest=tuple(rest),
+        place=place,
+    )
 
 
 def _number(text: str) -> float:

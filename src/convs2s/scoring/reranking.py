@@ -69,17 +69,22 @@ def first_and_oracle(
     asks for; ``read`` brings a hypothesis's text into that form. A list that has not a hypothesis
     of each of their sentences is refused with a UserError, by its ``name`` and their ``files``.
     """
-    sentence_bleu, first, chosen = SentenceBleu(form), list[str](), list[str]()
+    sentence_bleu = SentenceBleu(form)
+    first = list[str]()
+    chosen = list[str]()
+    shortest = min(len(lines) for lines in references)
     for number, group in enumerate(every_sentence(groups)):
-        texts = [read(listed.text) for listed in sorted(group, key=lambda listed: -listed.score)]
+        best_first = sorted(group, key=lambda listed: -listed.score)
+        texts = [read(listed.text) for listed in best_first]
         first.append(texts[0])
-        if all(number < len(lines) for lines in references):  # else an error when all are counted
-            lines = [lines[number] for lines in references]
-            chosen.append(max(texts, key=lambda text: sentence_bleu(text, *lines)))
+        if number < shortest:  # else check_lines says below that the list has more
+            wanted = [lines[number] for lines in references]
+            chosen.append(max(texts, key=lambda text: sentence_bleu(text, *wanted)))
     check_lines(first, references, name, files)
     metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
-    is_better = metric(chosen, *references).score >= metric(first, *references).score
-    return first, chosen if is_better else first
+    if metric(chosen, *references).score < metric(first, *references).score:
+        chosen = first
+    return first, chosen
 
 
 def rescore_n_best(
@@ -102,32 +107,57 @@ def rescore_n_best(
     published, ``tokenized`` the same in words; ``restore`` makes plain text of words. ``stand_in``
     says what the data is, where it is not the paper's.
     """
-    published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
+    published = list(read_lines(raw))
+    in_words = list(read_lines(tokenized))
+    bleu = {}
+    rows = []
+    for name, words in _choices(n_best, tokenized, in_words).items():
+        plain = [restore(line) for line in words]
+        if name == "average":
+            write_lines(translations, plain)
+        bleu[name] = bleu_scores(words, in_words, plain, published)
+        rows.append([CHOICES[name], *map(str, bleu[name].by_name().values())])
+    content = {
+        "stand_in": stand_in,
+        **header,
+        "test_set": test_set,
+        "lines": len(published),
+        "bleu": bleu,
+        "manifest": manifest,
+    }
+    write_json(json, content)
+    by_form = bleu["first"].by_name()
+    report = [
+        *heading(stand_in, header),
+        *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),
+        *aligned(["chosen by", *by_form], rows),
+        "",
+        *(f"{form}: {score.signature}" for form, score in by_form.items()),
+    ]
+    write_lines(text, report)
 
-    # The list is read anew for each choice, so that no more than a sentence of it is in memory.
+
+def _choices(n_best: Path, tokenized: Path, references: Sequence[str]) -> dict[str, list[str]]:
+    """Return the lines of each of ``CHOICES``.
+
+    The list is read anew for each, so that no more than a sentence of it is in memory.
+    """
+
     def groups() -> Iterator[Group]:
         return every_sentence(read_n_best(read_lines(n_best), str(n_best)))
 
     def choose(criterion: Criterion) -> list[str]:
         return [max(group, key=criterion).text for group in groups()]
 
-    first, oracle = first_and_oracle(groups(), [in_words], "tokenized", str, n_best, [tokenized])
-    model, average = choose(lambda listed: listed.feature(MODEL)), choose(average_with(MODEL))
-    choices = dict(zip(CHOICES, (first, model, average, oracle), strict=True))
-    plain = {name: list(map(restore, words)) for name, words in choices.items()}
-    bleu = {name: bleu_scores(choices[name], in_words, plain[name], published) for name in choices}
-    write_lines(translations, plain["average"])
-    about = {"stand_in": stand_in, **header, "test_set": test_set, "lines": len(published)}
-    write_json(json, {**about, "bleu": bleu, "manifest": manifest})
-    rows = [[CHOICES[name], *map(str, bleu[name].by_name().values())] for name in choices]
-    report = [
-        *heading(stand_in, header),
-        *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),
-        *aligned(["chosen by", *bleu["first"].by_name()], rows),
-        "",
-        *(f"{form}: {score.signature}" for form, score in bleu["first"].by_name().items()),
-    ]
-    write_lines(text, report)
+    first, oracle = first_and_oracle(
+        groups(), [references], "tokenized", name=n_best, files=[tokenized]
+    )
+    return {
+        "first": first,
+        "model": choose(lambda listed: listed.feature(MODEL)),
+        "average": choose(average_with(MODEL)),
+        "oracle": oracle,
+    }
 
 
 @dataclass(frozen=True)
@@ -155,9 +185,14 @@ def curve(
             texts.append(max(group, key=by_length_penalty(alpha)).text)
     points = []
     for alpha, words in chosen.items():
-        bleu = bleu_scores(words, tokenized, [restore(line) for line in words], raw)
-        ratio = length_ratio(words, tokenized).score
-        points.append(TunedPoint(alpha, bleu.tokenized, bleu.detokenized, ratio))
+        plain = [restore(line) for line in words]
+        point = TunedPoint(
+            length_penalty=alpha,
+            tokenized=tokenized_bleu(words, tokenized),
+            detokenized=detokenized_bleu(plain, raw),
+            length_ratio=length_ratio(words, tokenized).score,
+        )
+        points.append(point)
     return points
 
 
@@ -182,14 +217,21 @@ def tune_length_penalty(
     The list is in words and has all hypotheses that a search has finished. ``raw`` is the target
     side as published, ``tokenized`` the same in words; ``restore`` makes plain text of words.
     """
-    published, in_words = (list(read_lines(path)) for path in (raw, tokenized))
-    points = curve(read_n_best(read_lines(n_best), str(n_best)), published, in_words, restore)
-    rows = (
-        f"{point.length_penalty}\t{point.tokenized.score}\t{point.detokenized.score}"
-        f"\t{point.length_ratio}"
-        for point in points
-    )
-    write_lines(tsv, [COLUMNS, *rows])
-    chosen = best_point(points)
-    best = {"length_penalty": chosen.length_penalty, "tokenized_bleu": chosen.tokenized}
-    write_json(json, {**header, "lines": len(published), **best, "manifest": manifest})
+    published = list(read_lines(raw))
+    in_words = list(read_lines(tokenized))
+    groups = read_n_best(read_lines(n_best), str(n_best))
+    points = curve(groups, published, in_words, restore)
+    table = [COLUMNS]
+    for point in points:
+        scores = f"{point.tokenized.score}\t{point.detokenized.score}"
+        table.append(f"{point.length_penalty}\t{scores}\t{point.length_ratio}")
+    write_lines(tsv, table)
+    best = best_point(points)
+    content = {
+        **header,
+        "lines": len(published),
+        "length_penalty": best.length_penalty,
+        "tokenized_bleu": best.tokenized,
+        "manifest": manifest,
+    }
+    write_json(json, content)

@@ -5,10 +5,10 @@ bootstrap gives the confidence intervals alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from itertools import product
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,14 @@ _KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789"
 _BYTES = bytes(byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower())
 
 Words = Sequence[str]
-Hits = tuple[int, int, int]  # what is in both, what the reference has, what the hypothesis has
+
+
+class Hits(NamedTuple):
+    """N-grams, or words, of a hypothesis and a reference."""
+
+    both: int
+    reference: int
+    hypothesis: int
 
 
 @dataclass(frozen=True)
@@ -88,20 +95,23 @@ class RougeOptions:
     def words(self, text: str) -> list[str]:
         """Return the words of a text that count: its bytes are cut, lowered and split."""
         words = text.encode()[: self.byte_limit].translate(_BYTES).decode("ascii").split()
-        if not self.stem:
-            return words
-        bases = self.exceptions.bases if self.exceptions else {}
-        return [
-            word if len(word) <= _LONGEST_UNSTEMMED else bases.get(word) or rouge_stem(word)
-            for word in words
-        ]
+        return [self._stemmed(word) for word in words] if self.stem else words
+
+    def _stemmed(self, word: str) -> str:
+        if len(word) <= _LONGEST_UNSTEMMED:
+            return word
+        base = self.exceptions.bases.get(word) if self.exceptions else None
+        return base or rouge_stem(word)
 
     def signature(self, references: int, samples: int) -> str:
         """Return what a score of so many references and resamples is."""
-        stated = {
+        stated: dict[str, object] = {
             "refs": references,
             "multi": "best" if self.best else "sum",
-            **({"empty": "skipped"} if self.skip_empty else {}),
+        }
+        if self.skip_empty:
+            stated["empty"] = "skipped"
+        stated |= {
             "bytes": "all" if self.byte_limit is None else self.byte_limit,
             "stem": "yes" if self.stem else "no",
             "exceptions": self.exceptions.digest if self.exceptions and self.stem else "no",
@@ -128,11 +138,6 @@ def rouge(
     return mean_rouge(items, options.signature(len(references), samples), samples)
 
 
-def _preference(name: RougeKind, hits: Hits) -> float:
-    """Return what the script prefers a reference by: recall, which it rounds but for ROUGE-L."""
-    return hits[0] / max(1, hits[1]) if name == "rouge_l" else triple(hits).recall
-
-
 def rouge_items(
     hypotheses: Sequence[str], *references: Sequence[str], options: RougeOptions
 ) -> list[RougeItem]:
@@ -140,42 +145,80 @@ def rouge_items(
     check_lines(hypotheses, references)
     items: list[RougeItem] = []
     for hypothesis, first, *further in zip(hypotheses, *references, strict=True):
-        present = [text for text in further if text.strip() or not options.skip_empty]
-        ours, theirs = options.words(hypothesis), [options.words(x) for x in (first, *present)]
-        item: dict[RougeKind, RougeTriple] = {}
-        for name, count in _COUNTS.items():
-            hits = [count(ours, words) for words in theirs]
-            if options.best:  # of equals the first
-                item[name] = triple(max(hits, key=partial(_preference, name)))
+        texts = [first]
+        for text in further:
+            if text.strip() or not options.skip_empty:
+                texts.append(text)
+        ours = options.words(hypothesis)
+        theirs = [options.words(text) for text in texts]
+        hits: dict[RougeKind, list[Hits]] = {
+            "rouge_1": [ngram_hits(ours, words, 1) for words in theirs],
+            "rouge_2": [ngram_hits(ours, words, 2) for words in theirs],
+            "rouge_l": [subsequence_hits(ours, words) for words in theirs],
+        }
+        item = {}
+        for kind, of_references in hits.items():
+            if options.best:
+                item[kind] = triple(_of_best_reference(kind, of_references))
             else:
-                both, wanted, given = (sum(column) for column in zip(*hits, strict=True))
-                item[name] = triple((both, wanted, given))
+                item[kind] = triple(_of_all_references(of_references))
         items.append(item)
     return items
 
 
+def _of_best_reference(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
+    """Return the hits of the highest recall, which the script rounds here but for ROUGE-L.
+
+    Of equal ones it takes the first.
+    """
+    if kind == "rouge_l":
+        return max(hits, key=lambda each: each.both / max(1, each.reference))
+    return max(hits, key=lambda each: triple(each).recall)
+
+
+def _of_all_references(hits: Sequence[Hits]) -> Hits:
+    return Hits(
+        both=sum(each.both for each in hits),
+        reference=sum(each.reference for each in hits),
+        hypothesis=sum(each.hypothesis for each in hits),
+    )
+
+
 def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
-    columns = [(name, part) for name in ROUGE_NAMES for part in ROUGE_PARTS]
-    values = np.array([[getattr(item[name], part) for name, part in columns] for item in items])
-    generator, lines = np.random.default_rng(_SEED), len(values)
-    drawn = (generator.integers(lines, size=lines) for _ in range(samples))
-    means = [np.bincount(rows, minlength=lines) @ values / lines for rows in drawn]
-    table = 100 * np.stack([values.mean(axis=0), *np.quantile(means, _QUANTILES, axis=0)])
-    scores: dict[RougeKind, dict[RougePart, RougeScore]] = {name: {} for name in ROUGE_NAMES}
-    for (name, part), (mean, low, high) in zip(columns, table.T.tolist(), strict=True):
-        scores[name][part] = RougeScore(mean, signature, low, high)
+    columns = list(product(ROUGE_NAMES, ROUGE_PARTS))
+    values = np.empty((len(items), len(columns)))
+    for place, (kind, part) in enumerate(columns):
+        values[:, place] = [getattr(item[kind], part) for item in items]
+    generator = np.random.default_rng(_SEED)
+    lines = len(values)
+    means = []
+    for _ in range(samples):
+        drawn = generator.integers(lines, size=lines)
+        means.append(np.bincount(drawn, minlength=lines) @ values / lines)
+    low, high = 100 * np.quantile(means, _QUANTILES, axis=0)
+    mean = 100 * values.mean(axis=0)
+    scores: dict[RougeKind, dict[RougePart, RougeScore]] = {kind: {} for kind in ROUGE_NAMES}
+    for place, (kind, part) in enumerate(columns):
+        scores[kind][part] = RougeScore(
+            score=float(mean[place]),
+            signature=signature,
+            low=float(low[place]),
+            high=float(high[place]),
+        )
     return scores
 
 
 def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
     """Count the n-grams of both, each as often as it is in both."""
-    ours, theirs = (
-        Counter(zip(*(words[start:] for start in range(order)), strict=False))
-        for words in (hypothesis, reference)
-    )
-    both = sum(min(count, theirs[ngram]) for ngram, count in ours.items() if ngram in theirs)
-    return both, theirs.total(), ours.total()
+    ours = _ngrams(hypothesis, order)
+    theirs = _ngrams(reference, order)
+    return Hits((ours & theirs).total(), theirs.total(), ours.total())
+
+
+def _ngrams(words: Words, order: int) -> Counter[tuple[str, ...]]:
+    starts = range(len(words) - order + 1)
+    return Counter(tuple(words[start : start + order]) for start in starts)
 
 
 def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:
@@ -192,21 +235,13 @@ def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:
     for word in hypothesis:
         matching = row & places.get(word, 0)
         row = ((row + matching) | (row - matching)) & all_bits
-    return len(reference) - row.bit_count(), len(reference), len(hypothesis)
-
-
-_COUNTS: Mapping[RougeKind, Callable[[Words, Words], Hits]] = {
-    "rouge_1": lambda ours, theirs: ngram_hits(ours, theirs, 1),
-    "rouge_2": lambda ours, theirs: ngram_hits(ours, theirs, 2),
-    "rouge_l": subsequence_hits,
-}
+    return Hits(len(reference) - row.bit_count(), len(reference), len(hypothesis))
 
 
 def triple(hits: Hits) -> RougeTriple:
     """Return what follows from counts; nothing over nothing is 0."""
-    both, references, hypotheses = hits
-    recall = round(both / references, _ROUNDED) if references else 0.0
-    precision = round(both / hypotheses, _ROUNDED) if hypotheses else 0.0
+    recall = round(hits.both / hits.reference, _ROUNDED) if hits.reference else 0.0
+    precision = round(hits.both / hits.hypothesis, _ROUNDED) if hits.hypothesis else 0.0
     total = recall + precision
     f1 = round(2 * recall * precision / total, _ROUNDED) if total else 0.0
     return RougeTriple(recall, precision, f1)

@@ -5,7 +5,7 @@ before them has a large enough m, its *measure*. Irregular forms are looked up i
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,28 +14,67 @@ from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 
 _SHORTEST = 3  # letters of a word that has an ending to lose
-_PLURALS = (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", ""))
-# fmt: off
-_LONG_ENDINGS = (
-    ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"),
-    ("bli", "ble"), ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"),
-    ("ization", "ize"), ("ation", "ate"), ("ator", "ate"), ("alism", "al"), ("iveness", "ive"),
-    ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"), ("iviti", "ive"), ("biliti", "ble"),
-    ("logi", "log"),
-)
-_MIDDLE_ENDINGS = (
-    ("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""),
-    ("ness", ""),
-)
-# fmt: on
+_PLURALS = {
+    "sses": "ss",
+    "ies": "i",
+    "ss": "ss",
+    "s": "",
+}
+_LONG_ENDINGS = {
+    "ational": "ate",
+    "tional": "tion",
+    "enci": "ence",
+    "anci": "ance",
+    "izer": "ize",
+    "bli": "ble",
+    "alli": "al",
+    "entli": "ent",
+    "eli": "e",
+    "ousli": "ous",
+    "ization": "ize",
+    "ation": "ate",
+    "ator": "ate",
+    "alism": "al",
+    "iveness": "ive",
+    "fulness": "ful",
+    "ousness": "ous",
+    "aliti": "al",
+    "iviti": "ive",
+    "biliti": "ble",
+    "logi": "log",
+}
+_MIDDLE_ENDINGS = {
+    "icate": "ic",
+    "ative": "",
+    "alize": "al",
+    "iciti": "ic",
+    "ical": "ic",
+    "ful": "",
+    "ness": "",
+}
 _LAST_ENDINGS = (
-    (
-        *("al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement"),
-        *("ou", "ism", "ate", "iti", "ous", "ive", "ize"),
-    ),
-    ("ment",),
-    ("ent", "ion"),
+    [
+        "al",
+        "ance",
+        "ence",
+        "er",
+        "ic",
+        "able",
+        "ible",
+        "ant",
+        "ement",
+        "ou",
+        "ism",
+        "ate",
+        "iti",
+        "ous",
+        "ive",
+        "ize",
+    ],
+    ["ment"],
+    ["ent", "ion"],
 )
+"""Groups of endings: a word loses one of each."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +87,8 @@ class RougeExceptions:
 
 def read_exceptions(path: Path) -> RougeExceptions:
     """Read irregular forms: a word, a tab and its base form a line; a UserError names any other."""
-    bases, digest = {}, hashlib.sha256()
+    bases = {}
+    digest = hashlib.sha256()
     for number, line in enumerate(read_lines(path), start=1):
         line = line.removesuffix("\r")
         word, *base = line.split("\t")
@@ -67,20 +107,21 @@ def rouge_stem(word: str) -> str:
     """Return the stem of a word of small letters and digits."""
     if len(word) < _SHORTEST:
         return word
-    for ending, other in _PLURALS:
-        if word.endswith(ending):
-            word = word.removesuffix(ending) + other
-            break
+    plural = _longest_of(_PLURALS, word)
+    word = word.removesuffix(plural) + _PLURALS.get(plural, "")
     word = _present(word)
     if word.endswith("y") and "v" in _shape(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace_ending(word, _LONG_ENDINGS)
-    word = _replace_ending(word, _MIDDLE_ENDINGS)
+    for endings in (_LONG_ENDINGS, _MIDDLE_ENDINGS):
+        ending = _longest_of(endings, word)
+        rest = word.removesuffix(ending)
+        if ending and _measure(rest):
+            word = rest + endings[ending]
     # Porter takes one of all last endings away, the script one of each group. So *agreement*, whose
     # *agre* and *agree* are too short for it to lose -ement or -ment, loses -ent, and
     # *developmental* -al and -ment.
-    for endings in _LAST_ENDINGS:
-        ending = next((ending for ending in endings if word.endswith(ending)), "")
+    for group in _LAST_ENDINGS:
+        ending = _longest_of(group, word)
         rest = word.removesuffix(ending)
         if _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t"))):
             word = rest
@@ -89,14 +130,16 @@ def rouge_stem(word: str) -> str:
         measure = _measure(rest)
         if measure > 1 or (measure == 1 and not _is_short(rest)):
             word = rest
-    return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
+    if word.endswith("ll") and _measure(word) > 1:
+        word = word[:-1]
+    return word
 
 
 def _present(word: str) -> str:
     """Take -ed and -ing away, and give the rest the ending that it has by itself."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) else word
-    ending = next((ending for ending in ("ed", "ing") if word.endswith(ending)), "")
+    ending = _longest_of(("ed", "ing"), word)
     rest = word.removesuffix(ending)
     if not ending or "v" not in _shape(rest):
         return word
@@ -105,22 +148,22 @@ def _present(word: str) -> str:
     last = rest[-1]
     if rest.endswith(2 * last) and _shape(rest).endswith("c") and last not in "lsz":
         return rest.removesuffix(last)
-    return rest + "e" if _measure(rest) == 1 and _is_short(rest) else rest
+    if _measure(rest) == 1 and _is_short(rest):
+        return rest + "e"
+    return rest
 
 
-def _replace_ending(word: str, endings: Sequence[tuple[str, str]]) -> str:
-    """Replace the longest of the endings that the word has."""
-    matches = (pair for pair in endings if word.endswith(pair[0]))
-    ending, other = max(matches, key=lambda pair: len(pair[0]), default=("", ""))
-    rest = word.removesuffix(ending)
-    return rest + other if _measure(rest) else word
+def _longest_of(endings: Iterable[str], word: str) -> str:
+    """Return the longest of the endings that a word has, and an empty one if it has none."""
+    return max((ending for ending in endings if word.endswith(ending)), key=len, default="")
 
 
 def _shape(word: str) -> str:
     """Return v for each vowel, c for each consonant or digit; y is a vowel after a consonant."""
     shape = ""
     for letter in word:
-        shape += "v" if letter in "aeiou" or (letter == "y" and shape.endswith("c")) else "c"
+        is_vowel = letter in "aeiou" or (letter == "y" and shape.endswith("c"))
+        shape += "v" if is_vowel else "c"
     return shape
 
 

@@ -11,7 +11,7 @@ and the cases sentences, with Satterthwaite's degrees of freedom.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from convs2s.scoring.bleu import Statistics
+from convs2s.scoring.bleu import ORDERS, Statistics, ngram_totals
 
 RESAMPLING_SEED = 12345
 DRAWS = 10_000  # test sets drawn anew
@@ -29,7 +29,6 @@ LEAST_RUNS = 3  # on each side of a comparison that has a verdict
 _CONFIDENCE = 0.95
 _MOST_NUMBERS = 1 << 22  # that are drawn at a time
 _MOST_KEPT = 10**8  # counts of drawn sentences that are kept for the next run of the same set
-_ORDERS = 4
 
 SetScores = npt.NDArray[np.float64]
 
@@ -40,6 +39,13 @@ class Measures(NamedTuple):
     bleu: SetScores  # tokenized, not smoothed
     without_brevity: SetScores  # the same without the brevity penalty
     length_ratio: SetScores  # words of the hypotheses by those of the references
+
+
+class Spread(NamedTuple):
+    """How far off a value may be by chance."""
+
+    error: float  # its standard error
+    freedom: float  # the degrees of freedom of that
 
 
 @dataclass(frozen=True)
@@ -58,14 +64,16 @@ class Effect:
     """A sum of means over runs, and how far off it may be by chance."""
 
     value: float
-    spread: tuple[float, float]  # standard error, degrees of freedom
-    batches: Sequence[tuple[float, float]] = ()  # the spread by each batch of the draws
+    spread: Spread
+    batches: Sequence[Spread] = ()  # the spread by each batch of the draws
 
     @property
     def interval(self) -> tuple[float, float]:
         """The interval of 95% confidence."""
-        error, freedom = self.spread
-        reach = error * float(stats.t.ppf((1 + _CONFIDENCE) / 2, freedom)) if error else 0.0
+        reach = 0.0
+        if self.spread.error:
+            quantile = float(stats.t.ppf((1 + _CONFIDENCE) / 2, self.spread.freedom))
+            reach = self.spread.error * quantile
         return self.value - reach, self.value + reach
 
     def chance(self, low: float, high: float = math.inf) -> tuple[float, float]:
@@ -75,15 +83,18 @@ class Effect:
         of an equivalence test (Schuirmann 1987, TOST); outside, or with one bound, p of two sides.
         """
         distance = min(abs(self.value - low), abs(self.value - high))
-        p = _two_sided(distance, *self.spread)
-        of_batches = [_two_sided(distance, *spread) for spread in self.batches]
-        return p, float(np.std(of_batches, ddof=1)) / math.sqrt(BATCHES) if of_batches else 0.0
+        p = _two_sided(distance, self.spread)
+        if not self.batches:
+            return p, 0.0
+        of_batches = [_two_sided(distance, spread) for spread in self.batches]
+        return p, float(np.std(of_batches, ddof=1)) / math.sqrt(BATCHES)
 
 
-def _two_sided(distance: float, error: float, freedom: float) -> float:
-    if error == 0:
+def _two_sided(distance: float, spread: Spread) -> float:
+    """Return Student's p of a distance from what is expected, on either side."""
+    if spread.error == 0:
         return 0.0 if distance else 1.0
-    return min(1.0, 2 * float(stats.t.sf(distance / error, freedom)))
+    return min(1.0, 2 * float(stats.t.sf(distance / spread.error, spread.freedom)))
 
 
 def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
@@ -93,30 +104,40 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
     the chance is that of the runs alone (Welch's test; of one sample Student's).
     """
     value = constant + sum(float(np.mean(sample.scores)) for sample in samples)
-    parts = []
-    for sample in samples:
-        of_runs = sample.singles or sample.scores
-        parts.append((float(np.var(of_runs, ddof=1)) / len(sample.scores), len(of_runs) - 1))
-    # An ensemble's variance is that of runs which are counted already: no more freedom than theirs.
-    most = min((len(sample.singles) - 1 for sample in samples if sample.singles), default=math.inf)
+    runs = _VarianceOfRuns(samples)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
     if len(drawn) < len(samples):
-        return Effect(value, _spread(parts, 0.0, most))
-    batches = zip(*(np.array_split(each, BATCHES, axis=1) for each in drawn), strict=True)
-    return Effect(
-        value,
-        _spread(parts, _variance_of_sentences(drawn), most),
-        [_spread(parts, _variance_of_sentences(batch), most) for batch in batches],
-    )
+        return Effect(value, runs.spread(0.0))
+    batches = []
+    split = [np.array_split(of_runs, BATCHES, axis=1) for of_runs in drawn]
+    for batch in zip(*split, strict=True):
+        batches.append(runs.spread(_variance_of_sentences(batch)))
+    return Effect(value, runs.spread(_variance_of_sentences(drawn)), batches)
 
 
-def _spread(
-    parts: Sequence[tuple[float, int]], of_sentences: float, most: float
-) -> tuple[float, float]:
-    """Return the standard error and its degrees of freedom, at most ``most``."""
-    variance = of_sentences + sum(part for part, _ in parts)
-    uncertain = sum(part**2 / degrees for part, degrees in parts)
-    return math.sqrt(variance), min(variance**2 / uncertain if uncertain else math.inf, most)
+class _VarianceOfRuns:
+    """What the trainings add to the variance of a sum of means, and how certain that is."""
+
+    def __init__(self, samples: Iterable[SampledRuns]) -> None:
+        self._variance = 0.0
+        self._uncertainty = 0.0
+        self._most_freedom = math.inf
+        for sample in samples:
+            varying = sample.singles or sample.scores
+            degrees = len(varying) - 1
+            variance = float(np.var(varying, ddof=1)) / len(sample.scores)
+            self._variance += variance
+            self._uncertainty += variance**2 / degrees
+            if sample.singles:
+                # An ensemble's variance is that of runs which are counted already: no more freedom
+                # than theirs.
+                self._most_freedom = min(self._most_freedom, degrees)
+
+    def spread(self, of_sentences: float) -> Spread:
+        """Return the spread where sentences add so much (Satterthwaite's degrees of freedom)."""
+        variance = of_sentences + self._variance
+        freedom = variance**2 / self._uncertainty if self._uncertainty else math.inf
+        return Spread(math.sqrt(variance), min(freedom, self._most_freedom))
 
 
 def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
@@ -127,7 +148,8 @@ def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
     whole = float(np.var(sum(of_runs.mean(axis=0) for of_runs in drawn), ddof=1))
     counted_twice = 0.0
     for of_runs in drawn:
-        if (runs := len(of_runs)) > 1:
+        runs = len(of_runs)
+        if runs > 1:
             apart = of_runs - of_runs.mean(axis=0)
             counted_twice += float(np.var(apart, axis=1, ddof=1).sum()) / (runs * (runs - 1))
     return max(whole - counted_twice, 0.0)
@@ -151,7 +173,8 @@ def drawn_measures(statistics: Statistics, draws: int = DRAWS) -> Measures:
 
     Sets of equally many lines are drawn alike, so that differences are of pairs (Koehn 2004).
     """
-    lines, columns = len(statistics), _columns(statistics).astype(np.float32)
+    lines = len(statistics)
+    columns = _columns(statistics).astype(np.float32)
     counts = _kept_counts if lines * draws <= _MOST_KEPT else _counts
     sums = [drawn.astype(np.float32) @ columns for drawn in counts(lines, draws)]
     return _measures(np.concatenate(sums).astype(np.float64))
@@ -163,8 +186,11 @@ def _counts(lines: int, draws: int) -> Iterator[npt.NDArray[np.uint8]]:
     step = max(1, _MOST_NUMBERS // lines)
     for start in range(0, draws, step):
         some = min(step, draws - start)
-        drawn = generator.integers(lines, size=(some, lines)) + lines * np.arange(some)[:, None]
-        yield (np.bincount(drawn.ravel(), minlength=some * lines).reshape(some, lines).astype("u1"))
+        drawn = generator.integers(lines, size=(some, lines))
+        # One count for all draws: the lines of each have numbers of their own.
+        drawn += lines * np.arange(some)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=some * lines)
+        yield counts.reshape(some, lines).astype(np.uint8)
 
 
 @lru_cache(maxsize=1)
@@ -174,24 +200,29 @@ def _kept_counts(lines: int, draws: int) -> list[npt.NDArray[np.uint8]]:
 
 def _columns(statistics: Statistics) -> SetScores:
     """Return (lines, 10): words, the reference's, matches and n-grams of each order."""
-    n_grams = np.maximum(statistics[:, :1] - np.arange(_ORDERS), 0)
-    return np.concatenate([statistics, n_grams], axis=1).astype(np.float64)
+    return np.concatenate([statistics, ngram_totals(statistics)], axis=1).astype(np.float64)
 
 
 def _measures(sums: SetScores) -> Measures:
-    words, reference = sums[:, 0], sums[:, 1]
-    matches, n_grams = sums[:, 2 : 2 + _ORDERS], sums[:, 2 + _ORDERS :]
+    """Return what sums of columns, of shape (sets, 10), give."""
+    words = sums[:, 0]
+    reference = sums[:, 1]
+    matches = sums[:, 2 : 2 + ORDERS]
+    n_grams = sums[:, 2 + ORDERS :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        bare = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
-        bare = np.where(matches.all(axis=1), bare, 0.0)
-        brevity = np.exp(np.minimum(1 - reference / words, 0.0))
-        return Measures(np.where(words > 0, bare * brevity, 0.0), bare, words / reference)
+        precisions = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
+        without_brevity = np.where(matches.all(axis=1), precisions, 0.0)
+        penalty = np.exp(np.minimum(1 - reference / words, 0.0))
+        bleu = np.where(words > 0, without_brevity * penalty, 0.0)
+        return Measures(bleu, without_brevity, words / reference)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p by Holm's correction (1979) for as many tests: the k-th smallest times n - k + 1."""
-    corrected, largest = [0.0] * len(p_values), 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    by_size = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, place in enumerate(by_size):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
         corrected[place] = largest
     return corrected

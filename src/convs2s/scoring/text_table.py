@@ -23,7 +23,9 @@ def heading(stand_in: str | None, header: Mapping[str, str]) -> Iterator[str]:
 
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a table's lines: its first column aligned to the left, the others to the right."""
-    columns = ["left", *["right"] * (len(header) - 1)]
+    alignments = ["right" for _ in header]
+    alignments[0] = "left"
     # The header as a row: tabulate pads columns below headers of its own.
-    table = tabulate([header, *rows], (), "plain", disable_numparse=True, colalign=columns)
-    yield from (line.rstrip() for line in table.split("\n"))
+    table = tabulate([header, *rows], tablefmt="plain", disable_numparse=True, colalign=alignments)
+    for line in table.split("\n"):
+        yield line.rstrip()

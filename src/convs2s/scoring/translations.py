@@ -91,9 +91,14 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
     system = read_translations(translations)
     references = read_reference(reference, translations, len(system))
     chosen = spread(len(system), SHOWN)
-    replaced = [i for i, item in enumerate(system) if item.replacements and i not in chosen]
-    chosen += replaced[:1]
-    write_lines(output, (line for i in chosen for line in _example(system[i], references[i])))
+    for place, translation in enumerate(system):
+        if translation.replacements and place not in chosen:
+            chosen.append(place)
+            break
+    lines = list[str]()
+    for place in chosen:
+        lines += _example(system[place], references[place])
+    write_lines(output, lines)
 
 
 def spread(total: int, count: int) -> list[int]:
@@ -110,11 +115,11 @@ def _example(translation: DecodedLine, reference: str) -> Iterator[str]:
     if translation.replacements:
         before = " ".join(translation.words_before)
         yield f"  in words     {in_place(before, iter(translation.replacements), '[{}]')}"
-        origins = (
-            f"[{item.word}] is the dictionary's word for {item.source_word}"
-            if item.by == "dictionary"
-            else f"[{item.word}] is copied from the source"
-            for item in translation.replacements
-        )
+        origins = []
+        for item in translation.replacements:
+            origin = "copied from the source"
+            if item.by == "dictionary":
+                origin = f"the dictionary's word for {item.source_word}"
+            origins.append(f"[{item.word}] is {origin}")
         yield f"  replaced     {'; '.join(origins)}"
     yield ""

@@ -15,11 +15,13 @@ from convs2s.config.architecture import LstmArchitecture
 from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import (
+    GivenTargets,
     PairScore,
     PairScorer,
     log_probabilities,
     measure_perplexity,
     score_groups,
+    score_pairs,
 )
 from convs2s.decoding.words import Form
 from convs2s.errors import UserError
@@ -170,7 +172,9 @@ def test_scores_of_several_threads_do_not_depend_on_what_is_scored_together(
     wide = LstmArchitecture(kind="lstm", layers=2, cells=256, embedding=256, initialization=0.2)
     network = build_network(wide, *description.sizes).eval()
     scorer = PairScorer(Ensemble([network]), description, "cpu", "tokens")
-    pairs = [(source, [source.replace(" ", "x ")]) for source in sources * 4]
+    pairs = [
+        GivenTargets(source, [source.replace(" ", "x ")], ["pairs:1"]) for source in sources * 4
+    ]
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -289,25 +293,22 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
 
 def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
     target = " ".join(["w1x"] * 15)
-    (score,) = PairScorer.load([model], "cpu", "tokens").score([(target, [target])])[0]
+    scorer = PairScorer.load([model], "cpu", "tokens")
+    ((score,),) = scorer.score([GivenTargets(target, [target], ["pairs:1"])])
     expected = float(full_pass(model, target, target)[0].log().sum())
     assert score.log_probability == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("side", "pair"), [("source", ("w1 " * 16, ["w1x"])), ("target", ("w1", ["w1x " * 16]))]
+    ("side", "pair"), [("source", ("w1 " * 16, "w1x")), ("target", ("w1", "w1x " * 16))]
 )
-def test_an_overlong_line_is_not_scored(
-    model: Path, side: str, pair: tuple[str, list[str]]
-) -> None:
-    said = f"^a.en:7: the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
-    with pytest.raises(UserError, match=said):
-        PairScorer.load([model], "cpu", "tokens").score(
-            [("w1", ["w1x"]), pair], [["a.en:6"], ["a.en:7"]]
-        )
-    unnamed = said.replace("a.en:7", "pairs:2")
-    with pytest.raises(UserError, match=unnamed):
-        PairScorer.load([model], "cpu", "tokens").score([("w1", ["w1x"]), pair])
+def test_an_overlong_line_is_not_scored(model: Path, side: str, pair: tuple[str, str]) -> None:
+    scorer = PairScorer.load([model], "cpu", "tokens")
+    said = f"the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
+    with pytest.raises(UserError, match=f"^a.en:2: {said}"):
+        list(score_pairs(scorer, [("w1", "w1x"), pair], "a.en"))
+    with pytest.raises(UserError, match=f"^pairs:2: {said}"):
+        list(score_pairs(scorer, [("w1", "w1x"), pair]))
 
 
 def test_an_overlong_hypothesis_is_named_by_its_line(model: Path) -> None:

@@ -11,6 +11,7 @@ from convs2s.errors import UserError
 from convs2s.scoring.rouge import (
     ROUGE_NAMES,
     ROUGE_PARTS,
+    Hits,
     RougeItem,
     RougeOptions,
     RougeScores,
@@ -90,8 +91,8 @@ def test_the_longest_common_subsequence_is_that_of_all_subsequences() -> None:
 
 
 def test_f1_is_of_rounded_values() -> None:
-    assert triple((2, 3, 7)) == RougeTriple(0.66667, 0.28571, 0.4)
-    assert triple((1, 3, 3)) == RougeTriple(0.33333, 0.33333, 0.33333)
+    assert triple(Hits(2, 3, 7)) == RougeTriple(0.66667, 0.28571, 0.4)
+    assert triple(Hits(1, 3, 3)) == RougeTriple(0.33333, 0.33333, 0.33333)
 
 
 def test_nothing_over_nothing_is_zero() -> None:
@@ -105,15 +106,17 @@ def test_nothing_over_nothing_is_zero() -> None:
 
 def test_of_several_references_hits_and_counts_are_summed() -> None:
     found = item("a b c", "a b c d", "x y")["rouge_1"]
-    assert found == triple((3, 6, 6))
-    assert item("a", "a", "")["rouge_1"] == triple((1, 1, 2))  # an empty one counts for precision
+    assert found == triple(Hits(3, 6, 6))
+    assert item("a", "a", "")["rouge_1"] == triple(
+        Hits(1, 1, 2)
+    )  # an empty one counts for precision
 
 
 def test_the_best_reference_has_the_highest_recall() -> None:
     best = RougeOptions(best=True)
     found = item("a b c d", "a x", "a b c y y", "a b z z z", options=best)
-    assert found["rouge_1"] == triple((3, 5, 4))
-    assert found["rouge_2"] == triple((2, 4, 3))
+    assert found["rouge_1"] == triple(Hits(3, 5, 4))
+    assert found["rouge_2"] == triple(Hits(2, 4, 3))
 
 
 def test_references_that_only_rounding_makes_equal() -> None:
@@ -131,7 +134,7 @@ def test_options_reach_the_words() -> None:
     assert item("houses", "house", options=RougeOptions(stem=True))["rouge_1"].f1 == 1
     assert item("mice", "mouse", options=RougeOptions(stem=True))["rouge_1"].f1 == 0
     # A base form is not stemmed, the word mouse is, to mous: the script's ways.
-    assert item("mice mouse", "mice", options=stemmed)["rouge_1"] == triple((1, 1, 2))
+    assert item("mice mouse", "mice", options=stemmed)["rouge_1"] == triple(Hits(1, 1, 2))
     cut = RougeOptions(byte_limit=3)
     assert item("a b c", "a b d", options=cut)["rouge_1"].f1 == 1
 
