@@ -15,18 +15,14 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import IO, BinaryIO, cast
+from typing import IO, BinaryIO, TypeVar, cast
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.compressed import BUFFER_BYTES, InputFile, decompressed, refuse_bomb
-from convs2s.files.limits import (
-    LARGEST_TAR_HEADER_BYTES,
-    LARGEST_ZIP_LIST_BYTES,
-    MOST_NAMES,
-    XZ_MEMORY_BYTES,
-)
+from convs2s.files.compressed import BUFFER_BYTES, decompressed, open_input, refuse_bomb
+from convs2s.files.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
 
-_ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+# Not LZMA, for which a member of a few bytes may ask for 4 GiB of memory.
+_ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2}
 _ABOUT_THE_NEXT = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -35,10 +31,10 @@ _ABOUT_THE_NEXT = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
-_ZIP_NAME_LENGTHS = 26  # where a member's header says how long its name is, which ends the header
-_LZMA_DICTIONARY = 5  # where its data says how much its decompressor has to remember
 _ENCRYPTED = 0x1
 _DAMAGED = "truncated or damaged; fetch the file again"
+
+Header = TypeVar("Header", tarfile.TarInfo, zipfile.ZipInfo)
 
 
 @contextmanager
@@ -52,7 +48,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
     its folder, a device, or a stream that grows absurdly; or that the disk fails.
     """
     path = Path(path)
-    with cast(BinaryIO, io.BufferedReader(InputFile(path), BUFFER_BYTES)) as file:
+    with open_input(path) as file:
         if not is_archive(path):
             if member is not None:
                 raise UserError(f"{path}: not an archive, so it has no member {member!r}")
@@ -60,21 +56,24 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
             return
         if member is None:
             raise UserError(f"{path}: an archive: say which member to read, as in {path}#MEMBER")
+        name = f"{path}#{member}"
         find = _zip_member if path.suffix.lower() == ".zip" else _tar_member
-        with find(file, path, _safe_name(member, f"{path}#{member}")) as stream:
-            yield decompressed(stream, member, f"{path}#{member}")
+        with find(file, path, _safe_name(member, name)) as stream:
+            yield decompressed(stream, member, name)
 
 
 def is_archive(path: str | PurePath) -> bool:
     """Say whether the name is that of a tar or zip archive."""
     suffixes = PurePath(str(path).lower()).suffixes
-    known = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
-    return bool(suffixes) and (suffixes[-1] in known or suffixes[-2:-1] == [".tar"])
+    known = {".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip"}
+    is_compressed_tar = ".tar" in suffixes[-2:]
+    return is_compressed_tar or not known.isdisjoint(suffixes[-1:])
 
 
 def _climbs(name: str) -> bool:
     """Say whether a member's name leads, on any system, out of the folder of the archive."""
-    return ".." in re.split(r"[/\\]", name) or bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name))
+    is_absolute = bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name))
+    return is_absolute or ".." in re.split(r"[/\\]", name)
 
 
 def _safe_name(name: str, where: str) -> str:
@@ -84,40 +83,36 @@ def _safe_name(name: str, where: str) -> str:
     return posixpath.normpath(name)
 
 
-class _Names:
-    """The names of an archive's members: how many, and those that may be meant by another."""
-
-    def __init__(self, member: str) -> None:
-        self._member, self._base = member, posixpath.basename(member)
-        self._count = 0
-        self._alike: list[str] = []  # of the same name in another folder
-        self._first: list[str] = []
-
-    def add(self, name: str) -> None:
-        """Count a name; of very many only some are kept."""
-        self._count += 1
-        kept = self._alike if posixpath.basename(name) == self._base else self._first
-        if len(kept) < MOST_NAMES:
-            kept.append(name[:MOST_NAMES])
-
-    def absent(self, path: Path) -> UserError:
-        names = [*self._alike, *self._first][:MOST_NAMES]
-        nearest = difflib.get_close_matches(self._member, names, n=3, cutoff=0) or ["nothing"]
-        return UserError(
-            f"{path}: no member {self._member!r}; the nearest of its {self._count} are: "
-            f"{', '.join(nearest)}"
-        )
+def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> Header:
+    """Return the header of the first member of a name; a UserError says which names there are."""
+    count = 0
+    names: list[str] = []
+    for name, entry in entries:
+        if name == member:
+            return entry
+        count += 1
+        # Of very many only some are kept, and those of the same name in another folder rather.
+        is_alike = posixpath.basename(name) == posixpath.basename(member)
+        if len(names) < (2 * MOST_NAMES if is_alike else MOST_NAMES):
+            names.append(name[:MOST_NAMES])
+    nearest = difflib.get_close_matches(member, names, n=3, cutoff=0) or ["nothing"]
+    raise UserError(
+        f"{path}: no member {member!r}; the nearest of its {count} are: {', '.join(nearest)}"
+    )
 
 
-def _duplicate(path: Path, member: str) -> UserError:
-    return UserError(f"{path}: refused: it holds the member {member!r} more than once")
+def _refuse_another(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> None:
+    """Read the headers to the end of the archive; a UserError names a member that comes again."""
+    if any(name == member for name, _ in entries):
+        raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
 
 
 class _Member(io.RawIOBase):
     """A member's bytes, with the libraries' errors translated while they are read."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        self._stream, self._name = stream, name
+        self._stream = stream
+        self._name = name
 
     def readable(self) -> bool:
         return True
@@ -141,12 +136,15 @@ class _TarBytes:
     """
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream, self._path = stream, path
-        self._length = self._zeros_from = 0
+        self._stream = stream
+        self._path = path
+        self._length = 0
+        self._zeros_from = 0
 
     def read(self, size: int) -> bytes:
         data = self._stream.read(size)
-        if content := len(data.rstrip(b"\0")):
+        content = len(data.rstrip(b"\0"))
+        if content:
             self._zeros_from = self._length + content
         self._length += len(data)
         return data
@@ -165,20 +163,24 @@ class _TarInfo(tarfile.TarInfo):
     """A header; what one says of the next is read whole, so it must be short."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type in _ABOUT_THE_NEXT and not 0 <= self.size <= LARGEST_TAR_HEADER_BYTES:
-            raise tarfile.ReadError(f"a header of {self.size} bytes")
-        if self.size < 0:
-            raise tarfile.ReadError(f"a member of {self.size} bytes")
+        is_long = self.type in _ABOUT_THE_NEXT and self.size > LARGEST_TAR_HEADER_BYTES
+        if is_long or self.size < 0:
+            raise tarfile.ReadError(f"a header or a member of {self.size} bytes")
         return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
 
 
-def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yield the name and header of each member; refuse the archive where one is hostile."""
+def _tar_entries(
+    archive: tarfile.TarFile, content: _TarBytes, path: Path
+) -> Iterator[tuple[str, tarfile.TarInfo]]:
+    """Yield the name and header of each member; refuse the archive where one is hostile.
+
+    Where all have been asked for, the end of the archive is checked as well.
+    """
     while True:
         with failures_of_file(str(path), _DAMAGED):
             entry = archive.next()
         if entry is None:
-            return
+            break
         name = _safe_name(entry.name, str(path))
         folder = posixpath.dirname(name) if entry.issym() else ""
         if _climbs(posixpath.normpath(posixpath.join(folder, entry.linkname))):
@@ -186,6 +188,7 @@ def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, ta
         if entry.isdev() or entry.issparse():
             raise UserError(f"{path}: refused: its member {name!r} is a device or a sparse file")
         yield name, entry
+    content.check_end(archive.offset)
 
 
 @contextmanager
@@ -196,27 +199,16 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
         archive = tarfile.TarFile.open(
             fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
         )
-    entries = _tar_entries(archive, path)
-    names = _Names(member)
-    entry = None
-    for name, header in entries:
-        names.add(name)
-        if name == member:
-            entry = header
-            break
-    if entry is None:
-        content.check_end(archive.offset)
-        raise names.absent(path)
+    entries = _tar_entries(archive, content, path)
+    entry = _found(entries, member, path)
     stream = archive.extractfile(entry) if entry.isreg() else None
     if stream is None:
         raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
     reader = _buffered(stream, f"{path}#{member}")
     yield reader
-    if reader.read(1):
-        return  # a reader who wanted the first lines only does not wait for the whole archive
-    if any(name == member for name, _ in entries):
-        raise _duplicate(path, member)
-    content.check_end(archive.offset)
+    is_read = not reader.read(1)
+    if is_read:  # a reader who wanted the first lines only does not wait for the whole archive
+        _refuse_another(entries, member, path)
 
 
 def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
@@ -226,61 +218,48 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
     """
     with failures_of_file(str(path), _DAMAGED):
         # zipfile reads the list of members whole.
-        end_record = zipfile._EndRecData(file)  # type: ignore[attr-defined]
-        if end_record and end_record[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
+        ending = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+        if ending and ending[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
             raise UserError(f"{path}: refused: its list of members is absurdly long")
         archive = zipfile.ZipFile(file)
     # zipfile passes over bytes before the first and after the last record: of two archives end to
     # end it reads the last one, and counts from the start of the file.
+    first = min((entry.header_offset for entry in archive.infolist()), default=0)
     file.seek(0)
     start = file.read(4)
-    first = min((entry.header_offset for entry in archive.infolist()), default=0)
     end = file.seek(0, io.SEEK_END) - _ZIP_END_BYTES - len(archive.comment)
     file.seek(max(end, 0))
-    if first or not start.startswith(b"PK") or not file.read(4).startswith(b"PK\5\6"):
+    end_record = file.read(4)
+    if first or not start.startswith(b"PK") or not end_record.startswith(b"PK\5\6"):
         raise UserError(f"{path}: refused: there is something before or after the zip archive")
     return archive
 
 
-@contextmanager
-def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
-    archive = open_zip(file, path)
-    names = _Names(member)
-    matches = []
+def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+    """Yield the name and header of each member; refuse the archive where one is hostile."""
     for entry in archive.infolist():
         name = _safe_name(entry.filename, str(path))
         file_type = stat.S_IFMT(entry.external_attr >> 16)  # of Unix; 0 where made elsewhere
         if file_type not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise UserError(f"{path}: refused: its member {name!r} is a link or a device")
-        names.add(name)
-        if name == member:
-            matches.append(entry)
-    if not matches:
-        raise names.absent(path)
-    if len(matches) > 1:
-        raise _duplicate(path, member)
-    entry = matches[0]
+        yield name, entry
+
+
+@contextmanager
+def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
+    """Yield a member of a zip archive."""
+    archive = open_zip(file, path)
+    entries = _zip_entries(archive, path)
+    entry = _found(entries, member, path)
+    _refuse_another(entries, member, path)
     if entry.is_dir():
         raise UserError(f"{path}: refused: its member {member!r} is a folder, not a file")
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
-        raise UserError(f"{path}: its member {member!r} is encrypted or in an unknown format")
+        raise UserError(
+            f"{path}: its member {member!r} is encrypted, or compressed by another method than "
+            "deflate and bzip2: pack it again"
+        )
     refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
-    if entry.compress_type == zipfile.ZIP_LZMA:
-        _check_lzma(file, entry, f"{path}#{member}")
     with failures_of_file(str(path), _DAMAGED):
         stream = archive.open(entry)
     yield _buffered(stream, f"{path}#{member}")
-
-
-def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
-    """Refuse a member whose decompressor would take more memory than one of xz may."""
-    file.seek(entry.header_offset + _ZIP_NAME_LENGTHS)
-    lengths = file.read(4)  # of the name, and of what follows it
-    data = sum(int.from_bytes(length, "little") for length in (lengths[:2], lengths[2:]))
-    file.seek(data + _LZMA_DICTIONARY, io.SEEK_CUR)
-    needed = int.from_bytes(file.read(4), "little")
-    if needed > XZ_MEMORY_BYTES:
-        raise UserError(
-            f"{name}: refused: it takes {needed >> 20:,} MiB of memory to read, and "
-            f"{XZ_MEMORY_BYTES >> 20} is the most"
-        )

@@ -43,7 +43,9 @@ def download_file(
     file, or that the disk has too little space for it.
     """
     if generated_mirror is not None:
-        size, sha256, md5 = None, listed_checksum(generated_mirror, url), None
+        sha256 = listed_checksum(generated_mirror, url)
+        size = None
+        md5 = None
     sources = _sources(url, mirrors, generated_mirror)
     with sole_writer(output):
         recorded = None if sha256 or md5 else recorded_sha256(output)
@@ -68,34 +70,40 @@ def download_file(
                 write_lines(record_path(output), [f"{part.sha256()}  {output.name}"])
             part.finish()
             return
-    raise _no_source(url, failures, generated_mirror, record_path(output) if recorded else None)
+    record = record_path(output) if recorded else None
+    raise _no_source(url, failures, generated_mirror, record)
 
 
 def listed_checksum(mirror: str, url: str) -> str:
     """Return the SHA-256 that a generated mirror's list states of its file for a URL."""
-    place, sums = local_path(url, Path()).as_posix(), Path(mirror) / CHECKSUM_LIST
+    place = local_path(url, Path()).as_posix()
+    file = Path(mirror) / place
+    sums = Path(mirror) / CHECKSUM_LIST
     for line in read_lines(sums):
         digest, _, listed = line.partition("  ")
         if listed == place:
-            if not (sums.parent / place).is_file():
-                raise UserError(f"{sums.parent / place}: no such file: delete {mirror} to renew it")
+            if not file.is_file():
+                raise UserError(f"{file}: no such file: delete {mirror} to renew it")
             return digest
     raise UserError(f"{sums}: no checksum for {place}: this scale's mirror does not hold the file")
 
 
 def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:
-    place = local_path(url, Path()).as_posix()
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
+    place = local_path(url, Path()).as_posix()
     if generated_mirror is not None:
         return [f"{generated_mirror}/{place}"]
+    sources = []
     for mirror in mirrors:
         if "://" in mirror and not is_url(mirror):
             raise UserError(
                 f"mirrors: {masked(mirror)}: expected a folder or an http(s) URL, with %2F, %3F, "
                 "%23 and %20 for /, ?, # and blanks in its password"
             )
-    return [*(f"{mirror.rstrip('/')}/{place}" for mirror in mirrors), url]
+        sources.append(f"{mirror.rstrip('/')}/{place}")
+    sources.append(url)
+    return sources
 
 
 def _no_source(

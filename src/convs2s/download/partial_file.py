@@ -3,11 +3,11 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from glob import escape
 from pathlib import Path
 from typing import Never
 
@@ -52,7 +52,8 @@ class Expected:
 
     def check_size(self, size: int | None) -> None:
         """Raise a WrongFileError if the size is known and differs."""
-        if size is not None and self.size not in (None, size):
+        is_known = size is not None and self.size is not None
+        if is_known and size != self.size:
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
     def check(self, path: Path) -> None:
@@ -62,10 +63,11 @@ class Expected:
         """
         size = path.stat().st_size
         self.check_size(size)
-        if not size and not self.has_checksum:
+        if size == 0 and not self.has_checksum:
             raise WrongFileError("is empty")
         # Some upstreams publish nothing better than MD5.
-        for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
+        checksums = {"sha256": self.sha256, "md5": self.md5}
+        for name, expected in checksums.items():
             if expected is None:
                 continue
             with path.open("rb") as stream:
@@ -89,12 +91,21 @@ class Origin:
         Without a checksum to find a mixture of two files afterwards, the source must vouch for it.
         A weak ETag (RFC 9110, 8.8.1) vouches for the meaning only: other bytes may have the same.
         """
-        tags = [(self.etag, earlier.etag), (self.last_modified, earlier.last_modified)]
-        known = [(now, then) for now, then in tags if now and then]
-        same_size = len({self.size, earlier.size} - {None}) < 2
-        unchanged = same_size and all(now == then for now, then in known)
-        is_weak = any(tag.startswith("W/") for tag in (self.etag, earlier.etag) if tag)
-        return unchanged and (expected.has_checksum or (bool(known) and not is_weak))
+        stated = (
+            (self.size, earlier.size),
+            (self.etag, earlier.etag),
+            (self.last_modified, earlier.last_modified),
+        )
+        for now, then in stated:
+            if now is not None and then is not None and now != then:
+                return False
+        if expected.has_checksum:
+            return True
+        etags = [self.etag or "", earlier.etag or ""]
+        if any(tag.startswith("W/") for tag in etags):
+            return False
+        has_date = bool(self.last_modified and earlier.last_modified)
+        return has_date or all(etags)
 
 
 class PartialFile:
@@ -106,10 +117,12 @@ class PartialFile:
 
     def __init__(self, output: Path, mirror: str | None = None) -> None:
         """Name the part of an output for upstream, or for a mirror's file, without credentials."""
-        own = "" if mirror is None else f"-{hashlib.sha256(mirror.encode()).hexdigest()[:16]}"
+        name = f"{output.name}.part"
+        if mirror is not None:
+            name += f"-{hashlib.sha256(mirror.encode()).hexdigest()[:16]}"
         self._output = output
-        self._path = output.with_name(f"{output.name}.part{own}")
-        self._origin_path = output.with_name(f"{output.name}.part{own}.json")
+        self._path = output.with_name(name)
+        self._origin_path = output.with_name(f"{name}.json")
 
     @property
     def size(self) -> int:
@@ -154,14 +167,14 @@ class PartialFile:
 
     def finish(self) -> None:
         """Give the complete file its name; what other sources have given of it goes."""
-        name, folder = self._output.name, self._output.parent
-        of_upstream = (folder / f"{name}.part", folder / f"{name}.part.json")
-        of_mirrors = folder.glob(f"{escape(name)}.part-{'[0-9a-f]' * 16}*")
+        part_name = re.compile(rf"{re.escape(self._output.name)}\.part(-[0-9a-f]{{16}})?(\.json)?")
         with writing(self._output):
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
-            for path in {*of_upstream, *of_mirrors} - {self._path, self._origin_path}:
-                path.unlink(missing_ok=True)
+            own = {self._path, self._origin_path}
+            for path in self._output.parent.iterdir():
+                if part_name.fullmatch(path.name) and path not in own:
+                    path.unlink(missing_ok=True)
             self._path.replace(self._output)
         self._origin_path.unlink(missing_ok=True)
 

@@ -25,7 +25,8 @@ from convs2s.download.partial_file import (
 
 _SILENCE_SECONDS = 60  # after so long without a byte, a connection counts as cut
 _PAGES = (".html", ".htm")
-_CUT = TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError
+_CUT = (TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
+_RETRIED = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class _NoFtp(urllib.request.FTPHandler):
@@ -43,6 +44,7 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
     this source does not give the file, a UserError that the disk has too little space.
     """
     attempt = _download if is_url(source) else _copy
+    # Whether the bytes so far are those of an earlier run.
     inherited = part.origin_from(masked(source)) is not None
     furthest = part.size if inherited else 0
     left = list(waits)
@@ -52,7 +54,8 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
             return
         except InterruptedTransferError as error:
             if part.size > furthest:
-                furthest, left = part.size, list(waits)
+                furthest = part.size
+                left = list(waits)
             if isinstance(error, StartOverError):
                 part.discard()
             if not left:
@@ -102,20 +105,22 @@ def _download(source: str, part: PartialFile, expected: Expected) -> None:
 
 def _open(source: str, start: int) -> HTTPResponse:
     """Ask for the bytes from ``start`` on; redirections are followed."""
-    headers = {"User-Agent": "convs2s"} | ({"Range": f"bytes={start}-"} if start else {})
-    request = urllib.request.Request(without_credentials(source), headers=headers)
+    request = urllib.request.Request(without_credentials(source))
+    request.add_header("User-Agent", "convs2s")
+    if start:
+        request.add_header("Range", f"bytes={start}-")
     for name, value in authorization(source).items():
         request.add_unredirected_header(name, value)  # another host must not learn it
+    opener = urllib.request.build_opener(_NoFtp)
     try:
-        opened = urllib.request.build_opener(_NoFtp).open(request, timeout=_SILENCE_SECONDS)
-        return cast(HTTPResponse, opened)
+        return cast(HTTPResponse, opener.open(request, timeout=_SILENCE_SECONDS))
     except HTTPError as error:
         error.close()
         reason = f"HTTP status {error.code} {error.reason}".replace("\n", " ").strip()
         if error.code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise StartOverError(reason) from None
-        retried = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
-        if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in retried:
+        is_server_error = error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        if is_server_error or error.code in _RETRIED:
             raise InterruptedTransferError(reason) from None
         raise SourceError(reason) from None
     except URLError as error:
@@ -135,18 +140,20 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
 
     A web page, such as a network's log-in, or another size is refused before the part is touched.
     """
-    first, size, end = 0, response.length, response.length
-    if response.status == HTTPStatus.PARTIAL_CONTENT:
-        match = re.fullmatch(r"bytes (\d+)-(\d+)/(\d+|\*)", response.headers["Content-Range"] or "")
-        first, end = (int(match[1]), int(match[2]) + 1) if match else (-1, None)
-        size = int(match[3]) if match and match[3] != "*" else None
-    origin = Origin(source, response.headers["ETag"], response.headers["Last-Modified"], size)
+    headers = response.headers
+    is_part = response.status == HTTPStatus.PARTIAL_CONTENT
+    size = response.length
+    end = response.length
+    start = None
+    if is_part:
+        start, end, size = _content_range(headers["Content-Range"] or "")
+    origin = Origin(source, headers["ETag"], headers["Last-Modified"], size)
     expected.check_size(size)
-    if response.headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
+    if headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
         raise SourceError("answers with a web page")
-    if response.status == HTTPStatus.PARTIAL_CONTENT:
+    if is_part:
         earlier = part.origin_from(source)
-        if not earlier or first != part.size or not origin.continues(earlier, expected):
+        if not earlier or start != part.size or not origin.continues(earlier, expected):
             raise StartOverError("the server has another file than when the download began")
     else:
         part.begin(origin)
@@ -159,7 +166,21 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
             raise InterruptedTransferError(f"the connection was cut: {error}") from None
 
     part.append(read, total, expected)
-    if total is not None and part.size > total:  # without locks another process may write, too
+    if total is None:
+        return
+    if part.size > total:  # without locks another process may write, too
         raise StartOverError(f"has {part.size} bytes, where the server said {total}")
-    if total is not None and part.size < total:
+    if part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
+
+
+def _content_range(stated: str) -> tuple[int | None, int | None, int | None]:
+    """Return where an answer starts in the file, where it ends, and the whole file's size.
+
+    The header Content-Range states them (RFC 9110, 14.4); what it does not state is None.
+    """
+    match = re.fullmatch(r"bytes (?P<first>\d+)-(?P<last>\d+)/(?P<size>\d+|\*)", stated)
+    if match is None:
+        return None, None, None
+    size = None if match["size"] == "*" else int(match["size"])
+    return int(match["first"]), int(match["last"]) + 1, size

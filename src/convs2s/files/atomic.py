@@ -51,9 +51,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     if is_written_in_place(path):
-        with TemporaryDirectory(prefix="convs2s-") as name:
-            yield Path(name, path.name)
-            with Path(name, path.name).open("rb") as written, path.open("wb") as stream:
+        with TemporaryDirectory(prefix="convs2s-") as folder_name:
+            temporary = Path(folder_name, path.name)
+            yield temporary
+            with temporary.open("rb") as written, path.open("wb") as stream:
                 shutil.copyfileobj(written, stream)
         return
     with writing(path), scratch_folder(path.parent) as folder:
@@ -148,19 +149,12 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _OF_THE_OUTPUT:
+        if error.errno not in _OF_THE_OUTPUT or not _is_about(error, path):
             raise
-        # Of a full disk a copy names its source. Else a file that lies neither beside the output or
-        # deeper, nor is a folder above it, has nothing to do with it.
-        if error.filename is not None and error.errno not in FULL:
-            output = path.absolute()
-            place = Path(error.filename).absolute() if isinstance(error.filename, str) else None
-            if place is None or not (
-                place.is_relative_to(output.parent) or output.is_relative_to(place)
-            ):
-                raise
         reason = error.strerror or str(error)
-        path = next((at.parent for at in path.parents if at.name.startswith(PREFIX)), path)
+        for folder in path.parents:
+            if folder.name.startswith(PREFIX):  # which nobody knows of, and which is gone by now
+                path = folder.parent
         kept = "; the one before it is kept" if path.is_file() else ""
         raise UserError(
             f"{path}: cannot be written: {reason}{kept}; make room or name another place, then run "
@@ -168,11 +162,26 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
+def _is_about(error: OSError, output: Path) -> bool:
+    """Say whether an error is about an output, and not about a file that is read meanwhile.
+
+    Of a full disk a copy names its source. Else a file that lies neither beside the output or
+    deeper, nor is a folder above it, has nothing to do with it.
+    """
+    if error.filename is None or error.errno in FULL:
+        return True
+    if not isinstance(error.filename, str):
+        return False
+    output = output.absolute()
+    place = Path(error.filename).absolute()
+    return place.is_relative_to(output.parent) or output.is_relative_to(place)
+
+
 def is_written_in_place(path: Path) -> bool:
     """Say whether a path is that of a device, a pipe or an open file, which nothing may replace."""
-    return str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
-        path.exists() and not path.is_file() and not path.is_dir()
-    )
+    if str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/")):
+        return True
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def whole_files(folder: Path) -> Iterator[Path]:
@@ -183,12 +192,14 @@ def whole_files(folder: Path) -> Iterator[Path]:
     """
     seen = set[str]()
     for place, folders, names in os.walk(folder, followlinks=True):
-        if (real := os.path.realpath(place)) in seen:
+        real = os.path.realpath(place)
+        if real in seen:
             folders.clear()
             continue
         seen.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith(PREFIX))
-        yield from (Path(place, name) for name in sorted(names))
+        for name in sorted(names):
+            yield Path(place, name)
 
 
 def size_of(folder: Path) -> int:
@@ -209,8 +220,11 @@ def check_place(path: Path) -> None:
 
 def check_not_read(output: Path, inputs: Iterable[Path]) -> None:
     """Raise a UserError for an output that is one of the inputs."""
-    if output.exists() and any(output.samefile(one) for one in inputs if one.exists()):
-        raise UserError(f"{output}: is an input as well: name another output")
+    if not output.exists():
+        return
+    for path in inputs:
+        if path.exists() and output.samefile(path):
+            raise UserError(f"{output}: is an input as well: name another output")
 
 
 def check_parent(path: Path) -> None:

@@ -59,14 +59,17 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
 
     Files below ``results`` are noted by their paths from there, others by their names.
     """
+    root = None if results is None else Path(results).absolute()
     for path in _files_to_note(paths):
-        place, root = path.absolute(), None if results is None else Path(results).absolute()
-        name = place.relative_to(root) if root and place.is_relative_to(root) else path.name
+        place = path.absolute()
+        name = path.name
+        if root is not None and place.is_relative_to(root):
+            name = str(place.relative_to(root))
         note = note_path(path)
         # No atomic_path: every job imports this module, and compression is slow to import.
-        partial, line = note.with_name(f"{note.name}.partial"), f"{sha256(path)}  {name}\n"
+        partial = note.with_name(f"{note.name}.partial")
         try:
-            partial.write_text(line, encoding="utf-8")
+            partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
             with partial.open("rb") as written:
                 os.fsync(written.fileno())  # else a power cut may leave it empty
             partial.replace(note)
@@ -95,8 +98,8 @@ def check_noted(paths: Iterable[str | Path]) -> None:
         if not note.is_file():
             continue
         digits, _, name = os.fsdecode(note.read_bytes()).removesuffix("\n").partition("  ")
-        parts, places = Path(name).parts, (path.absolute(), path.resolve())
-        if not any(place.parts[-len(parts) :] == parts for place in places):
+        places = (path.absolute(), path.resolve())
+        if not any(str(place).endswith(f"/{name}") for place in places):
             raise UserError(
                 f"{path}: is the file of another place: {note.name} beside it notes {name}: remove "
                 "the file, and the same command makes it again; where you have moved it on "

@@ -10,7 +10,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -31,52 +31,60 @@ BUFFER_BYTES = 1 << 20
 _INPUT_BYTES = 1 << 14
 
 
-class _Wrapped:
-    """A decompressor that lacks what those of bz2 and lzma have.
+class _AllAtOnce:
+    """A decompressor of zlib's or Zstandard's, as those of bz2 and lzma are.
 
-    These give so many bytes at most, keep the rest, and say whether they need more input for them.
+    These give so many bytes at most, and say whether they need more input to go on. This one gives
+    all that its input holds, which is bounded by the little input that it gets: gzip's becomes 1032
+    times as much at the most.
     """
-
-    _inner: Any
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)  # eof and unused_data
-
-
-class _Gzip(_Wrapped):
-    """zlib's decompressor, which hands the input back that it has no room for."""
-
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._inner.unconsumed_tail
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return bytes(self._inner.decompress(self._inner.unconsumed_tail + data, max_length))
-
-
-class _Zstandard(_Wrapped):
-    """zstandard's decompressor, which no length can be asked of."""
 
     needs_input = True
 
-    def __init__(self) -> None:
-        self._inner = zstandard.ZstdDecompressor().decompressobj()
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
 
     def decompress(self, data: bytes, _: int) -> bytes:
         return bytes(self._inner.decompress(data))
 
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.eof)
 
-_XZ = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
-# Format -> its decompressor, what its data begin with, and how the names of its files end.
-_FORMATS: dict[str, tuple[Callable[[], Any], bytes, tuple[str, ...]]] = {
-    "gzip": (_Gzip, b"\x1f\x8b", (".gz", ".tgz")),
-    "bzip2": (bz2.BZ2Decompressor, b"BZh", (".bz2", ".tbz", ".tbz2")),
-    "xz": (_XZ, b"\xfd7zXZ\0", (".xz", ".txz")),
-    "Zstandard": (_Zstandard, b"\x28\xb5\x2f\xfd", (".zst",)),
-}
+    @property
+    def unused_data(self) -> bytes:
+        return bytes(self._inner.unused_data)
+
+
+def _gzip() -> _AllAtOnce:
+    return _AllAtOnce(zlib.decompressobj(wbits=16 + zlib.MAX_WBITS))
+
+
+def _xz() -> lzma.LZMADecompressor:
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
+
+
+def _zstandard() -> _AllAtOnce:
+    return _AllAtOnce(zstandard.ZstdDecompressor().decompressobj())
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A format of compression."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    start: bytes  # what its data begin with
+    decompressor: Callable[[], Any]
+    input_bytes: int = _INPUT_BYTES  # that its decompressor gets at a time
+
+
+_FORMATS = (
+    _Format("gzip", (".gz", ".tgz"), b"\x1f\x8b", _gzip),
+    _Format("bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor),
+    _Format("xz", (".xz", ".txz"), b"\xfd7zXZ\0", _xz),
+    _Format("Zstandard", (".zst",), b"\x28\xb5\x2f\xfd", _zstandard, ZSTANDARD_STEP_BYTES),
+)
 
 
 def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
@@ -86,10 +94,11 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     followed by something else, or a bomb.
     """
     suffix = PurePath(file_name.lower()).suffix
-    form = next((form for form, (_, _, suffixes) in _FORMATS.items() if suffix in suffixes), None)
-    if form is None:
-        return stream
-    return cast(BinaryIO, io.BufferedReader(_Decompressed(stream, form, name), BUFFER_BYTES))
+    for form in _FORMATS:
+        if suffix in form.suffixes:
+            blocks = _decompressed_blocks(stream, form, name)
+            return cast(BinaryIO, io.BufferedReader(_Blocks(blocks), BUFFER_BYTES))
+    return stream
 
 
 def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
@@ -101,70 +110,68 @@ def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
         )
 
 
-class _Decompressed(io.RawIOBase):
-    """One compressed stream, or several end to end (as pigz and pbzip2 write them)."""
+def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator[bytes]:
+    """Yield what is in one compressed stream, or in several end to end, as pigz writes them."""
+    taken = 0
+    given = 0
 
-    def __init__(self, stream: BinaryIO, form: str, name: str) -> None:
-        self._stream, self._form, self._name = stream, form, name
-        self._input_bytes = ZSTANDARD_STEP_BYTES if form == "Zstandard" else _INPUT_BYTES
-        self._decompressor: Any = None  # None before, between and after streams
-        self._is_foreign = False  # the stream does not begin as its format does
-        self._input, self._output = b"", memoryview(b"")
-        self._finished = self._taken = self._given = 0
+    def read(*, at_end: bool = False) -> bytes:
+        nonlocal taken
+        data = stream.read(form.input_bytes)
+        taken += len(data)
+        if not data and not at_end:
+            raise UserError(
+                f"{name}: truncated: its {form.name} data ends too early, after {taken} bytes; "
+                "fetch or make the file again"
+            )
+        return data
+
+    data = read()
+    is_first = True
+    while data:
+        decompressor = form.decompressor()
+        is_foreign = not data.startswith(form.start[: len(data)])
+        while not decompressor.eof:
+            try:
+                block = decompressor.decompress(data, STEP_BYTES)
+            except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+                if is_foreign and not is_first:
+                    reason = f"refused: garbage after the end of its {form.name} data"
+                else:
+                    reason = f"damaged, or not a {form.name} file: {error}; fetch or make it again"
+                raise UserError(f"{name}: {reason}") from None
+            given += len(block)
+            refuse_bomb(taken, given, name)
+            yield block
+            is_hungry = decompressor.needs_input and not decompressor.eof
+            data = read() if is_hungry else b""
+        is_first = False
+        data = decompressor.unused_data.lstrip(b"\0")  # padding, as tapes and xz have it
+        while not data and (more := read(at_end=True)):
+            data = more.lstrip(b"\0")
+
+
+class _Blocks(io.RawIOBase):
+    """A file of the bytes of some blocks."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._block = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer as far as one step of decompression goes; 0 at the checked end."""
-        while not self._output:
-            data = b""
-            if not self._keeps_more():  # what follows the stream before this one, or the next bytes
-                data, self._input = self._input, b""
-                if not data:
-                    data = self._stream.read(self._input_bytes)
-                    self._taken += len(data)
-            if not data and not self._keeps_more():
-                if self._decompressor is None and self._finished:
-                    return 0
-                raise UserError(
-                    f"{self._name}: truncated: its {self._form} data ends too early, after "
-                    f"{self._taken} bytes; fetch or make the file again"
-                )
-            self._output = memoryview(self._decompress(data))
-            self._given += len(self._output)
-            refuse_bomb(self._taken, self._given, self._name)
-        count = min(len(buffer), len(self._output))
-        buffer[:count] = self._output[:count]
-        self._output = self._output[count:]
+        """Fill the buffer as far as one block goes; 0 at the end."""
+        while not self._block:
+            block = next(self._blocks, None)
+            if block is None:
+                return 0
+            self._block = memoryview(block)
+        count = min(len(buffer), len(self._block))
+        buffer[:count] = self._block[:count]
+        self._block = self._block[count:]
         return count
-
-    def _keeps_more(self) -> bool:
-        """Say whether there is output to come without further input."""
-        return self._decompressor is not None and not self._decompressor.needs_input
-
-    def _decompress(self, data: bytes) -> bytes:
-        if self._decompressor is None:
-            if self._finished:
-                data = data.lstrip(b"\0")  # padding, as tapes and xz have it
-            if not data:
-                return b""
-            decompressor, magic, _ = _FORMATS[self._form]
-            self._decompressor = decompressor()
-            self._is_foreign = not data.startswith(magic[: len(data)])
-        try:
-            output: bytes = self._decompressor.decompress(data, STEP_BYTES)
-        except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-            if self._finished and self._is_foreign:
-                reason = f"refused: garbage after the end of its {self._form} data"
-            else:
-                reason = f"damaged, or not a {self._form} file: {error}; fetch or make it again"
-            raise UserError(f"{self._name}: {reason}") from None
-        if self._decompressor.eof:
-            self._input = self._decompressor.unused_data
-            self._decompressor = None
-            self._finished += 1
-        return output
 
 
 class InputFile(io.FileIO):
@@ -185,7 +192,8 @@ class InputFile(io.FileIO):
             raise self._cannot_be_read(error) from None
 
     # Those of FileIO do not go by ``readinto``, and so pass its errors by.
-    read, readall = io.RawIOBase.read, io.RawIOBase.readall  # type: ignore[assignment]
+    read = io.RawIOBase.read  # type: ignore[assignment]
+    readall = io.RawIOBase.readall
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
         """Fill the buffer as far as one read goes, and return how far; 0 at the end."""
@@ -196,6 +204,11 @@ class InputFile(io.FileIO):
 
     def _cannot_be_read(self, error: OSError) -> UserError:
         return UserError(f"{self._path}: cannot be read: {error.strerror or error}")
+
+
+def open_input(path: str | Path) -> BinaryIO:
+    """Open a file for reading its bytes as they are; errors are as of :class:`InputFile`."""
+    return cast(BinaryIO, io.BufferedReader(InputFile(path), BUFFER_BYTES))
 
 
 def open_text(path: str | Path) -> TextIO:
@@ -219,5 +232,5 @@ def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
 
     A UserError, also while reading: missing, damaged, cut, a decompression bomb, a failing disk.
     """
-    with InputFile(path) as file:
-        yield decompressed(cast(BinaryIO, file), Path(path).name, str(path))
+    with open_input(path) as file:
+        yield decompressed(file, Path(path).name, str(path))

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,27 +60,29 @@ def save_tensors(
     """
     _check_text(path, description)
     stated = json.loads(_json(description))  # as it will be read
-    unknown = _header(tensors, {**stated, DIGEST: "0" * hashlib.sha256().digest_size * 2})
-    if len(unknown) > MOST_HEADER_BYTES:
+    # Of the length that it will have: the digest is known when all tensors have been written.
+    header = _header(tensors, {**stated, DIGEST: hashlib.sha256().hexdigest()})
+    if len(header) > MOST_HEADER_BYTES:
         raise UserError(
-            f"{path}: types, dictionary, codes and truecased words take {len(unknown):,} bytes, "
+            f"{path}: types, dictionary, codes and truecased words take {len(header):,} bytes, "
             f"and safetensors reads {MOST_HEADER_BYTES:,}: lower alignment.pairs, or the sizes "
             "of the vocabulary"
         )
-    digests: dict[str, list[bytes]] = {}
+    digests: dict[str, bytes] = {}
     with (
         atomic_path(path) as temporary,
         temporary.open("wb") as stream,
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
-        stream.write(unknown)
+        stream.write(header)
         for name in _order(tensors):
             content = _content(tensors[name].detach().cpu().contiguous())
             started = _start_digests(pool, content)
             stream.write(content)
-            digests[name] = [piece.result() for piece in started]
+            digests[name] = b"".join(started)
+        digest = _combined(tensors, stated, digests)
         stream.seek(0)
-        stream.write(_header(tensors, {**stated, DIGEST: _combined(tensors, stated, digests)}))
+        stream.write(_header(tensors, {**stated, DIGEST: digest}))
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], Fields]:
@@ -124,21 +126,25 @@ def _json(description: Mapping[str, Any]) -> str:
 
 def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
     """Return the names as they follow in a file: widest types first, so that all are aligned."""
-    types = list(_TYPES)
-    return sorted(tensors, key=lambda name: (-types.index(str(tensors[name].dtype)), name))
+    ranks = {kind: -rank for rank, kind in enumerate(_TYPES)}
+    return sorted(tensors, key=lambda name: (ranks[str(tensors[name].dtype)], name))
 
 
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
     """Return what a file begins with (github.com/huggingface/safetensors, "Format")."""
     parts: Fields = {"__metadata__": {METADATA_KEY: _json(description)}}
-    end = 0
+    start = 0
     for name in _order(tensors):
-        tensor, start = tensors[name], end
-        end += tensor.nbytes
-        kind, shape = _TYPES[str(tensor.dtype)], list(tensor.shape)
-        parts[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+        tensor = tensors[name]
+        end = start + tensor.nbytes
+        parts[name] = {
+            "dtype": _TYPES[str(tensor.dtype)],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+        start = end
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
+    text += b" " * (-len(text) % 8)  # so that the tensors begin at a multiple of 8 bytes
     return len(text).to_bytes(8, "little") + text
 
 
@@ -151,37 +157,38 @@ def _content(tensor: Any) -> memoryview:
     return memoryview(flat.view(torch.uint8).numpy())
 
 
-def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> list[Future[bytes]]:
-    starts = range(0, len(content), _PIECE_BYTES)
-    pieces = (content[start : start + _PIECE_BYTES] for start in starts)
-    return [pool.submit(lambda piece: hashlib.sha256(piece).digest(), piece) for piece in pieces]
+def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> Iterator[bytes]:
+    """Have threads sum up the pieces of a tensor; return the SHA-256 of each as it comes."""
+
+    def digest_from(start: int) -> bytes:
+        return hashlib.sha256(content[start : start + _PIECE_BYTES]).digest()
+
+    return pool.map(digest_from, range(0, len(content), _PIECE_BYTES))
 
 
 def _digest(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> str:
     """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         started = {name: _start_digests(pool, _content(part)) for name, part in tensors.items()}
-    digests = {name: [piece.result() for piece in pieces] for name, pieces in started.items()}
+        digests = {name: b"".join(pieces) for name, pieces in started.items()}
     return _combined(tensors, description, digests)
 
 
 def _combined(
     tensors: Mapping[str, "Tensor"],
     description: Mapping[str, Any],
-    digests: Mapping[str, Sequence[bytes]],
+    digests: Mapping[str, bytes],
 ) -> str:
-    """Return the digest by those of the pieces of each tensor."""
-    ordered = sorted(tensors.items())
-    shapes = [[name, _type_of(tensor), list(tensor.shape)] for name, tensor in ordered]
+    """Return the digest by those of the pieces of each tensor, end to end."""
+    shapes = []
+    for name, tensor in sorted(tensors.items()):
+        kind = str(tensor.dtype).removeprefix("torch.")  # numpy's name has no prefix
+        shapes.append([name, f"torch.{kind}", list(tensor.shape)])
     stated = _json({"description": description, "tensors": shapes})
     digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
-    for name, _ in ordered:
-        digest.update(b"".join(digests[name]))
+    for name in sorted(tensors):
+        digest.update(digests[name])
     return digest.hexdigest()
-
-
-def _type_of(tensor: Any) -> str:
-    return f"torch.{str(tensor.dtype).removeprefix('torch.')}"
 
 
 def _description(path: Path, stored: Any) -> Fields:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -24,16 +24,16 @@ BYTE_ORDER_MARK = "\ufeff"
 
 NO_MARK = ""  # likewise of the workflow's own text, whose first line may be any line of a file
 
-_BLOCK_BYTES = 1 << 18
-
 
 def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
     """Yield the lines of a text file without their line feeds.
 
     A byte order mark (``mark``; ``NO_MARK`` for the workflow's own text) at the start is dropped.
-    Every other character is kept: a carriage return or a NUL is the preparation's affair. A
-    UserError names a missing file, one that is not in its compression format, and the line that is
-    not UTF-8 or longer than 16 MiB.
+    Every other character is kept: a carriage return or a NUL is the preparation's affair.
+
+    Raises:
+        UserError: there is no such file, it is not in its compression format, or the line that it
+            names is not UTF-8 or longer than 16 MiB.
     """
     with decompressed_file(path) as stream:
         yield from text_lines(stream, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark)
@@ -46,60 +46,37 @@ def text_lines(
     *,
     mark: str = BYTE_ORDER_MARK,
 ) -> Iterator[str]:
-    """Yield the lines of an open binary stream without their line feeds, a block of them at a time.
+    """Yield the lines of an open binary stream, which is buffered, without their line feeds.
 
-    A UserError has ``name`` and the line that is not UTF-8, or has more than ``longest`` bytes.
+    Raises:
+        UserError: the line that it names, after ``name``, is not UTF-8 or has more than ``longest``
+            bytes.
     """
-    number, rest = 0, b""  # lines before the rest, which is the beginning of one
-    while block := stream.read(_BLOCK_BYTES):
-        lines, feed, end = block.rpartition(b"\n")
-        if not feed:
-            rest += block
-            _check_length(rest, name, number + 1, longest)
-            continue
-        lines = rest + lines
-        _check_length(lines.partition(b"\n")[0] if rest else b"", name, number + 1, longest)
-        yield from _decoded(lines, name, number, mark)
-        rest = end
-        number += lines.count(b"\n") + 1
-    if rest:
-        yield from _decoded(rest, name, number, mark)
+    return decode_lines(bounded_lines(stream.readline, name, longest), name, mark=mark)
 
 
-def _check_length(line: bytes, name: str, number: int, longest: int) -> None:
-    if len(line) > longest:
-        raise UserError(
-            f"{name}:{number}: a line of more than {longest} bytes: is this text "
-            "with one sentence a line?"
-        )
-
-
-def _decoded(lines: bytes, name: str, before: int, mark: str) -> Iterator[str]:
-    """Yield lines that line feeds separate as text, after ``before`` others."""
-    try:
-        text = lines.decode("utf-8")
-    except UnicodeDecodeError:
-        yield from decode_lines(lines.split(b"\n"), name, before, mark=mark)
-        return
-    yield from (text if before else text.removeprefix(mark)).split("\n")
-
-
-def bounded_lines(readline: Callable[[int], bytes], name: str) -> Iterator[bytes]:
-    """Yield lines; a UserError names the line that is longer than 1 MiB, as without line feeds."""
-    lines = iter(partial(readline, LONGEST_LINE_BYTES + 1), b"")
+def bounded_lines(
+    readline: Callable[[int], bytes], name: str, longest: int = LONGEST_LINE_BYTES
+) -> Iterator[bytes]:
+    """Yield lines; a UserError names one of more than ``longest`` bytes, as without line feeds."""
+    lines = iter(partial(readline, longest + 1), b"")
     for number, line in enumerate(lines, start=1):
-        _check_length(line, name, number, LONGEST_LINE_BYTES)
+        if len(line) > longest and not line.endswith(b"\n"):
+            raise UserError(
+                f"{name}:{number}: a line of more than {longest} bytes: is this text "
+                "with one sentence a line?"
+            )
         yield line
 
 
 def decode_lines(
-    stream: Iterable[bytes], name: str, before: int = 0, *, mark: str = BYTE_ORDER_MARK
+    lines: Iterable[bytes], name: str, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[str]:
-    """Yield lines of bytes as text without their line feeds, after ``before`` others.
+    """Yield lines of bytes as text without their line feeds.
 
     A UserError has ``name`` and the line that is not UTF-8.
     """
-    for number, line in enumerate(stream, start=before + 1):
+    for number, line in enumerate(lines, start=1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -116,24 +93,29 @@ def decode_lines(
 
 def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
     """Yield the fields of each row of a table; a UserError names a line without its columns."""
-    columns, lines = header.split("\t"), read_lines(path)
-    for number, line in enumerate(chain([next(lines, "")], lines), start=1):
+    columns = header.split("\t")
+
+    def bad_line(number: int) -> UserError:
+        return UserError(
+            f"{path}:{number}: expected the columns {columns} separated by tabs: make the table "
+            "again"
+        )
+
+    lines = read_lines(path)
+    if next(lines, "") != header:
+        raise bad_line(1)
+    for number, line in enumerate(lines, start=2):
         fields = line.split("\t")
-        if len(fields) != len(columns) or not all(fields) or (number == 1 and line != header):
-            raise UserError(
-                f"{path}:{number}: expected the columns {columns} separated by tabs: make the "
-                "table again"
-            )
-        if number > 1:
-            yield fields
+        if len(fields) != len(columns) or not all(fields):
+            raise bad_line(number)
+        yield fields
 
 
 def read_line_pairs(
     source: str | Path, target: str | Path, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of two parallel files."""
-    lines, others = (read_lines(side, mark=mark) for side in (source, target))
-    return paired(lines, others, source, target)
+    return paired(read_lines(source, mark=mark), read_lines(target, mark=mark), source, target)
 
 
 def paired(
@@ -146,11 +128,12 @@ def paired(
     sides = zip_longest(lines, others)
     for number, (line, other) in enumerate(sides):
         if line is None or other is None:
+            shorter = number
             longer = number + 1 + sum(1 for _ in sides)
-            ours, theirs = (number, longer) if line is None else (longer, number)
             raise UserError(
-                f"{source} has {ours} lines but {target} has {theirs}: both sides of a corpus need "
-                "the same number of lines, line N of one translating line N of the other"
+                f"{source} has {shorter if line is None else longer} lines but {target} has "
+                f"{longer if line is None else shorter}: both sides of a corpus need the same "
+                "number of lines, line N of one translating line N of the other"
             )
         yield line, other
 

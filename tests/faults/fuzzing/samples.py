@@ -51,7 +51,7 @@ def _archives(folder: Path) -> None:
             header = tarfile.TarInfo(name)
             header.size = len(text)
             archive.addfile(header, io.BytesIO(text))
-    for method, suffix in ((zipfile.ZIP_DEFLATED, ""), (zipfile.ZIP_LZMA, "_lzma")):
+    for method, suffix in ((zipfile.ZIP_DEFLATED, ""), (zipfile.ZIP_BZIP2, "_bzip2")):
         with zipfile.ZipFile(folder / f"text{suffix}.zip", "w", method) as zipped:
             for name in ("corpus/readme", MEMBER):
                 zipped.writestr(name, text)
