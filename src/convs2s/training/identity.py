@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.model import OF_THE_COMMAND, Recipe, Start
+from convs2s.config.identity import recipe_identity
+from convs2s.config.model import Recipe, Start
 from convs2s.config.options import Products
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
@@ -18,14 +19,6 @@ TRAINING_VERSION = 4
 
 The workflow trains again when it changes, and for no other change of the code.
 """
-
-WITHOUT_EFFECT = OF_THE_COMMAND | {"start"}
-"""Settings of a recipe that are not part of a training's identity: of its start that is the bytes
-of the file, wherever it lies."""
-
-WITHOUT_EFFECT_ONCE_STATED = {"compare": "previous"}
-"""What a schedule no longer states, as it changed nothing: finished trainings keep their names. It
-goes when ``TRAINING_VERSION`` rises."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +65,6 @@ def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
         known["start"] = {"as": start.mode, "sha256": sha256(job.start_file(start))}
     data = data_identity(job, checksums)
     return {**known, "seed": job.seed, "data": data, "version": TRAINING_VERSION}
-
-
-def recipe_identity(architecture: Architecture, recipe: Recipe) -> dict[str, object]:
-    """Return the settings that a training's result depends on, as plain data.
-
-    What is off is left out: a training from before there was such a setting is the same one.
-    """
-    stated = recipe.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_none=True)
-    return {
-        "architecture": architecture.model_dump(mode="json", exclude_none=True),
-        "training": stated | {"schedule": stated["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
-        **architecture.code(),
-    }
 
 
 def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, str]:

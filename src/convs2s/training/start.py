@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from convs2s.config.file_reference import Download, known_download, parse_file_reference
+from convs2s.config.identity import recipe_identity
 from convs2s.config.model import Recipe
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
@@ -13,7 +14,7 @@ from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from convs2s.training.identity import TrainingJob, data_identity, flatten, recipe_identity
+from convs2s.training.identity import TrainingJob, data_identity, flatten
 
 _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 """What of an architecture neither the weights nor what they compute depend on."""
