@@ -8,6 +8,7 @@ its model is written again from its state.
 
 import shlex
 
+from convs2s.config.identity import machine_settings, training_settings
 from convs2s.costs.memory import requested_memory
 from convs2s.pipeline.process import logged, options_of_training
 from convs2s.training.identity import TRAINING_VERSION
@@ -41,7 +42,7 @@ rule write_model_settings:
         # The model's section of config/models.yaml without what changes no result: checkpoint_minutes,
         # tensorboard and threads. With it the digest of an extension's network. No `code`: an edit of
         # the code must not train again; where results change, TRAINING_VERSION is raised.
-        settings=lambda w: settings.models[w.model].training_settings(),
+        settings=lambda w: training_settings(settings.models[w.model]),
     script:
         "../workflow/scripts/write_model_settings.py"
 
@@ -100,7 +101,7 @@ rule train_model:
         # What takes `input` is not compared with the last run, nor is the command below: devices,
         # workers, threads and minutes between states do not train again.
         files=lambda w, input: options_of_training(
-            input, settings.models[w.model].machine_settings()
+            input, machine_settings(settings.models[w.model].training)
         ),
     shell:
         logged(

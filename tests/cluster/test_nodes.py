@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from convs2s.config.identity import training_settings
 from convs2s.files.tensors import load_tensors
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
@@ -63,7 +64,7 @@ def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     start(tmp_path / "meeting", 2, train_in_float64, two)
 
     (tmp_path / "sitecustomize.py").write_text(IN_FLOAT64)
-    (tmp_path / "settings.json").write_text(json.dumps(SETTINGS.training_settings()))
+    (tmp_path / "settings.json").write_text(json.dumps(training_settings(SETTINGS)))
     nodes.output.parent.mkdir()
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--output", str(nodes.output)]
     command += ["--settings", str(tmp_path / "settings.json"), "--device", "cpu", "--threads", "1"]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+from convs2s.config.identity import training_settings
 from convs2s.data.dataset import learn_bpe
 from convs2s.data.word_counts import count_words
 from convs2s.files.text import read_lines, write_json
@@ -31,7 +32,7 @@ def make(task: Path, run: Path, folder: Path) -> Iterator[Path]:
         align_words(source=source, target=target, links=links, pairs=None)
         build_dictionary(source=source, target=target, links=links, **tables)
         learn_truecaser(text=source, output=truecaser)
-        write_json(settings, tiny.settings().training_settings())
+        write_json(settings, training_settings(tiny.settings()))
         write_json(scores, {"bleu": 24.31, "test_set": {"lines": 1000}})
     yield from (*made, run / "history.jsonl", run / "training.json")  # the trainer notes its own
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.identity import training_settings
 from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.checkout import check_out
@@ -33,7 +34,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny.prepare(results / "tiny")
     train(tiny.job(results / "tiny", results / "tiny/models/m/seed1/model.safetensors"))
     settings = results / "tiny/models/m/settings.json"
-    settings.write_text(json.dumps(tiny.settings().training_settings()))
+    settings.write_text(json.dumps(training_settings(tiny.settings())))
     (settings.parent / "seed2").mkdir()
     return results
 

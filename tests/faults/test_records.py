@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.model import read_training_settings
+from convs2s.config.identity import read_training_settings, training_settings
 from convs2s.data.vocabulary import read_vocabulary
 from convs2s.errors import UserError
 from convs2s.files.tensors import load_tensors, save_tensors
@@ -25,7 +25,7 @@ from convs2s.training.state_folder import StateFolder
 from tests.support import tiny
 
 DEEP = "[" * 5000
-NO_BATCH = json.dumps(tiny.settings(batch={"sentences": None}).training_settings())
+NO_BATCH = json.dumps(training_settings(tiny.settings(batch={"sentences": None})))
 TUNED = {"length_penalty": {"tuned_on": "valid"}}
 EPOCH = {
     "epoch": 1,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.identity import training_settings
 from convs2s.files.checksums import sha256
 from tests.support import tiny
 from tests.support.processes import children, environment, listening
@@ -52,7 +53,7 @@ main(sys.argv[1:])
 def test_a_frozen_worker_is_killed_and_the_others_end(tmp_path: Path) -> None:
     task = tiny.prepare(tmp_path / "task")
     settings = tiny.settings(maximum_epochs=1000)
-    (tmp_path / "settings.json").write_text(json.dumps(settings.training_settings()))
+    (tmp_path / "settings.json").write_text(json.dumps(training_settings(settings)))
     command = [sys.executable, "-c", LAUNCHED, "train", str(task), "--device", "cpu"]
     command += ["--settings", str(tmp_path / "settings.json"), "--threads", "1", "--workers", "2"]
     command += ["--output", str(tmp_path / "model.safetensors"), "--checkpoint-minutes", "1e-9"]
@@ -71,7 +72,7 @@ def test_a_frozen_worker_is_killed_and_the_others_end(tmp_path: Path) -> None:
 def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path) -> None:
     task = tiny.prepare(tmp_path / "task")
     settings = tiny.settings(maximum_epochs=15, checkpoint_minutes=1e-9)
-    (tmp_path / "settings.json").write_text(json.dumps(settings.training_settings()))
+    (tmp_path / "settings.json").write_text(json.dumps(training_settings(settings)))
     jobs = [
         tiny.job(task, tmp_path / name / "model.safetensors", settings)
         for name in ("disturbed", "undisturbed")

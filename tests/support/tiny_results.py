@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import training_settings
 from convs2s.config.task import DataSource
 from convs2s.data.dataset import read_description
 from convs2s.decoding.test_sets import decode_test_set
@@ -27,7 +28,7 @@ def write_results(task: TaskFolder) -> None:
     write_json(described, metadata.model_dump(mode="json"))
     model = Path(task.model("small", "seed1"))
     train(tiny.job(Path(task.path), model))
-    write_json(model.parents[1] / "settings.json", tiny.settings().training_settings())
+    write_json(model.parents[1] / "settings.json", training_settings(tiny.settings()))
     texts = {"raw": SENTENCES, "tok": SENTENCES}
     for stage, sentences in texts.items():
         for side in ("source", "target"):

@@ -125,8 +125,8 @@ def _train(arguments: argparse.Namespace) -> None:
 
 def _start_training(arguments: argparse.Namespace) -> None:
     from convs2s.config.file_reference import Download
+    from convs2s.config.identity import read_training_settings
     from convs2s.config.load import load
-    from convs2s.config.model import read_training_settings
     from convs2s.config.options import Options
     from convs2s.training.identity import TrainingJob
     from convs2s.training.launch import granted_workers, launch

@@ -27,8 +27,8 @@ VARIABLE = "CONVS2S_EXTENSIONS"
 Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 """What an extension may define: a mapping from the names that it adds."""
 
-_TORCH = "import torch", "from torch"
-# What a value is, and its methods: architecture.py, which imports this module, has the class.
+# What a value of each registry is, and the methods that it needs. Not the class of networks itself:
+# architecture.py, which has it, imports this module.
 _KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
     "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("count_parameters", "build")),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
@@ -42,11 +42,12 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
     ``add``: beside those that it knows, as two modules of one workflow are read in one process.
     """
     known = os.environ.get(VARIABLE, "").split(os.pathsep) if add else []
-    paths = [(root / file).absolute() for file in files]
-    for path in paths:
-        if os.pathsep in str(path):
+    for file in files:
+        path = str((root / file).absolute())
+        if os.pathsep in path:
             raise UserError(f"extensions: {path}: rename what has '{os.pathsep}' in its name")
-    os.environ[VARIABLE] = os.pathsep.join(filter(None, dict.fromkeys([*known, *map(str, paths)])))
+        known.append(path)
+    os.environ[VARIABLE] = os.pathsep.join(filter(None, dict.fromkeys(known)))
 
 
 def extension_files() -> list[Path]:
@@ -62,12 +63,17 @@ def extension_files() -> list[Path]:
 
 
 def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
-    """Return what extensions add; a UserError refuses names that the package (``own``) has."""
+    """Return what extensions add to a registry: name -> value.
+
+    Raises:
+        UserError: A name is one of the package's (``own``), or two extensions add it.
+    """
     found: dict[str, object] = {}
     for path in extension_files():
         names = _names(path, registry)
-        for name in sorted(names.keys() & {*own, *found}):
-            raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
+        for name in sorted(names):
+            if name in own or name in found:
+                raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
         found |= names
     return found
 
@@ -75,7 +81,8 @@ def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
 def check_added(where: str, registry: Registry, name: str | None, own: Collection[str] = ()) -> Any:
     """Return what an extension has under a name, None of the package's ``own``, or of no name.
 
-    A UserError begins with ``where`` and says that nothing has the name.
+    Raises:
+        UserError: Nothing has the name; begins with ``where``.
     """
     if name is None or name in own:
         return None
@@ -108,11 +115,14 @@ def failures_of_code(where: object) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # of code that is the user's own: whatever it raises
-        own, steps = {*map(str, extension_files())}, traceback.extract_tb(error.__traceback__)
-        places = [f"{step.filename}:{step.lineno}" for step in steps if step.filename in own]
+        place = where
+        own = [str(file) for file in extension_files()]
+        for step in traceback.extract_tb(error.__traceback__):
+            if step.filename in own:
+                place = f"{step.filename}:{step.lineno}"
         if isinstance(error, SyntaxError):
-            places.append(f"{error.filename}:{error.lineno}")
-        raise UserError(f"{[where, *places][-1]}: {type(error).__name__}: {error}") from error
+            place = f"{error.filename}:{error.lineno}"
+        raise UserError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 def code_of(text: str) -> str:
@@ -139,30 +149,40 @@ def _text(path: Path) -> str:
 
 
 def _names(path: Path, registry: Registry) -> Mapping[str, object]:
-    """Return what an extension adds to a registry; a UserError says where its code is wrong."""
+    """Return what an extension adds to a registry.
+
+    Raises:
+        UserError: Its code is wrong; says where.
+    """
     with failures_of_code(path):
         names = getattr(_module(path, _text(path)), registry, {})
     if not isinstance(names, Mapping):
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
     kind, methods = _KINDS[registry]
     for name, value in names.items():
-        needed = methods if isinstance(value, type) or registry == "ARCHITECTURES" else ["__call__"]
-        if not all(callable(getattr(value, method, None)) for method in needed):
-            raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
+        # A function may stand for a class of preparations: it is called to make one.
+        is_maker = registry != "ARCHITECTURES" and not isinstance(value, type)
+        needed = ("__call__",) if is_maker else methods
+        for method in needed:
+            if not callable(getattr(value, method, None)):
+                raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
     return names
 
 
 @cache
 def _module(path: Path, text: str) -> ModuleType:
     """Return an extension as a module that goes by its path, its part without torch run."""
-    statements = ast.parse(text, path).body
-    needs_torch = [ast.unparse(each).startswith(_TORCH) for each in statements]
-    own = [*needs_torch, True].index(True)
-    module = sys.modules[str(path)] = ModuleType(str(path))  # where pydantic looks for it
-    module.__dict__.update(__file__=str(path), _rest=statements[own:])
-    _run(module, statements[:own])
+    first: list[ast.stmt] = []
+    rest = ast.parse(text, path).body
+    while rest and not ast.unparse(rest[0]).startswith(("import torch", "from torch")):
+        first.append(rest.pop(0))
+    module = ModuleType(str(path))
+    module.__dict__.update(__file__=str(path), _rest=rest)
+    sys.modules[str(path)] = module  # where pydantic looks for it
+    _run(module, first)
     return module
 
 
 def _run(module: ModuleType, statements: list[ast.stmt]) -> None:
-    exec(compile(ast.Module(statements, []), module.__name__, "exec"), module.__dict__)
+    code = compile(ast.Module(statements, []), module.__name__, "exec")
+    exec(code, module.__dict__)

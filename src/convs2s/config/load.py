@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,10 @@ def load(
     ``given`` is config.yaml and config.local.yaml as Snakemake merged them; None reads the two.
     ``shipped`` is the folder of a deployed workflow, whose config/ stands in for what ``root``
     lacks. ``given_by`` is what messages call ``given`` where another workflow states it; the files
-    of ``root`` then say nothing. A UserError names the file, the key and what was expected.
+    of ``root`` then say nothing.
+
+    Raises:
+        UserError: Names the file, the key and what was expected.
     """
     folders = _Folders(root, shipped)
     if not folders.find("config").is_dir():
@@ -62,23 +64,19 @@ def load(
     added("ARCHITECTURES", KINDS)  # names that are taken are refused before anybody asks for them
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF"})
-    origin = origins.get("overrides", "config.yaml")
-    tasks, models, decodings = (
-        _Overrides(noun, getattr(options.overrides, f"{noun}s"), origin, given is not None)
-        for noun in ("task", "model", "decoding")
-    )
+
+    def overrides_of(noun: str, entries: Mapping[str, Values]) -> _Overrides:
+        origin = origins.get("overrides", "config.yaml")
+        return _Overrides(noun, entries, origin, has_texts=given is not None)
+
+    tasks = overrides_of("task", options.overrides.tasks)
+    models = overrides_of("model", options.overrides.models)
+    decodings = overrides_of("decoding", options.overrides.decodings)
     place = f"{origins.get('scale', 'config.yaml')}: scale"
     check_known(place, "scale", options.scale, folders.names("config/scales"))
     scale = folders.section(Scale, f"config/scales/{options.scale}.yaml")
     tables, paper = _read_tables(folders, scale, options.scale)
     model_settings, scale = _read_models(folders, models, scale, paper)
-    entries = folders.content("config/downloads.yaml") or []
-    if not isinstance(entries, list):
-        raise UserError("config/downloads.yaml: expected a list of downloads, each with its url")
-    downloads = [
-        validated(Download, entry, f"config/downloads.yaml: download {number}")
-        for number, entry in enumerate(entries, start=1)
-    ]
     settings = Settings(
         options=options,
         scale=scale,
@@ -89,7 +87,7 @@ def load(
         paper=paper,
         claims=folders.named(Claim, "config/claims.yaml"),
         phrases=folders.named(Phrases, "config/phrases.yaml"),
-        downloads={download.url: download for download in downloads},
+        downloads=_read_downloads(folders),
         costs=folders.section(Costs, "config/costs.yaml"),
     )
     check_references(settings, origins.get("tasks", "config.yaml"), tasks.place, models.place)
@@ -138,6 +136,10 @@ class _Overrides:
         """Return entries of config/ with the overrides merged in, whose names must be known."""
         for name in self.entries:
             check_known(f"{self.origin}: overrides.{self.noun}s", self.noun, name, entries)
+        return self.merged_into(entries)
+
+    def merged_into(self, entries: Entries) -> Entries:
+        """Return the entries with the overrides of those that are there."""
         return {name: merged(entry, self.entries.get(name, {})) for name, entry in entries.items()}
 
     def place(self, file: str, name: str) -> str:
@@ -177,9 +179,12 @@ class _Folders:
 
     def entries(self, file: str) -> Entries:
         entries = self.content(file) or {}
-        if not isinstance(entries, dict) or not all(isinstance(e, dict) for e in entries.values()):
-            raise UserError(f"{file}: expected a mapping of names, each with a mapping of settings")
-        for name in entries:
+        message = f"{file}: expected a mapping of names, each with a mapping of settings"
+        if not isinstance(entries, dict):
+            raise UserError(message)
+        for name, entry in entries.items():
+            if not isinstance(entry, dict):
+                raise UserError(message)
             _check_name(str(name), file)
         return entries
 
@@ -187,12 +192,11 @@ class _Folders:
         self, section: type[S], file: str, overrides: _Overrides = _Overrides()
     ) -> dict[str, S]:
         """Return the sections that a file holds by their names."""
-        return {
-            name: validated(
-                section, overrides.read(section, entry), overrides.place(f"{file}: {name}", name)
-            )
-            for name, entry in overrides.applied(self.entries(file)).items()
-        }
+        sections = {}
+        for name, entry in overrides.applied(self.entries(file)).items():
+            place = overrides.place(f"{file}: {name}", name)
+            sections[name] = validated(section, overrides.read(section, entry), place)
+        return sections
 
 
 def _read_options(
@@ -201,15 +205,18 @@ def _read_options(
     """Return config.yaml with its defaults, and which file or flag states each key."""
     stated: Values = {}
     origins: dict[str, str] = {}
-    for name, content in ({} if given_by else check_option_files(root)).items():
-        stated = merged(stated, content)
-        origins |= dict.fromkeys(content, name)
+    if given_by is None:
+        for name, content in check_option_files(root).items():
+            stated = merged(stated, content)
+            origins |= dict.fromkeys(content, name)
+    giver = given_by or _COMMAND_LINE
     if given is not None:
         read = _with_texts_read(Options, dict(given))
-        changed = [key for key, value in read.items() if stated.get(key) != value]
-        origins |= dict.fromkeys(changed, given_by or _COMMAND_LINE)
+        for key, value in read.items():
+            if stated.get(key) != value:
+                origins[key] = giver
         stated = read
-    return validated(Options, stated, given_by or _COMMAND_LINE), origins
+    return validated(Options, stated, giver), origins
 
 
 def _with_texts_read(section: type[Section], stated: Values) -> Values:
@@ -218,10 +225,12 @@ def _with_texts_read(section: type[Section], stated: Values) -> Values:
     Snakemake leaves numbers, truth values and null inside of ``--config 'plots={sentences: [1]}'``
     as text, and so it does with 1e-4 in a file.
     """
+    network = stated.get("architecture")
     try:
-        if isinstance(network := stated.get("architecture"), dict):
+        if isinstance(network, dict):
             own = check_added("", "ARCHITECTURES", network.get("kind"), KINDS)
-            stated = stated | {"architecture": _with_texts_read(own, network)} if own else stated
+            if own is not None:
+                stated = stated | {"architecture": _with_texts_read(own, network)}
         section.model_validate(stated)
         return stated
     except UserError:  # of an extension's network: who reads the section says it, with its place
@@ -229,11 +238,14 @@ def _with_texts_read(section: type[Section], stated: Values) -> Values:
     except ValidationError as error:
         changed = deepcopy(stated)
         for failure in error.errors(include_url=False, include_context=False):
-            *above, key = place_of(failure["loc"], stated) or [None]
+            place = place_of(failure["loc"], stated)
+            if not place:
+                continue
+            *above, key = place
             holder: Any = changed
             for part in above:
                 holder = holder[part]
-            if key is not None and isinstance(holder[key], str):
+            if isinstance(holder[key], str):
                 holder[key] = read_scalar(holder[key])
         return changed
 
@@ -245,6 +257,19 @@ def _check_name(name: str, where: str) -> None:
             f"{where}: expected a name that begins with a small letter and has small letters, "
             f"digits and underscores alone, not '{name}'"
         )
+
+
+def _read_downloads(folders: _Folders) -> dict[str, Download]:
+    """Return what config/downloads.yaml knows of files, by their addresses."""
+    file = "config/downloads.yaml"
+    entries = folders.content(file) or []
+    if not isinstance(entries, list):
+        raise UserError(f"{file}: expected a list of downloads, each with its url")
+    downloads = {}
+    for number, entry in enumerate(entries, start=1):
+        download = validated(Download, entry, f"{file}: download {number}")
+        downloads[download.url] = download
+    return downloads
 
 
 def _read_tables(
@@ -290,15 +315,19 @@ def _read_tasks(folders: _Folders, overrides: _Overrides, scale: Scale) -> dict[
 def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
     """Return a task's entry with what it has from the task that ``text`` names."""
     entry = entries[name]
-    if (text := entry.get("text")) is None:
+    text = entry.get("text")
+    if text is None:
         return entry
     check_known(f"{place}: text", "task", str(text), set(entries) - {name})
     if entries[text].get("text") is not None:
         raise UserError(f"{place}: text: '{text}' has no text of its own; name the task it shares")
+    shared = {}
     for key in SHARED_WITH_TEXT:
         if key in entry:
             raise UserError(f"{place}: {key}: is from '{text}', as text names it; state it there")
-    return entry | {key: entries[text][key] for key in SHARED_WITH_TEXT if key in entries[text]}
+        if key in entries[text]:
+            shared[key] = entries[text][key]
+    return entry | shared
 
 
 def _read_models(
@@ -311,18 +340,21 @@ def _read_models(
         entry = overrides.read(ModelSettings, _extended(entries, name, file))
         return validated(ModelSettings, entry, overrides.place(f"{file}: {name}", name))
 
-    entries, small, stand_ins = folders.entries(file), Entries(), dict[str, str]()
+    entries = folders.entries(file)
+    small: Entries = {}
+    stand_ins: dict[str, str] = {}
     if scale.shrink:
         # The small version of a model is that of the model with its overrides; it may have
         # overrides of its own, so their names are not checked before all versions are there.
-        changed = {
-            name: merged(entry, overrides.entries.get(name, {})) for name, entry in entries.items()
-        }
+        changed = overrides.merged_into(entries)
         for name in scale.to_shrink(paper.values()):
-            network = read(changed, name).architecture if name in changed else None
-            if network and network.blocks:
-                stand_ins[name] = f"{scale.shrink.prefix}_{name}"
-                small[stand_ins[name]] = scale.shrink.entry(name, network)
+            if name not in changed:
+                continue
+            network = read(changed, name).architecture
+            if network.blocks:
+                stand_in = f"{scale.shrink.prefix}_{name}"
+                stand_ins[name] = stand_in
+                small[stand_in] = scale.shrink.entry(name, network)
     entries = overrides.applied(small | entries)
     models = {name: read(entries, name) for name in entries}
     return models, scale.model_copy(update={"models": stand_ins | scale.models})
@@ -331,10 +363,16 @@ def _read_models(
 def _extended(entries: Entries, name: str, file: str) -> Values:
     """Return a model's entry merged onto those that it extends."""
     names = [name]
-    while (base := entries[names[-1]].get("extends")) is not None:
+    base = entries[name].get("extends")
+    while base is not None:
         place = f"{file}: {names[-1]}.extends"
         check_known(place, "model", str(base), entries)
+        if base in names:
+            chain = " -> ".join([*names, base])
+            raise UserError(f"{place}: a model cannot extend itself: {chain}")
         names.append(base)
-        if base in names[:-1]:
-            raise UserError(f"{place}: a model cannot extend itself: {' -> '.join(names)}")
-    return reduce(merged, (entries[part] for part in reversed(names)), {})
+        base = entries[base].get("extends")
+    extended: Values = {}
+    for part in reversed(names):
+        extended = merged(extended, entries[part])
+    return extended

@@ -1,13 +1,11 @@
 """config/models.yaml: named architectures with their training recipes."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from convs2s.config.architecture import Architecture
+from convs2s.config.architecture import Architecture, NetworkSettings
 from convs2s.config.file_reference import check_model_reference
-from convs2s.config.messages import validated
 from convs2s.config.section import (
     FileName,
     NonNegativeFloat,
@@ -69,11 +67,6 @@ class ScheduleSettings(Section):
     """cosine: epochs in which the learning rate rises from 0."""
 
 
-OF_THE_COMMAND = {"checkpoint_minutes", "tensorboard", "threads"}
-"""Keys of a recipe that change no result: the workflow states them as options of ``train``, as a
-changed settings file would make finished models again."""
-
-
 class Recipe(Section):
     """How a model is trained, from the batch of one update to the end of the training."""
 
@@ -133,42 +126,10 @@ class ModelSettings(Section):
     training: Recipe = Recipe()
     """The training recipe; the defaults are the paper's (section 4.2)."""
 
-    def training_settings(self) -> dict[str, object]:
-        """Return what a training's result depends on, as data for `read_training_settings`.
 
-        What is off stays out: the settings of a training from before there was such a switch stay
-        the same file, and nothing is made again for it.
-        """
-        off = {"best_by"} if self.training.best_by is None else set()
-        return {
-            "architecture": self.architecture.model_dump(mode="json"),
-            "training": self.training.model_dump(mode="json", exclude=OF_THE_COMMAND | off),
-            **self.architecture.code(),
-        }
-
-    def machine_settings(self) -> dict[str, object]:
-        """Return what changes no result, options of the training's command."""
-        return self.training.model_dump(mode="json", include=OF_THE_COMMAND - {"threads"})
-
-
-class _TrainingSettings(Section):
-    architecture: Architecture
-    training: Recipe
-    code: str | None = None  # of an extension: another one trains again, nothing reads it
-
-
-def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
-    """Read ``architecture`` and ``training`` of a model; a UserError names the file and the key."""
-    from convs2s.files.text import read_json  # needs xopen, which a plan does without
-
-    settings = validated(_TrainingSettings, read_json(path), str(path))
-    check_model(f"{path}: model", settings)
-    return settings.architecture, settings.training
-
-
-def check_model(where: str, model: ModelSettings | _TrainingSettings) -> None:
+def check_model(where: str, network: NetworkSettings, recipe: Recipe) -> None:
     """Check what no single key of a model says; a UserError begins with ``where``."""
-    recipe, schedule, network = model.training, model.training.schedule, model.architecture
+    schedule = recipe.schedule
     if recipe.start is not None:
         check_model_reference(recipe.start.model, f"{where}.training.start.from")
     if recipe.batch.sentences is None and recipe.batch.tokens is None:

@@ -98,7 +98,7 @@ class OwnNBest(Section):
     run: RunName = "seed1"
     """Its run: seed1, ..., or ensemble2."""
     decoding: str
-    """Decoding of config/decodings.yaml; the list is as long as its beam."""
+    """Decoding of config/decodings.yaml, which says how long the list is."""
 
     def __str__(self) -> str:
         return f"{self.model} {self.run}, {self.decoding}"

@@ -170,7 +170,8 @@ def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_mod
     for name in settings.options.tasks or ():
         check_known(f"{tasks_from}: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
-        check_model(f"{of_model('config/models.yaml', name)}: {name}", model)
+        where = f"{of_model('config/models.yaml', name)}: {name}"
+        check_model(where, model.architecture, model.training)
     for name, task in settings.tasks.items():
         _check_task(of_task(f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):

@@ -11,17 +11,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 
-from convs2s.config.corpus import CleanLimits
 from convs2s.config.file_reference import known_download, parse_file_reference
+from convs2s.config.identity import counted, recipe_identity
 from convs2s.config.settings import Settings
-from convs2s.config.task import SHARED_WITH_TEXT
 from convs2s.demo.corpus import CORPUS_SHA256
-from convs2s.training.identity import TRAINING_VERSION, recipe_identity
+from convs2s.training.identity import TRAINING_VERSION
 
 Inputs = Mapping[str, object]  # plain data, as JSON has it
-
-_OF_TRAINING = set(SHARED_WITH_TEXT) - {"corpus", "paper_pairs"} | {"vocabulary"}
-"""Keys of a task that its training text depends on, its files aside."""
 
 
 def fingerprint_of(inputs: Inputs) -> str:
@@ -84,15 +80,10 @@ class RunInputs:
         if task.released:
             references = task.released_references()
             return {"released": references, **self._files(references)}
-        text = task.model_dump(mode="json", include=_OF_TRAINING)
-        del text["alignment"]["aligner"]  # of those runs alone that read its links
-        if task.clean.tokens == CleanLimits().tokens:
-            # Longer pairs ended a training: what was published had none of them.
-            del text["clean"]["tokens"]
         pairs = {split: task.file_pairs(split) for split in ("train", "valid")}
         files = [side for split in pairs.values() for pair in split for side in pair]
         inputs: dict[str, object] = {
-            "text": text,
+            "text": counted(task),
             "pairs": pairs,
             **self._files([*files, *(task.titles.files if task.titles else ())]),
             **recipe_identity(model.architecture, model.training),
@@ -117,9 +108,7 @@ class RunInputs:
         """Return a decoding, and the set that its length penalty is tuned on, if it is."""
         task, decoding = self._settings.tasks[task_name], self._settings.decodings[name]
         tuned_on = self._settings.scale.development_set(task, decoding)
-        stated = decoding.model_dump(mode="json")
-        if not stated["cuda_graphs"]:
-            del stated["cuda_graphs"]  # as in ledgers that are older than this setting
+        stated = counted(decoding)
         if tuned_on is not None:
             stated["tuned"] = self._test_set(task_name, tuned_on)
         return stated

@@ -35,32 +35,42 @@ class TrainingData:
     def read(cls, folder: Path) -> "TrainingData":
         """Open a task's folder.
 
-        A UserError names a file that is missing, something else, or changed since it was made.
+        Raises:
+            UserError: A file is missing, something else, or changed since it was made.
         """
         files = TaskFolder(str(folder))
         check_noted(map(files.store_description, SPLITS))
         about = {split: read_description(Path(files.store_description(split))) for split in SPLITS}
         description = about["train"]
-        languages, vocabulary = description.languages, description.vocabulary
-        sides = {"source": languages.source, "target": languages.target}
-        tables = {side: Path(files.vocabulary(language)) for side, language in sides.items()}
+        languages = description.languages
+        vocabulary = description.vocabulary
+        source_table = Path(files.vocabulary(languages.source))
+        target_table = Path(files.vocabulary(languages.target))
+        tables = [source_table, target_table]
+        check_noted(tables)
+        codes = None
         name = vocabulary.bpe_codes_name(languages.source)
-        code_files = [] if name is None else [Path(files.bpe_codes(name))]
-        check_noted([*tables.values(), *code_files])
-        codes = read_codes(code_files[0]) if code_files else None
-        counts = {side: list(read_counts(table)) for side, table in tables.items()}
-        threshold = vocabulary.threshold if codes is not None else 0
+        if name is not None:
+            codes_file = Path(files.bpe_codes(name))
+            check_noted([codes_file])
+            codes = read_codes(codes_file)
+        source_counts = list(read_counts(source_table))
+        splittable = None
+        if codes is not None and vocabulary.threshold:
+            splittable = sorted(frequent_tokens(source_counts, vocabulary.threshold))
+        checksums = {f"dataset/{split}.arrow": store.sha256 for split, store in about.items()}
+        checksums |= {f"vocabulary/{table.name}": sha256(table) for table in tables}
         return cls(
             train=TokenStore(files.store("train")),
             valid=TokenStore(files.store("valid")),
-            types={side: [token for token, _ in pairs] for side, pairs in counts.items()},
+            types={
+                "source": [token for token, _ in source_counts],
+                "target": [token for token, _ in read_counts(target_table)],
+            },
             description=description,
             bpe_codes=codes,
-            splittable=sorted(frequent_tokens(counts["source"], threshold)) if threshold else None,
-            checksums={
-                **{f"dataset/{split}.arrow": store.sha256 for split, store in about.items()},
-                **{f"vocabulary/{path.name}": sha256(path) for path in tables.values()},
-            },
+            splittable=splittable,
+            checksums=checksums,
         )
 
     def check_checksums(self) -> None:
@@ -81,7 +91,8 @@ class TrainingData:
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
         """Refuse stores without pairs, and pairs with more tokens than the model has positions.
 
-        The UserError names the store, the side, the pair and what to change.
+        Raises:
+            UserError: Names the store, the side, the pair and what to change.
         """
         for store in self.stores:
             if not len(store):
@@ -104,9 +115,11 @@ def read_shortlist(
 ) -> Shortlist | None:
     """Return how the model selects its vocabulary (section 5.4); None where it scores all types.
 
-    ``candidates``: the alignment's ``candidates.tsv``, for a model that selects. A UserError says
-    that it selects and there are none, or the other way round, or that its vocabulary is of pieces
-    of words, which the alignment does not have.
+    ``candidates``: the alignment's ``candidates.tsv``, for a model that selects.
+
+    Raises:
+        UserError: The model selects and there are no candidates, or the other way round, or its
+            vocabulary is of pieces of words, which the alignment does not have.
     """
     wanted = architecture.selection
     if wanted is None:
@@ -125,7 +138,8 @@ def read_shortlist(
         )
     return Shortlist.from_words(
         read_candidates(candidates),
-        *(Vocabulary(data.types[side]) for side in ("source", "target")),
+        Vocabulary(data.types["source"]),
+        Vocabulary(data.types["target"]),
         frequent=wanted.frequent,
         most=wanted.candidates,
     )

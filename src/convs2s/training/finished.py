@@ -5,9 +5,11 @@ after its token stores were rebuilt to the same bytes. Without the state it woul
 """
 
 import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from convs2s.model_file import ModelDescription, describe_model, recorded_identi
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
 from convs2s.training.data import TrainingData
-from convs2s.training.history import perplexity
+from convs2s.training.history import EpochRecord, TrainingMachine, perplexity
 from convs2s.training.identity import TrainingJob, digest_of
 from convs2s.training.loading import validation_batches
 from convs2s.training.progress import write_history
@@ -40,7 +42,8 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
 
     In this order no record speaks of a model that is not there: `finished_states` rests on both.
     """
-    state, shortlist = trainer.state, trainer.updater.shortlist
+    state = trainer.state
+    shortlist = trainer.updater.shortlist
     known = trainer.folder.identity
     # What is absent is left out: a source use where there is but one validation pair, a shortlist.
     summary: dict[str, object] = {
@@ -56,8 +59,8 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         summary["source_use"] = asdict(result.validation.source_use)
     if shortlist is not None:
         summary["shortlist"] = shortlist_figures(shortlist, data.valid, job.recipe)
-    # What the model's card says of the data; nothing that scoring could change.
     described = data.description
+    # What the model's card says of the data; nothing that scoring could change.
     origin = described.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
     description = ModelDescription(
         task=described.task,
@@ -75,20 +78,35 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         truecasers=words_of_truecasers(job, data),
     )
     save_model(job.output, result.weights, description)
-    records = job.output.with_name("history.jsonl"), job.output.with_name("training.json")
-    forget_checksums(records)
-    write_history(records[0], state.history, {"stop": state.schedule.stop_reason})
-    # What trained, not what exports: that may be another machine.
-    machines = [epoch.machine for epoch in state.history if epoch.machine] or [trainer.machine]
-    kinds = {
-        key: "; ".join(dict.fromkeys(str(machine[key]) for machine in machines if key in machine))
-        for key in ("gpu", "processor")
+    history = job.output.with_name("history.jsonl")
+    record = job.output.with_name("training.json")
+    forget_checksums([history, record])
+    write_history(history, state.history, {"stop": state.schedule.stop_reason})
+    made = {
+        **manifest(),
+        **_machine_of(state.history, trainer.machine),
+        "identity": known,
+        "products": matmul.in_use(),
     }
-    made = {**manifest(), **machines[-1], **{key: kind for key, kind in kinds.items() if kind}}
-    made |= {"identity": known, "products": matmul.in_use()}
     curve = [epoch.valid_perplexity for epoch in state.history]
-    write_json(records[1], {**summary, "curve": curve, "manifest": made})
-    note_checksums(records, results_of(job.output))
+    write_json(record, {**summary, "curve": curve, "manifest": made})
+    note_checksums([history, record], results_of(job.output))
+
+
+def _machine_of(history: Sequence[EpochRecord], exporting: TrainingMachine) -> dict[str, object]:
+    """Return what trained, which may be another machine than the one that is exporting.
+
+    That is the machine of the last epoch; of several kinds of GPUs or processors each is named.
+    """
+    machines = [dict(epoch.machine) for epoch in history if epoch.machine is not None]
+    if not machines:
+        return dict(exporting)
+    machine = machines[-1]
+    for key in ("gpu", "processor"):
+        kinds = [str(each[key]) for each in machines if key in each]
+        if kinds:
+            machine[key] = "; ".join(dict.fromkeys(kinds))
+    return machine
 
 
 def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
@@ -97,7 +115,8 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
     That is a batch's target types on average, and the share of the reference tokens that are
     outside and therefore count as unknown.
     """
-    sizes, outside = [], 0
+    sizes = []
+    outside = 0
     for rows in validation_batches(store, recipe, shortlist):
         batch = collate(store, rows)
         types = shortlist.types(batch.source)
@@ -111,52 +130,65 @@ def finished_states(results: Path) -> dict[Path, int]:
     """Return the folders of states of trainings that have ended -> their bytes, in order of paths.
 
     A state of another recipe, seed or corpus than the finished model's is none of them: it may
-    belong to a training that was stopped and is to go on. A UserError says that there is no such
-    folder, or that the record of a training is damaged.
+    belong to a training that was stopped and is to go on.
+
+    Raises:
+        UserError: There is no such folder, or the record of a training is damaged.
     """
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name one of results, or of a run")
+    folders = {path.parent.parent for path in whole_files(results)}
     finished = {}
-    parents = {path.parent.parent for path in whole_files(results)}
-    for folder in sorted(path for path in parents if path.name == STATE):
+    for folder in sorted(folders):
         record = folder.with_name("training.json")
-        if not record.is_file():
+        if folder.name != STATE or not record.is_file():
             continue
         identity = recorded_identity(record)
-        # The record alone would not do: beside it may lie the model of another training.
-        models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
         states = folder / digest_of(identity)
-        if states.is_dir() and any(model.training.get("identity") == identity for model in models):
+        # The record alone would not do: beside it may lie the model of another training.
+        if states.is_dir() and _has_model_of(identity, folder.parent):
             finished[states] = size_of(states)
     return finished
+
+
+def _has_model_of(identity: Mapping[str, object], folder: Path) -> bool:
+    for path in sorted(folder.glob("*.safetensors")):
+        if describe_model(path).training.get("identity") == identity:
+            return True
+    return False
 
 
 def remove_state(path: Path) -> None:
     """Remove the folder of states of a training that has ended.
 
-    A UserError: a training works there at this moment, or the folder cannot be removed.
+    Raises:
+        UserError: A training works there at this moment, or the folder cannot be removed.
     """
     folder = path.parent
     try:
         with (folder / LOCK).open("a") as lock:  # which each training holds while it runs
-            try:
-                is_free = try_lock(lock)
-            except OSError as error:
-                raise UserError(
-                    f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
-                    "here: use a file system with flock (docs/cluster.md)"
-                ) from None
-            if not is_free:
-                raise UserError(
-                    f"{folder}: a training is writing here: wait for it to end, then run the same "
-                    "command again"
-                )
+            _take(lock, folder)
             with suppress(FileNotFoundError):  # another process has removed it before
                 # First: without it the training begins anew, whatever a kill leaves of the rest.
                 (path / "last.safetensors").unlink(missing_ok=True)
                 shutil.rmtree(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be removed: {error.strerror}") from None
+
+
+def _take(lock: TextIO, folder: Path) -> None:
+    try:
+        is_free = try_lock(lock)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
+            "here: use a file system with flock (docs/cluster.md)"
+        ) from None
+    if not is_free:
+        raise UserError(
+            f"{folder}: a training is writing here: wait for it to end, then run the same "
+            "command again"
+        )
 
 
 def megabytes(size: int) -> str:

@@ -39,19 +39,26 @@ def beating(environment: Mapping[str, str]) -> Iterator[None]:
 @contextmanager
 def ending_frozen_workers(folder: Path) -> Iterator[None]:
     """Kill each process that has a file in a folder and no longer beats, while the block runs."""
-    missed: dict[Path, tuple[int, int]] = {}  # the last beat seen, and the looks since then
+    beats: dict[Path, int] = {}  # when each worker's last beat was
+    looks: dict[Path, int] = {}  # looks in vain since then
 
     def look() -> None:
         """Count the looks without a beat of each worker; kill one that has missed too many."""
         for path in folder.iterdir():
-            beat, (last, looks) = path.stat().st_mtime_ns, missed.get(path, (0, 0))
-            missed[path] = beat, looks + 1 if beat == last else 0
-            if missed[path][1] == MOST_MISSED:
+            beat = path.stat().st_mtime_ns
+            if beat == beats.get(path):
+                looks[path] += 1
+            else:
+                beats[path] = beat
+                looks[path] = 0
+            if looks[path] == MOST_MISSED:
                 with path.open("r+") as stream:
                     if not try_lock(stream):  # else it has ended
                         seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
-                        why = f"is frozen: no sign of life for {seconds:g} s: killed"
-                        log(f"process {path.name}, a worker, {why}")
+                        log(
+                            f"process {path.name}, a worker, is frozen: no sign of life for "
+                            f"{seconds:g} s: killed"
+                        )
                         os.kill(int(path.name), signal.SIGKILL)
 
     with _repeating(look, SECONDS_BETWEEN_LOOKS):

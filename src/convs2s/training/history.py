@@ -99,7 +99,9 @@ class EpochRecord:
 
     def line(self, epochs: float | None) -> str:
         """Return it as a line of a log; ``epochs``: how many there will be, where it is known."""
-        number = f"{self.epoch:3d}" + ("" if epochs is None else f"/{math.ceil(epochs)}")
+        number = f"{self.epoch:3d}"
+        if epochs is not None:
+            number += f"/{math.ceil(epochs)}"
         bleu = "" if self.valid_bleu is None else f"BLEU {self.valid_bleu:.2f}  "
         return (
             f"epoch {number}  updates {self.updates:6d}  rate {self.learning_rate:g}  "
@@ -124,12 +126,14 @@ class History:
 def read_history(path: Path) -> History:
     """Read a training's ``history.jsonl``: a row for each epoch; the last may say why it stopped.
 
-    A UserError says that the file is missing, or that a line is no such row.
+    Raises:
+        UserError: The file is missing, or a line is no such row.
     """
-    epochs, stop = [], None
+    epochs = []
+    stop = None
     record = TypeAdapter(EpochRecord)
+    expected = "no epoch of a training's history; train again, which goes by the state"
     for number, line in enumerate(read_lines(path), start=1):
-        expected = "no epoch of a training's history; train again, which goes by the state"
         with failures_of_file(f"{path}:{number}", expected):
             row = json.loads(line)
             if set(row) == {"stop"}:

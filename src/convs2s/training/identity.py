@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.architecture import Architecture
-from convs2s.config.model import OF_THE_COMMAND, Recipe, Start
+from convs2s.config.identity import recipe_identity
+from convs2s.config.model import Recipe, Start
 from convs2s.config.options import Products
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
@@ -18,14 +19,6 @@ TRAINING_VERSION = 4
 
 The workflow trains again when it changes, and for no other change of the code.
 """
-
-WITHOUT_EFFECT = OF_THE_COMMAND | {"start"}
-"""Settings of a recipe that are not part of a training's identity: of its start that is the bytes
-of the file, wherever it lies."""
-
-WITHOUT_EFFECT_ONCE_STATED = {"compare": "previous"}
-"""What a schedule no longer states, as it changed nothing: finished trainings keep their names. It
-goes when ``TRAINING_VERSION`` rises."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,11 @@ class TrainingJob:
     states: str | None = None  # a folder or URL where the states are kept as well
 
     def start_file(self, start: Start) -> Path:
-        """Return where the model lies that the training begins with; a UserError: there is none."""
+        """Return where the model lies that the training begins with.
+
+        Raises:
+            UserError: There is none.
+        """
         path = self.start or Path(start.model)
         if not path.is_file():
             raise UserError(f"{path}: no such file, though training.start begins with it")
@@ -65,32 +62,27 @@ class TrainingJob:
 def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
     """Return everything that a training's result depends on but the machine.
 
-    A UserError says that the model that it starts from is missing.
+    Raises:
+        UserError: The model that it starts from is missing.
     """
     known = recipe_identity(job.architecture, job.recipe)
-    if (start := job.recipe.start) is not None:
+    start = job.recipe.start
+    if start is not None:
         known["start"] = {"as": start.mode, "sha256": sha256(job.start_file(start))}
-    data = data_identity(job, checksums)
-    return {**known, "seed": job.seed, "data": data, "version": TRAINING_VERSION}
-
-
-def recipe_identity(architecture: Architecture, recipe: Recipe) -> dict[str, object]:
-    """Return the settings that a training's result depends on, as plain data.
-
-    What is off is left out: a training from before there was such a setting is the same one.
-    """
-    stated = recipe.model_dump(mode="json", exclude=WITHOUT_EFFECT, exclude_none=True)
     return {
-        "architecture": architecture.model_dump(mode="json", exclude_none=True),
-        "training": stated | {"schedule": stated["schedule"] | WITHOUT_EFFECT_ONCE_STATED},
-        **architecture.code(),
+        **known,
+        "seed": job.seed,
+        "data": data_identity(job, checksums),
+        "version": TRAINING_VERSION,
     }
 
 
 def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, str]:
     """Return the checksums of what a training reads, by name."""
-    candidates = {} if job.candidates is None else {"candidates.tsv": sha256(job.candidates)}
-    return {**checksums, **candidates}
+    known = dict(checksums)
+    if job.candidates is not None:
+        known["candidates.tsv"] = sha256(job.candidates)
+    return known
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:
@@ -102,6 +94,8 @@ def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested mappings as one, with keys joined by dots."""
     flat: dict[str, Any] = {}
     for key, value in nested.items():
-        name = f"{prefix}{key}"
-        flat |= flatten(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
     return flat

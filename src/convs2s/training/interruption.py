@@ -8,20 +8,24 @@ from types import FrameType
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
 """What schedulers send before they kill, Ctrl-C, and a terminal that is closed."""
 
-LONGEST_MARGIN, SHORTEST_MARGIN = 10.0, 0.5
+LONGEST_MARGIN = 10.0
+SHORTEST_MARGIN = 0.5
 """Minutes before a time limit at which the last state is written: a tenth of it between these."""
 
 
 def margin(time_limit: float) -> float:
     """Return how many minutes before a time limit the last state is written; at most half of it."""
-    tenth = min(LONGEST_MARGIN, max(SHORTEST_MARGIN, 0.1 * time_limit))
-    return min(tenth, 0.5 * time_limit)
+    tenth = 0.1 * time_limit
+    bounded = min(LONGEST_MARGIN, max(SHORTEST_MARGIN, tenth))
+    return min(bounded, 0.5 * time_limit)
 
 
 def signals_to_handle() -> list[signal.Signals]:
     """Return the signals that stop a training; under nohup a closed terminal does not."""
-    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    return [number for number in SIGNALS if not (ignored and number == signal.SIGHUP)]
+    handled = list(SIGNALS)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        handled.remove(signal.SIGHUP)
+    return handled
 
 
 class Interruption:
@@ -39,12 +43,14 @@ class Interruption:
         self.launcher = launcher
         self._signal: str | None = None
         self._end: float | None = None
-        self._limit = "" if time_limit is None else f"the time limit of {time_limit:g} minutes"
-        if end is not None:
-            self._limit = self._limit or "the end of the job"
-            time_limit = (end - time.time()) / 60.0
+        self._limit = "the end of the job"  # what is near, in words
         if time_limit is not None:
-            self._end = time.monotonic() + 60.0 * (time_limit - margin(time_limit))
+            self._limit = f"the time limit of {time_limit:g} minutes"
+        minutes = time_limit
+        if end is not None:
+            minutes = (end - time.time()) / 60.0
+        if minutes is not None:
+            self._end = time.monotonic() + 60.0 * (minutes - margin(minutes))
 
     def reason(self) -> str | None:
         """Return why to stop now, in words, or None."""

@@ -47,8 +47,11 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
     """Train with so many workers on each node, each on a GPU of its own where there are GPUs.
 
     More than one node are those of this Slurm job; a single worker trains in this process. Others
-    are started with ``command``, the arguments of ``convs2s``. A UserError says that training
-    failed, an UnfinishedError that it stopped early.
+    are started with ``command``, the arguments of ``convs2s``.
+
+    Raises:
+        UnfinishedError: Training stopped early.
+        UserError: It failed.
     """
     if is_worker():
         train(job)
@@ -92,18 +95,24 @@ def run_node(job: TrainingJob, nodes: int, workers: int, command: Sequence[str])
 
 def granted_workers(environment: Mapping[str, str]) -> int:
     """Return how many GPUs a scheduler has granted on this node; 1 without any."""
-    grant = gpus_granted(environment) if is_in_a_job(environment) else ""
-    return max(1, len([name for name in grant.split(",") if name.strip()]))
+    return max(1, len(_gpus(environment))) if is_in_a_job(environment) else 1
+
+
+def _gpus(environment: Mapping[str, str]) -> list[str]:
+    """Return the GPUs that were granted by name."""
+    return [name for name in gpus_granted(environment).split(",") if name.strip()]
 
 
 def check_grant(workers: int) -> None:
     """Compare the workers of this node, a GPU each, with the GPUs that it was granted by name.
 
-    A UserError says that these are fewer. More are those of a whole node: the job has the memory
-    and the CPUs of what it asked for.
+    More are those of a whole node: the job has the memory and the CPUs of what it asked for.
+
+    Raises:
+        UserError: The GPUs are fewer.
     """
     grant = gpus_granted(os.environ)
-    granted = len([name for name in grant.split(",") if name.strip()])
+    granted = len(_gpus(os.environ))
     if grant and granted < workers:
         raise UserError(
             f"{workers} workers are asked for, with a GPU each (gpus of config.yaml, or --workers),"
@@ -137,9 +146,12 @@ def torchrun_options(nodes: int, workers: int, meeting: Path | str) -> list[str]
     network; those of several at HOST:PORT, the store of the job's first process.
     """
     if isinstance(meeting, Path):
-        meeting, store, address = str(meeting / "torchrun"), "store_type=file", "127.0.0.1"
+        meeting = str(meeting / "torchrun")
+        store = "store_type=file"
+        address = "127.0.0.1"
     else:
-        store, address = f"is_host=0,join_timeout={JOIN_SECONDS}", socket.gethostname()
+        store = f"is_host=0,join_timeout={JOIN_SECONDS}"
+        address = socket.gethostname()
     return [
         f"--nnodes={nodes}",
         f"--nproc-per-node={workers}",
@@ -154,7 +166,9 @@ def torchrun_options(nodes: int, workers: int, meeting: Path | str) -> list[str]
 def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     """Start the workers of this machine within this process and wait for them.
 
-    A UserError: one failed and has given the reason itself; an UnfinishedError: they stopped early.
+    Raises:
+        UnfinishedError: They stopped early.
+        UserError: One failed and has given the reason itself.
     """
     # Each worker says in one line why it ends.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
@@ -186,7 +200,9 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
 def run_nodes(nodes: int, command: Sequence[str]) -> None:
     """Start the command on each node of this Slurm job and wait for all.
 
-    A UserError: this is no Slurm job, or a node failed; an UnfinishedError: training stopped early.
+    Raises:
+        UnfinishedError: Training stopped early.
+        UserError: This is no Slurm job, or a node failed.
     """
     missing = ""
     if "SLURM_JOB_ID" not in os.environ:

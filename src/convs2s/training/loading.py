@@ -66,28 +66,48 @@ def split_batch(
     the same number of, and cut where the slowest has the least to do, padding included. Where that
     leaves fewer, or too large ones, the largest are halved, down to single pairs.
     """
-    sides = np.array([list(map(len, store[int(row)])) for row in rows], np.int32)  # (B, 2)
-    longest, whole = sides.max(1), np.arange(len(rows))
-    runs = cut(whole, longest, None, micro_batch_tokens)
+    lengths = np.empty((len(rows), 2), np.int32)  # (B, 2)
+    for number, row in enumerate(rows):
+        source, target = store[int(row)]
+        lengths[number] = len(source), len(target)
+    longest = lengths.max(1)  # (B,)
+    runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
     if workers > 1:
-        both, shares = sides.sum(1), -(-len(runs) // workers) * workers
-        bounds = range(int(both.max()), len(both) * int(both.max()) + 1)  # of a run's padded tokens
-        smallest = bisect_left(
-            bounds, True, key=lambda tokens: len(cut_starts(both, None, tokens)) <= shares
-        )
-        runs = cut(whole, both, None, bounds[smallest])
-    sizes = [len(run) * int(longest[run].max()) for run in runs]
+        shares = -(-len(runs) // workers) * workers
+        runs = _even_runs(lengths.sum(1), shares)
+
+    def padded_size(run: Indices) -> int:
+        return len(run) * int(longest[run].max())
+
+    sizes = [padded_size(run) for run in runs]
     while len(runs) < len(rows):
-        largest = max((i for i, run in enumerate(runs) if len(run) > 1), key=lambda i: sizes[i])
-        if len(runs) % workers == 0 and sizes[largest] <= (micro_batch_tokens or sizes[largest]):
+        divisible = [number for number, run in enumerate(runs) if len(run) > 1]
+        largest = max(divisible, key=lambda number: sizes[number])
+        is_small_enough = micro_batch_tokens is None or sizes[largest] <= micro_batch_tokens
+        if len(runs) % workers == 0 and is_small_enough:
             break
         halves = np.array_split(runs[largest], 2)
         runs[largest : largest + 1] = halves
-        sizes[largest : largest + 1] = [len(run) * int(longest[run].max()) for run in halves]
+        sizes[largest : largest + 1] = [padded_size(half) for half in halves]
     return [
-        MicroBatch(rows[run], (index,), size)
-        for index, (run, size) in enumerate(zip(runs, sizes, strict=True))
+        MicroBatch(rows[run], (number,), size)
+        for number, (run, size) in enumerate(zip(runs, sizes, strict=True))
     ]
+
+
+def _even_runs(tokens: Indices, most: int) -> list[Indices]:
+    """Cut pairs of ``tokens``, (B,), into at most ``most`` runs, the largest as small as can be.
+
+    Padding counts: a run is as large as its longest pair times its pairs.
+    """
+    longest = int(tokens.max())
+    limits = range(longest, len(tokens) * longest + 1)
+
+    def suffices(limit: int) -> bool:
+        return len(cut_starts(tokens, None, limit)) <= most
+
+    smallest = bisect_left(limits, True, key=suffices)
+    return cut(np.arange(len(tokens)), tokens, None, limits[smallest])
 
 
 @dataclass(frozen=True)
@@ -104,11 +124,10 @@ class LossInputs:
 
     def to(self, device: str) -> "LossInputs":
         """Return them on a device, which is not waited for where they are in pinned memory."""
-        moved = {
-            name: tensor.to(device, non_blocking=True)
-            for name, tensor in vars(self).items()
-            if tensor is not None and name != "lengths"
-        }
+        moved = {}
+        for name, tensor in vars(self).items():
+            if tensor is not None and name != "lengths":
+                moved[name] = tensor.to(device, non_blocking=True)
         return replace(self, **moved)
 
 
@@ -136,7 +155,8 @@ class Loader:
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
         """Read what an update from the pairs ``rows`` needs; any thread may."""
-        sources, targets = zip(*(store[int(row)] for row in rows), strict=True)
+        pairs = [store[int(row)] for row in rows]
+        sources, targets = zip(*pairs, strict=True)
         workers = self.workers
         micro_batches = split_batch(store, rows, self.limits.micro_batch_tokens, workers.count)
         # One shortlist for the whole update, so that its micro-batches change nothing.
@@ -144,13 +164,18 @@ class Loader:
         if self.shortlist is not None:
             types = self.shortlist.types(np.concatenate(sources), np.concatenate(targets))
         own = self.read(store, micro_batches[workers.rank :: workers.count], types)
-        return LoadedUpdate(store, rows, sum(map(len, targets)), types, own)
+        tokens = sum(len(target) for target in targets)
+        return LoadedUpdate(store, rows, tokens, types, own)
 
     def read(
         self, store: TokenStore, micro_batches: Iterable[MicroBatch], types: Types | None
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return micro-batches, each with what the loss reads of it; ``types`` as of ``inputs``."""
-        return [(part, self.inputs(self.batch(store, part.rows), types)) for part in micro_batches]
+        loaded = []
+        for micro_batch in micro_batches:
+            batch = self.batch(store, micro_batch.rows)
+            loaded.append((micro_batch, self.inputs(batch, types)))
+        return loaded
 
     def batch(self, store: TokenStore, rows: Indices, sources: Indices | None = None) -> Batch:
         """Return padded pairs; ``sources`` as of ``collate``."""
@@ -165,12 +190,12 @@ class Loader:
         # Searched here, where no device has to be waited for.
         real = np.flatnonzero(tokens != PADDING)
         return LossInputs(
-            self._tensor(batch.source),
-            self._tensor(batch.previous),
-            self._tensor(real),
-            self._tensor(tokens.reshape(-1)[real]),
-            torch.from_numpy((batch.source != PADDING).sum(1)),
-            None if types is None else self._tensor(types),
+            source=self._tensor(batch.source),
+            previous=self._tensor(batch.previous),
+            places=self._tensor(real),
+            target=self._tensor(tokens.reshape(-1)[real]),
+            lengths=torch.from_numpy((batch.source != PADDING).sum(1)),
+            types=None if types is None else self._tensor(types),
         )
 
     def _tensor(self, array: Indices) -> Tensor:
@@ -212,9 +237,11 @@ def validation_batches(
     With a shortlist, which widens with the batch, an update's limit of sentences holds as well.
     """
     read = store.lengths("source")
-    longest = np.maximum(read if sources is None else read[sources], store.lengths("target"))
+    source_lengths = read if sources is None else read[sources]
+    longest = np.maximum(source_lengths, store.lengths("target"))
     sentences = None if shortlist is None else recipe.batch.sentences
-    return cut(np.argsort(longest, kind="stable"), longest, sentences, VALIDATION_TOKENS)
+    order = np.argsort(longest, kind="stable")
+    return cut(order, longest, sentences, VALIDATION_TOKENS)
 
 
 def permuted_sources(store: TokenStore) -> Indices | None:

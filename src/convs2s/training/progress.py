@@ -40,7 +40,8 @@ class EventFile:
     def __init__(self, folder: Path) -> None:
         """Name the folder of the event files; nothing is written before ``begin``.
 
-        A UserError says that the package is not installed.
+        Raises:
+            UserError: The package is not installed.
         """
         try:
             import tensorboard.compat.proto.event_pb2
@@ -62,21 +63,21 @@ class EventFile:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
         before = sorted(self.folder.glob("events.out.tfevents.*"))
-        found = {  # once: a kill below leaves the old files beside the new one
-            event.SerializeToString(): event
-            for path in before
-            for event in LegacyEventFileLoader(str(path)).Load()  # one that was cut short ends it
-            if event.HasField("summary") and event.step <= updates
-        }
-        kept = found.values()
+        kept: dict[bytes, Any] = {}  # once: a kill below leaves the old files beside the new one
+        for path in before:
+            for event in LegacyEventFileLoader(str(path)).Load():  # one that was cut short ends it
+                if event.HasField("summary") and event.step <= updates:
+                    kept[event.SerializeToString()] = event
+        names = set()
         with writing(self.folder):
             self._writer = EventFileWriter(str(self.folder))
-            for event in kept:
+            for event in kept.values():
                 self._writer.add_event(event)
+                names |= {f"{value.tag} {event.step}" for value in event.summary.value}
             self._writer.flush()
         for path in before:
             path.unlink()
-        return {f"{value.tag} {event.step}" for event in kept for value in event.summary.value}
+        return names
 
     def add(self, updates: int, group: str, scalars: Mapping[str, object]) -> None:
         """Add scalars of a group after so many updates."""
@@ -100,7 +101,9 @@ class Watch:
         self, progress: ProgressFile, history: Path | None = None, events: EventFile | None = None
     ) -> None:
         """Write to these; ``history``: where ``history.jsonl`` grows meanwhile, if it does."""
-        self.progress, self._history, self._events = progress, history, events
+        self.progress = progress
+        self._history = history
+        self._events = events
 
     def begin(self, epochs: Sequence[EpochRecord], best_epoch: int, updates: int) -> None:
         """Say where a training begins, or resumes: after these epochs and updates."""
@@ -132,11 +135,12 @@ class Watch:
 
     def _write_epochs(self, epochs: Sequence[EpochRecord], best_epoch: int) -> None:
         if epochs:
+            last = epochs[-1]
             self.progress.update(
-                updates=epochs[-1].updates,
-                loss=epochs[-1].train_loss,
-                perplexity=epochs[-1].valid_perplexity,
-                tokens_per_second=epochs[-1].tokens_per_second,
+                updates=last.updates,
+                loss=last.train_loss,
+                perplexity=last.valid_perplexity,
+                tokens_per_second=last.tokens_per_second,
                 best_epoch=best_epoch,
             )
         if self._history is not None:
@@ -165,7 +169,9 @@ class EpochSpan:
     updates: int = 0  # all that the training made before
 
     def __str__(self) -> str:
-        return f"epoch {self.epoch}" + ("" if self.epochs is None else f"/{ceil(self.epochs)}")
+        if self.epochs is None:
+            return f"epoch {self.epoch}"
+        return f"epoch {self.epoch}/{ceil(self.epochs)}"
 
 
 class EpochProgress:
@@ -173,11 +179,15 @@ class EpochProgress:
 
     def __init__(self, span: EpochSpan, watch: Watch, *, silent: bool) -> None:
         """Begin to watch an epoch; ``silent``: say nothing of it, as another worker does."""
-        self._span, self._watch, self._silent = span, watch, silent
+        self._span = span
+        self._watch = watch
+        self._silent = silent
         self._terminal = on_terminal()
         self._seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
-        self._started = self._last_line = time.monotonic()
-        self._made = self._tokens = 0
+        self._started = time.monotonic()
+        self._last_line = self._started
+        self._made = 0  # updates of this try
+        self._tokens = 0  # their target tokens
         self._bar = tqdm(
             total=span.batches,
             initial=span.done,
@@ -206,18 +216,20 @@ class EpochProgress:
         """Count updates and their target tokens, and say how far the epoch is where that is due."""
         self._made += updates
         self._tokens += tokens
-        span, done = self._span, self._span.done + self._made
+        span = self._span
+        done = span.done + self._made
         elapsed = time.monotonic() - self._started
         speed = self._tokens / max(elapsed, 1e-9)
-        seconds_of_epoch = elapsed / self._made * (span.batches - done)
-        seconds, later = None, ""
+        seconds_of_update = elapsed / self._made
+        seconds_of_epoch = seconds_of_update * (span.batches - done)
+        seconds = None  # left of the training
         if span.epochs is not None:
-            after = max(0.0, span.epochs - span.epoch) * span.whole
-            seconds = seconds_of_epoch + elapsed / self._made * after
-            later = f", {duration(seconds)} of the training"
+            later_updates = max(0.0, span.epochs - span.epoch) * span.whole
+            seconds = seconds_of_epoch + seconds_of_update * later_updates
         if self._is_line_due():
             self._last_line = time.monotonic()
             row = f"{speed:,.0f} tokens/s, loss {figures.loss:.3f}, gradient {figures.gradient:.3f}"
+            later = "" if seconds is None else f", {duration(seconds)} of the training"
             if self._terminal:
                 self._bar.set_postfix_str(f"{row}{later}", refresh=False)
             elif not self._silent:

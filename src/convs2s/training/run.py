@@ -40,9 +40,11 @@ from convs2s.training.workers import Workers, is_worker, joined, worker_count
 def train(job: TrainingJob) -> None:
     """Train, or resume where an earlier process was killed, and write the model file.
 
-    A finished training is exported again, never repeated. Several workers train together. A
-    UserError is of bad input or says that training diverged, an UnfinishedError that it stopped
-    early, because of the time limit or a signal.
+    A finished training is exported again, never repeated. Several workers train together.
+
+    Raises:
+        UnfinishedError: Training stopped early, because of the time limit or a signal.
+        UserError: The input is bad, or training diverged.
     """
     # Updates note a signal instead. Outside of them there is nothing to save: it ends at once.
     signals = handling(signals_to_handle(), interrupt)
@@ -112,8 +114,9 @@ def _train(job: TrainingJob) -> None:
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:
     """Return the network as the seed makes it; for errors see ``TrainingData.check_lengths``."""
     torch.manual_seed(job.seed)
-    sizes = (len(Vocabulary(data.types[side])) for side in ("source", "target"))
-    network = build_network(job.architecture, *sizes)
+    source_types = len(Vocabulary(data.types["source"]))
+    target_types = len(Vocabulary(data.types["target"]))
+    network = build_network(job.architecture, source_types, target_types)
     data.check_lengths(network.positions)
     return network
 
@@ -124,7 +127,9 @@ def choose_kernel(
     """Have this process compute products as the training's first worker says.
 
     Kernels round differently, so a training keeps the one that it began with, wherever it resumes.
-    A UserError says that this machine does not have the kernel.
+
+    Raises:
+        UserError: This machine does not have the kernel.
     """
     kernels = matmul.kernels()
     number = 0
@@ -132,7 +137,8 @@ def choose_kernel(
     if workers.is_first and torch.device(device).type == "cpu" and job.recipe.precision == "fp32":
         if not folder.kernels.is_file():
             write_json(folder.kernels, {"products": _new_kernel(job, network)})
-        begun, known = read_json(folder.kernels), [{"products": kernel} for kernel in kernels]
+        begun = read_json(folder.kernels)
+        known = [{"products": kernel} for kernel in kernels]
         if begun not in known:
             raise UserError(
                 f"{folder.kernels}: says {begun}, which this machine does not have: remove it to "
@@ -172,11 +178,17 @@ def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
 def place_line(job: TrainingJob, device: str, workers: int) -> str:
     """Return a training's first line: when, where, on what and how it computes."""
     number = os.environ.get("SLURM_JOB_ID")
-    place = f"{os.uname().nodename}{'' if number is None else f', Slurm job {number}'}"
-    computing, precision, backend = "the CPU", str(job.recipe.precision), "gloo"
+    place = os.uname().nodename
+    if number is not None:
+        place += f", Slurm job {number}"
+    computing = "the CPU"
+    precision: str = job.recipe.precision
+    backend = "gloo"
     if torch.device(device).type == "cuda":
-        computing, backend = torch.cuda.get_device_name(device), "nccl"
-        precision += " (products in TF32)" if precision == "fp32" else ""
+        computing = torch.cuda.get_device_name(device)
+        backend = "nccl"
+        if precision == "fp32":
+            precision += " (products in TF32)"
     count = f"{workers} workers by {backend}" if workers > 1 else "1 worker"
     return (
         f"{datetime.now():%Y-%m-%d %H:%M:%S}, process {os.getpid()} on {place}: "
@@ -186,7 +198,8 @@ def place_line(job: TrainingJob, device: str, workers: int) -> str:
 
 def log_end(trainer: Trainer, result: TrainingResult) -> None:
     """Log why training ended, and whether the network reads its source."""
-    schedule, recipe = trainer.state.schedule, trainer.recipe
+    schedule = trainer.state.schedule
+    recipe = trainer.recipe
     log(f"stopped: {schedule.stop_reason}")
     if schedule.best_epoch == trainer.state.epoch - 1:
         advice = f"more would help: lower training.schedule.minimum ({recipe.schedule.minimum:g})"

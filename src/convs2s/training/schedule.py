@@ -48,15 +48,14 @@ class Schedule:
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
         """Return the schedule after epoch ``epoch`` (from 1) with this criterion."""
+        after = self
         improved = self.best_loss is None or loss < self.best_loss
+        if improved:
+            after = replace(after, best_loss=loss, best_epoch=epoch)
         annealing = self.annealing or not improved
-        after = replace(
-            self,
-            learning_rate=self.learning_rate / (recipe.schedule.divide_by if annealing else 1.0),
-            annealing=annealing,
-            best_loss=loss if improved else self.best_loss,
-            best_epoch=epoch if improved else self.best_epoch,
-        )
+        if annealing:
+            learning_rate = self.learning_rate / recipe.schedule.divide_by
+            after = replace(after, annealing=True, learning_rate=learning_rate)
         return replace(after, stop_reason=after._stop_reason(epoch, recipe))
 
     def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:
@@ -64,8 +63,8 @@ class Schedule:
 
         While a plateau's rate is constant, validation decides: only the maximum is known.
         """
-        maximum, kind = recipe.maximum_epochs, recipe.schedule.kind
-        if kind == "cosine" or (kind == "plateau" and not self.annealing):
+        maximum = recipe.maximum_epochs
+        if self._may_go_on(recipe):
             return maximum
         schedule = self.after_epoch(epoch, math.inf, recipe)  # by now no loss changes the end
         while schedule.stop_reason is None:
@@ -73,12 +72,16 @@ class Schedule:
             schedule = schedule.after_epoch(epoch, math.inf, recipe)
         return epoch if maximum is None else min(epoch, maximum)
 
+    def _may_go_on(self, recipe: Recipe) -> bool:
+        """Whether no learning rate ends the training, as far as is known."""
+        kind = recipe.schedule.kind
+        return kind == "cosine" or (kind == "plateau" and not self.annealing)
+
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
         schedule = recipe.schedule
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        goes_on = schedule.kind == "cosine" or (schedule.kind == "plateau" and not self.annealing)
-        if goes_on or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
+        if self._may_go_on(recipe) or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
             return None
         if schedule.kind == "step":
             return f"the learning rate fell below {schedule.minimum:g}"
@@ -150,7 +153,10 @@ class TrainerState:
         self.history.append(record)
         self.schedule = self.schedule.after_epoch(self.epoch, record.criterion, recipe)
         self.epoch += 1
-        self.batch, self.loss, self.tokens, self.seconds = 0, 0.0, 0, 0.0
+        self.batch = 0
+        self.loss = 0.0
+        self.tokens = 0
+        self.seconds = 0.0
         return record
 
 
@@ -160,7 +166,7 @@ def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
     ``nesterov`` is the paper's (section 4.2), ``sgd`` the LSTM's (Sutskever et al. 2014, section
     3.4); ``adam`` is for small corpora, with the decay rates usual in translation.
     """
-    parameters = list(network.parameters())
+    parameters = network.parameters()
     if recipe.optimizer == "adam":
         return torch.optim.Adam(parameters, recipe.learning_rate, betas=(0.9, 0.98), fused=True)
     momentum = recipe.momentum if recipe.optimizer == "nesterov" else 0.0
@@ -178,7 +184,8 @@ def set_learning_rate(
     (fairseq), and dividing it by the rate's change keeps the step (fairseq-lua).
     """
     (group,) = optimizer.param_groups
-    if learning_rate not in (0.0, group["lr"]) and velocity == "keep":  # 0: the end of a cosine
+    is_changed = learning_rate not in (0.0, group["lr"])  # 0: the end of a cosine
+    if is_changed and velocity == "keep":
         states = optimizer.state.values()
         velocities = [state["momentum_buffer"] for state in states if "momentum_buffer" in state]
         if velocities:

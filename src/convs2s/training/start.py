@@ -1,10 +1,11 @@
 """The model that a training begins with: where it lies, whether it fits, and what it brings."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convs2s.config.file_reference import Download, known_download, parse_file_reference
+from convs2s.config.identity import recipe_identity
 from convs2s.config.model import Recipe
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
@@ -13,7 +14,7 @@ from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from convs2s.training.identity import TrainingJob, data_identity, flatten, recipe_identity
+from convs2s.training.identity import TrainingJob, data_identity, flatten
 
 _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 """What of an architecture neither the weights nor what they compute depend on."""
@@ -23,14 +24,18 @@ _MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum
 
 _MOST_SHOWN = 3  # Keys that differ, with their values
 
+_ADVICE = "take the model's by `vocabulary_of` in the task's file"
+
 
 def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:
     """Fetch the model of ``training.start`` where it is named by a URL; return where it lies.
 
     It is fetched once: workers and later tries find it beside the output of the training, by the
     name of its URL. ``downloads`` is what is known of files by URL. Where that is nothing, the
-    checksum of the first download holds from then on. A UserError says that it cannot be
-    fetched, or is another file.
+    checksum of the first download holds from then on.
+
+    Raises:
+        UserError: It cannot be fetched, or is another file.
     """
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
@@ -46,7 +51,8 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
 def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
     """Give a network the weights that its training begins with; return the first epoch, from 1.
 
-    A UserError of one line says that the model does not fit, what differs and how.
+    Raises:
+        UserError: The model does not fit; says what differs and how.
     """
     start = job.recipe.start
     if start is None:
@@ -63,36 +69,43 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
 
 def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) -> Iterator[str]:
     """Say how what turns text into numbers, or the network, is another one than the model's."""
-    advice = "take the model's by `vocabulary_of` in the task's file"
-    if model.preparation != data.description.preparation:
+    description = data.description
+    if model.preparation != description.preparation:
         yield (
             f"its words are those of the preparation {model.preparation}, the task's of "
-            f"{data.description.preparation}"
+            f"{description.preparation}"
         )
-    wanted, own = data.description.languages, model.languages
-    if wanted.source == own["target"] != wanted.target == own["source"]:
-        yield f"it translates from {own['source']} to {own['target']}, the task in reverse"
+    wanted = description.languages
+    source = model.languages["source"]
+    target = model.languages["target"]
+    is_reverse = source == wanted.target and target == wanted.source
+    if is_reverse and source != target:
+        yield f"it translates from {source} to {target}, the task in reverse"
     if model.bpe_codes != data.bpe_codes:
-        yield f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {advice}"
-    glossaries = list(data.description.vocabulary.glossaries)
+        yield f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {_ADVICE}"
+    glossaries = list(description.vocabulary.glossaries)
     if model.glossaries != glossaries or model.splittable != data.splittable:
         yield "its vocabulary has another threshold or other glossaries"
     for side, types in (("source", model.source_types), ("target", model.target_types)):
         if types != data.types[side]:
-            ours = data.types[side]
-            first = f"it has {len(types):,} types, the task {len(ours):,}"
-            if len(types) == len(ours):
-                number = next(index for index, token in enumerate(types) if token != ours[index])
-                first = f"type {number + 1:,} is {types[number]!r}, the task's {ours[number]!r}"
-            yield f"its {side} vocabulary differs: {first}; {advice}"
+            difference = _first_difference(types, data.types[side])
+            yield f"its {side} vocabulary differs: {difference}; {_ADVICE}"
     if model.truecasers != words_of_truecasers(job, data):
         yield "its truecaser differs"
-    networks = [
-        flatten(architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS))
-        for architecture in (model.architecture, job.architecture)
-    ]
-    if changed := _changes(*networks):
+    its = model.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
+    ours = job.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
+    if changed := _changes(flatten(its), flatten(ours)):
         yield f"its network is another one: architecture: {changed}"
+
+
+def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
+    """Say how the types of two vocabularies differ."""
+    if len(its) != len(ours):
+        return f"it has {len(its):,} types, the task {len(ours):,}"
+    index = 0
+    while its[index] == ours[index]:
+        index += 1
+    return f"type {index + 1:,} is {its[index]!r}, the task's {ours[index]!r}"
 
 
 def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[str]]:
@@ -113,13 +126,16 @@ def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:
     """Name the keys of two mappings that differ, the first few with their values."""
     keys = [key for key in sorted({*its, *ours}) if its.get(key) != ours.get(key)]
     shown = [f"{key} is {its.get(key)}, not {ours.get(key)}" for key in keys[:_MOST_SHOWN]]
-    return ", ".join([*shown, *(["and others"] if keys[_MOST_SHOWN:] else [])])
+    if len(keys) > _MOST_SHOWN:
+        shown.append("and others")
+    return ", ".join(shown)
 
 
 def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path) -> int:
     """Return the epochs that made a model, for its training to go on after them.
 
-    A UserError: it was trained on other data or by another recipe, or has its last epoch.
+    Raises:
+        UserError: It was trained on other data or by another recipe, or has its last epoch.
     """
     identity = model.training.get("identity")
     if not isinstance(identity, Mapping):
@@ -130,20 +146,22 @@ def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, 
     ours = recipe_identity(job.architecture, job.recipe)
     ours["data"] = data_identity(job, data.checksums)
     its = {part: identity[part] for part in ours if part in identity}
-    kept = [
-        {key: value for key, value in flatten(part).items() if not key.startswith(_MAY_DIFFER)}
-        for part in (its, ours)
-    ]
-    if changed := _changes(*kept):
+    if changed := _changes(_kept(its), _kept(ours)):
         raise UserError(
             f"{path}: its training cannot continue with other data or another recipe: {changed}; "
             "state the same, or start from it by `as: initialise`"
         )
-    average = job.recipe.average is not None
-    epochs = int(str(model.training["epochs" if average else "best_epoch"]))
+    newest = "best_epoch" if job.recipe.average is None else "epochs"
+    epochs = int(str(model.training[newest]))
     if job.recipe.maximum_epochs is not None and epochs >= job.recipe.maximum_epochs:
         raise UserError(
             f"{path}: is of epoch {epochs}, and maximum_epochs is {job.recipe.maximum_epochs:g}: "
             "raise it to continue the training"
         )
     return epochs
+
+
+def _kept(identity: Mapping[str, object]) -> dict[str, object]:
+    """Return what a training that continues has to have in common with the one before."""
+    stated = flatten(identity)
+    return {key: value for key, value in stated.items() if not key.startswith(_MAY_DIFFER)}

@@ -22,7 +22,7 @@ from convs2s.training.history import Progress
 from convs2s.training.identity import digest_of, flatten
 from convs2s.training.log import keep, kept_in, log
 from convs2s.training.state_copies import StateCopies
-from convs2s.training.tries import counted, line_of
+from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
 
 STATE = "state"  # Name of the folder, beside a model, of its training's states
 LOCK = "lock"  # Name of the file, in the folder of the states, that one training at a time holds
@@ -83,10 +83,12 @@ class StateFolder:
 
         ``copies`` is where its states are kept as well, if they are.
         """
-        self.parent, self.identity = parent, dict(identity)
+        self.parent = parent
+        self.identity = dict(identity)
         self.path = parent / digest_of(self.identity)
         self.copies = StateCopies(copies, self.path.name) if copies else None
-        self.last, self.best = self.path / "last.safetensors", self.path / "best.safetensors"
+        self.last = self.path / "last.safetensors"
+        self.best = self.path / "best.safetensors"
         self.kernels = self.path / "kernels.json"
         self.progress = ProgressFile(parent)
 
@@ -100,9 +102,11 @@ class StateFolder:
 
         Its file names the owner for as long as it lives, then what it ended with, if not the end of
         training: the next owner's log begins with it. What is logged meanwhile is kept here too.
-        The block is one try (``tries.counted``). A UserError says that it would be in vain, that
-        another process trains here, that nothing can be written here, or that the file system has
-        no locks.
+        The block is one try (``tries.counted``).
+
+        Raises:
+            UserError: A try would be in vain, another process trains here, nothing can be written
+                here, or the file system has no locks.
         """
         owner = f"process {os.getpid()} on {os.uname().nodename}"
         with writing(self.parent):
@@ -113,8 +117,9 @@ class StateFolder:
             with kept_in(self.parent):
                 lock.seek(0)
                 if said := lock.read().strip():  # by the owner before, of how it ended
-                    killed = " has ended without a word: killed, or its machine went down"
-                    log(f"before: {said}{'' if ': ' in said else killed}")
+                    if ": " not in said:
+                        said += f" has {WITHOUT_A_WORD}"
+                    log(f"before: {said}")
                 with writing(self.parent):
                     _rewrite(lock, owner)
                     (self.parent / REFUSED).unlink(missing_ok=True)
@@ -167,9 +172,11 @@ class StateFolder:
                     other = flatten(json.loads(path.read_bytes()))
             except UserError as error:  # a damaged one is told of and stops no training
                 other = {"identity.json": str(error)}
-            keys = sorted(key for key in mine | other if mine.get(key) != other.get(key))
-            changes = ", ".join(f"{key}: {other.get(key)} -> {mine.get(key)}" for key in keys)
-            lines.append(f"{path.parent} is a state of another training ({changes})")
+            changes = []
+            for key in sorted(mine | other):
+                if mine.get(key) != other.get(key):
+                    changes.append(f"{key}: {other.get(key)} -> {mine.get(key)}")
+            lines.append(f"{path.parent} is a state of another training ({', '.join(changes)})")
         return lines
 
 

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +18,7 @@ import torch
 from torch import Tensor
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import EpochPlan, plan_batches
+from convs2s.data.batches import EpochPlan, Indices, plan_batches
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
@@ -37,7 +36,7 @@ from convs2s.training.history import (
     perplexity,
 )
 from convs2s.training.interruption import Interruption
-from convs2s.training.loading import ahead, permuted_sources
+from convs2s.training.loading import LoadedUpdate, ahead, permuted_sources
 from convs2s.training.log import log
 from convs2s.training.progress import EpochProgress, EpochSpan, Watch
 from convs2s.training.schedule import Schedule, TrainerState, optimizer_tensors, restore_optimizer
@@ -77,17 +76,24 @@ class Trainer:
     ) -> None:
         """Start from the folder's last state if it has one, else from the network as it is.
 
-        A network that was trained before goes on with ``first_epoch``. A UserError says that the
-        state is no state, or that the workers have not started from the same.
+        A network that was trained before goes on with ``first_epoch``.
+
+        Raises:
+            UserError: The state is no state, or the workers have not started from the same.
         """
         self.updater = Updater(
             network, recipe, seed=seed, device=device, shortlist=shortlist, workers=workers
         )
-        self.network, self.recipe, self.folder = network, recipe, folder
-        self.stop, self.workers = stop, workers
+        self.network = network
+        self.recipe = recipe
+        self.folder = folder
+        self.stop = stop
+        self.workers = workers
         self.watch = watch or Watch(folder.progress)
         self.train, self.valid = stores
-        self.seed, self.device, self.bleu = seed, device, bleu
+        self.seed = seed
+        self.device = device
+        self.bleu = bleu
         self.machine = TrainingMachine(
             workers=workers.count, threads=torch.get_num_threads(), processor=processor()
         )
@@ -102,8 +108,10 @@ class Trainer:
     def run(self) -> TrainerState:
         """Train until the schedule says why to stop.
 
-        A LastingError says that training diverged, a UserError that a state cannot be written, an
-        UnfinishedError that training stopped early: the last state is from this moment.
+        Raises:
+            LastingError: Training diverged.
+            UnfinishedError: Training stopped early; the last state is from this moment.
+            UserError: A state cannot be written.
         """
         state = self.state
         self.watch.begin(state.history, state.schedule.best_epoch, state.updates)
@@ -120,33 +128,44 @@ class Trainer:
         if self.recipe.maximum_epochs is not None:
             share = min(1.0, self.recipe.maximum_epochs - (state.epoch - 1))
         end = math.ceil(share * len(batches))
-        epochs = state.schedule.last_epoch(state.epoch, self.recipe)
-        span = EpochSpan(state.epoch, epochs, end, len(batches), state.batch, state.updates)
+        span = EpochSpan(
+            epoch=state.epoch,
+            epochs=state.schedule.last_epoch(state.epoch, self.recipe),
+            batches=end,
+            whole=len(batches),
+            done=state.batch,
+            updates=state.updates,
+        )
         seconds_before = state.seconds  # by earlier tries of this epoch
         if state.batch < end:  # else the epoch is of the machine that was killed in validation
             state.machine = self.machine
-        started = saved = time.monotonic()
+        started = time.monotonic()
+        saved = started
         checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
-        load = partial(self.updater.loader.load, self.train)
+
+        def load(rows: Indices) -> LoadedUpdate:
+            return self.updater.loader.load(self.train, rows)
+
         with (
             EpochProgress(span, self.watch, silent=not self.workers.is_first) as progress,
-            ahead(load, batches[state.batch : end]) as loaded,
+            ahead(load, batches[state.batch : end]) as loaded_updates,
         ):
-            for update in loaded:
+            for loaded in loaded_updates:
                 moment = state.begin_update(len(batches), self.recipe)
-                unread.append(self.updater.start(update, moment))
+                unread.append(self.updater.start(loaded, moment))
                 if state.batch % MEMORY_UPDATES == 0:
                     return_freed_memory()
                 reason = self.stop.reason()
+                is_last = state.batch == end
                 # The last one of an epoch is saved before validation, which may take long.
-                save_is_due = state.batch == end or time.monotonic() - saved > checkpoint_seconds
+                save_is_due = is_last or time.monotonic() - saved > checkpoint_seconds
+                has_to_stop = reason is not None
+                has_to_read = save_is_due or progress.is_due()
                 # All workers stop, or read, where one of them has to.
-                stops, reads = self.workers.flags(
-                    [reason is not None, save_is_due or progress.is_due()]
-                )
+                stops, reads = self.workers.flags([has_to_stop, has_to_read])
                 # Reading waits for the device, so it is done only where the figures are needed.
-                if stops or reads or state.batch == end:
+                if stops or reads or is_last:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
                 state.seconds = seconds_before + time.monotonic() - started
@@ -158,23 +177,32 @@ class Trainer:
 
     def plan(self, epoch: int) -> EpochPlan:
         """Return the rows of each update of an epoch, in their order."""
-        lengths = self.train.lengths("source"), self.train.lengths("target")
-        return plan_batches(*lengths, self.recipe.batch, np.random.default_rng([self.seed, epoch]))
+        return plan_batches(
+            self.train.lengths("source"),
+            self.train.lengths("target"),
+            self.recipe.batch,
+            np.random.default_rng([self.seed, epoch]),
+        )
 
     def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
         """Add the last updates to the state's loss, which must be finite."""
         state = self.state
-        for number, report in enumerate(reports, start=state.updates - len(reports) + 1):
+        first = state.updates - len(reports) + 1
+        tokens = 0
+        for number, report in enumerate(reports, start=first):
             if not math.isfinite(report.loss) or not math.isfinite(report.norm):
                 self._diverged(f"at update {number}: loss {report.loss}, gradient {report.norm}")
             state.loss += report.loss
-            state.tokens += report.tokens
-        figures = RunningFigures(state.loss / state.tokens, state.learning_rate, reports[-1].norm)
-        progress.advance(len(reports), sum(report.tokens for report in reports), figures)
+            tokens += report.tokens
+        state.tokens += tokens
+        last = reports[-1]
+        figures = RunningFigures(state.loss / state.tokens, state.learning_rate, last.norm)
+        progress.advance(len(reports), tokens, figures)
 
     def _finish_epoch(self) -> None:
         """Validate, move the schedule on, and save what the epoch gave."""
-        state, epoch = self.state, self.state.epoch
+        state = self.state
+        epoch = state.epoch
         loss = self.updater.validate(self.valid)
         if not loss < LARGEST_LOSS:
             self._diverged(f"with validation loss {loss:g}")
@@ -208,36 +236,41 @@ class Trainer:
 
     def _diverged(self, how: str) -> NoReturn:
         """End training; the last state is from before it, and never one that is not finite."""
-        kept = f"; the state before it is kept: {self.folder.last}"
-        self.workers.fail(
-            LastingError(
-                f"training diverged in epoch {self.state.epoch} {how}; lower the learning rate or "
-                f"clip ({self.recipe.clip:g}){kept if self.folder.last.exists() else ''}"
-            )
+        message = (
+            f"training diverged in epoch {self.state.epoch} {how}; lower the learning rate or "
+            f"clip ({self.recipe.clip:g})"
         )
+        if self.folder.last.exists():
+            message += f"; the state before it is kept: {self.folder.last}"
+        self.workers.fail(LastingError(message))
 
     def result(self) -> TrainingResult:
         """Return what a finished training exports; the network has its parameters from then on."""
         self.workers.wait()  # for the first one to have written the last epoch
-        best, average = self.state.schedule.best_loss, self.recipe.average
-        if average is None or best is None:
+        if self.recipe.average is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
         else:
-            epochs = [record.epoch for record in self.state.history[-average:]]
-            states = [self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs]
-            weights = {  # the mean is computed in float64, in the order of the states
-                name: torch.stack([state[name].double() for state in states])
-                .mean(0)
-                .to(value.dtype)
-                for name, value in self.network.state_dict().items()
-            }
-            best = None  # that of the mean is not known
+            weights = self._mean_weights(self.recipe.average)
         self.network.load_state_dict(weights)
         if self.state.validation is None:
-            if best is None or self.recipe.best_by is not None:  # then the best is a BLEU
-                best = round(self.updater.validate(self.valid), 6)
-            self.state.validation = Validation(best, self._source_use(best))
+            loss = self.state.schedule.best_loss
+            is_known = self.recipe.average is None and self.recipe.best_by is None
+            if loss is None or not is_known:  # of a mean, or where the best is a BLEU
+                loss = round(self.updater.validate(self.valid), 6)
+            self.state.validation = Validation(loss, self._source_use(loss))
         return TrainingResult(weights, self.state.validation)
+
+    def _mean_weights(self, average: int) -> dict[str, Tensor]:
+        """Return the mean of the parameters after so many last epochs."""
+        states = []
+        for record in self.state.history[-average:]:
+            states.append(self._weights(self.folder.epoch_file(record.epoch), record.epoch))
+        mean = {}
+        for name, value in self.network.state_dict().items():
+            # In float64, in the order of the states.
+            stacked = torch.stack([state[name].double() for state in states])
+            mean[name] = stacked.mean(0).to(value.dtype)
+        return mean
 
     def drop_unneeded(self) -> None:
         """Keep of the states what exporting the model again needs.
@@ -259,12 +292,18 @@ class Trainer:
         if self.updater.shortlist is not None:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
-        return SourceUse(*(round(perplexity(x), 4) for x in (loss, permuted, permuted - loss)))
+        return SourceUse(
+            perplexity=round(perplexity(loss), 4),
+            permuted_perplexity=round(perplexity(permuted), 4),
+            ratio=round(perplexity(permuted - loss), 4),
+        )
 
     def _save(self) -> None:
         if not self.workers.is_first:
             return
-        tensors = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        tensors = {}
+        for name, value in self.network.state_dict().items():
+            tensors[f"network.{name}"] = value
         for name, value in optimizer_tensors(self.updater.optimizer, self.network):
             tensors[f"optimizer.{name}"] = value
         self._write(self.folder.last, tensors, asdict(self.state))
@@ -275,8 +314,10 @@ class Trainer:
         The state is written before, and has them too: a kill in between loses nothing, where one
         before it could leave the best of an epoch that is trained again, to other numbers.
         """
-        best = self.state.schedule.best_epoch
-        if self.workers.is_first and best and (best, 0) == (self.state.epoch - 1, self.state.batch):
+        best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
+        is_best = best > 0 and best == self.state.epoch - 1
+        has_ended = self.state.batch == 0  # else the parameters are of the epoch after it
+        if self.workers.is_first and is_best and has_ended:
             self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
 
     def _restore(self, path: Path) -> None:
@@ -289,7 +330,7 @@ class Trainer:
                 return
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():
-                part, rest = name.split(".", 1)
+                part, _, rest = name.partition(".")
                 parts[part][rest] = tensor
             self.network.load_state_dict(parts["network"])
             restore_optimizer(self.updater.optimizer, self.network, parts["optimizer"], self.state)

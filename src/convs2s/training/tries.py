@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from convs2s.errors import LastingError, UserError
 from convs2s.files.text import read_json, write_json
@@ -21,7 +22,7 @@ MOST_FRUITLESS = 3
 
 NOTE = "tries.json"  # Name of the note, beside the states of one training
 
-_WITHOUT_A_WORD = "ended without a word: killed, or its machine went down"
+WITHOUT_A_WORD = "ended without a word: killed, or its machine went down"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class _Try:
     """One try: when and where it began, and the line that it ended with."""
 
     began: str
-    ended: str = _WITHOUT_A_WORD
+    ended: str = WITHOUT_A_WORD
     is_lasting: bool = False  # whether every other try would end likewise
 
     def __str__(self) -> str:
@@ -49,17 +50,22 @@ class _Note:
 def counted(state: Path, owner: str) -> Iterator[None]:
     """Count the block as a try of a training with this last state, which it replaces.
 
-    It is noted before it begins, as what is killed notes nothing. A UserError says that three tries
-    in a row of this run of the workflow saved no state, or that the last one ended with what every
-    other one would end with. Outside of a run nothing is counted.
+    It is noted before it begins, as what is killed notes nothing. Outside of a run nothing is
+    counted.
+
+    Raises:
+        UserError: Three tries in a row of this run of the workflow saved no state, or the last one
+            ended with what every other one would end with.
     """
-    path, run = state.with_name(NOTE), os.environ.get(RUN)
+    run = os.environ.get(RUN)
     if run is None:
         yield
         return
-    note = _read(path)
-    if note is None or (note.run, note.saved) != (run, _time_of(state)):
-        note = _Note(run, _time_of(state))
+    path = state.with_name(NOTE)
+    note = _Note(run, _time_of(state))
+    before = _read(path)
+    if before is not None and before.run == note.run and before.saved == note.saved:
+        note = before
     _check(note.tries, path)
     this = _Try(f"{datetime.now():%Y-%m-%d %H:%M}, {owner}")
     write_json(path, replace(note, tries=(*note.tries, this)))
@@ -108,7 +114,7 @@ def _time_of(state: Path) -> int | None:
 def _read(path: Path) -> _Note | None:
     """Return the note; None where there is none, or a damaged one."""
     with suppress(UserError, TypeError, KeyError):
-        fields = read_json(path)
-        tries = tuple(_Try(**one) for one in fields["tries"])  # type: ignore[index]
-        return _Note(fields["run"], fields["saved"], tries)  # type: ignore[index]
+        fields: Any = read_json(path)
+        tries = tuple(_Try(**one) for one in fields["tries"])
+        return _Note(fields["run"], fields["saved"], tries)
     return None

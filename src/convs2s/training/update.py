@@ -21,6 +21,7 @@ from convs2s.training.loading import (
     LoadedUpdate,
     Loader,
     LossInputs,
+    MicroBatch,
     validation_batches,
 )
 from convs2s.training.log import log
@@ -66,8 +67,11 @@ class Updater:
         workers: Workers = ALONE,
     ) -> None:
         """Build the recipe's optimizer over the network, which is moved to ``device``."""
-        self.network, self.recipe = network.to(device), recipe
-        self.seed, self.device, self.shortlist = seed, device, shortlist
+        self.network = network.to(device)
+        self.recipe = recipe
+        self.seed = seed
+        self.device = device
+        self.shortlist = shortlist
         self.workers = workers
         self.optimizer = build_optimizer(network, recipe)
         self._gradients = Gradients(list(network.parameters()), workers)
@@ -84,12 +88,15 @@ class Updater:
         hide_masks_from_compiler()
         # Constants such as sqrt(0.5) are a part of the kernels, and no arguments of theirs.
         torch._dynamo.config.specialize_float = True
-        # What layers do alike, such as to normalize their weights, shares kernels, and a bias is
-        # added by the product that it belongs to. An older torch has not all of these options.
-        wanted: dict[str, str | int | bool] = {"combo_kernels": True}
-        wanted |= {"combo_kernel_max_num_nodes": 32, "keep_addmm_fused_for_half_dtypes": True}
-        known = torch._inductor.list_options() if is_for_gpu else []
-        options = {name: value for name, value in wanted.items() if name in known}
+        options: dict[str, str | int | bool] = {}
+        if is_for_gpu:
+            # What layers do alike, such as to normalize their weights, shares kernels, and a bias
+            # is added by the product that it belongs to.
+            options["combo_kernels"] = True
+            options["combo_kernel_max_num_nodes"] = 32
+            options["keep_addmm_fused_for_half_dtypes"] = True
+            for name in options.keys() - torch._inductor.list_options():  # of an older torch
+                del options[name]
         # Every batch has lengths of its own.
         compiled = partial(torch.compile, dynamic=True, options=options)
         self._inputs_of_loss = compiled(self._read_batch)
@@ -99,7 +106,8 @@ class Updater:
     def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
         """Start an update, without waiting for the device.
 
-        A UserError says that a single pair does not fit into memory.
+        Raises:
+            UserError: A single pair does not fit into memory.
         """
         self.network.train()
         divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
@@ -111,11 +119,13 @@ class Updater:
 
     def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
         """Wait for updates, and say what they did: one transfer for all of them."""
-        figures = [update.loss for update in started] + [update.norm.double() for update in started]
+        figures = [update.loss for update in started]
+        figures += [update.norm.double() for update in started]
         losses, norms = torch.stack(figures).view(2, -1).tolist()
+        totals = self.workers.totals(losses)
         return [
             UpdateReport(loss, update.tokens, norm)
-            for loss, update, norm in zip(self.workers.totals(losses), started, norms, strict=True)
+            for loss, update, norm in zip(totals, started, norms, strict=True)
         ]
 
     def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
@@ -152,22 +162,27 @@ class Updater:
                 return total
             if failed is not None:
                 micro_batch, _ = pending[failed]
-                if len(micro_batch.rows) == 1:
-                    row = int(micro_batch.rows[0])
-                    source, target = map(len, loaded.store[row])
-                    raise UserError(
-                        f"{loaded.store.path}: out of memory at pair {row + 1} alone, of {source} "
-                        f"and {target} tokens: lower clean.tokens, or train a smaller network or "
-                        "on a larger device"
-                    )
-                log(
-                    f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: its "
-                    f"micro-batch of {len(micro_batch.rows)} pairs and {micro_batch.size} padded "
-                    f"tokens is halved (batch.micro_batch_tokens below {micro_batch.size} avoids "
-                    "the second try)"
-                )
-                halves = self.loader.read(loaded.store, micro_batch.halves(), loaded.types)
-                pending[failed : failed + 1] = halves
+                pending[failed : failed + 1] = self._halved(micro_batch, loaded, moment)
+
+    def _halved(
+        self, micro_batch: MicroBatch, loaded: LoadedUpdate, moment: Moment
+    ) -> list[tuple[MicroBatch, LossInputs]]:
+        """Return two micro-batches for one that did not fit into memory."""
+        if len(micro_batch.rows) == 1:
+            row = int(micro_batch.rows[0])
+            source, target = loaded.store[row]
+            raise UserError(
+                f"{loaded.store.path}: out of memory at pair {row + 1} alone, of {len(source)} "
+                f"and {len(target)} tokens: lower clean.tokens, or train a smaller network or "
+                "on a larger device"
+            )
+        log(
+            f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: its "
+            f"micro-batch of {len(micro_batch.rows)} pairs and {micro_batch.size} padded "
+            f"tokens is halved (batch.micro_batch_tokens below {micro_batch.size} avoids "
+            "the second try)"
+        )
+        return self.loader.read(loaded.store, micro_batch.halves(), loaded.types)
 
     def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
         """Return the summed loss, or None where the batch does not fit into memory."""
@@ -196,10 +211,12 @@ class Updater:
         features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
         features = features.flatten(0, 1)  # (B * n, f_out)
         features = features.index_select(0, inputs.places)
-        weight, bias, types = self.network.output.weight(), self.network.output.bias, inputs.types
-        if types is None:
-            return features, weight, bias
-        return features, weight.index_select(0, types), bias.index_select(0, types)
+        weight = self.network.output.weight()
+        bias: Tensor = self.network.output.bias
+        if inputs.types is not None:
+            weight = weight.index_select(0, inputs.types)
+            bias = bias.index_select(0, inputs.types)
+        return features, weight, bias
 
     @torch.no_grad()
     def validate(
@@ -228,6 +245,6 @@ class Updater:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error says that memory ran out, the device's or the machine's."""
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(
-        words in str(error) for words in OUT_OF_MEMORY
-    )
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return any(words in str(error) for words in OUT_OF_MEMORY)

@@ -24,22 +24,30 @@ class ValidationBleu:
 
     def __init__(self, data: TrainingData, workers: Workers) -> None:
         """Choose the pairs; each worker translates its share of their batches."""
-        self._store, self._workers = data.valid, workers
-        self._vocabulary, self._of_words = Vocabulary(data.types["target"]), data.bpe_codes is None
+        self._store = data.valid
+        self._workers = workers
+        self._vocabulary = Vocabulary(data.types["target"])
+        self._is_of_words = data.bpe_codes is None
         lengths = self._store.lengths("source")
-        rows = np.arange(0, len(lengths), -(-len(lengths) // PAIRS))
+        step = -(-len(lengths) // PAIRS)
+        rows = np.arange(0, len(lengths), step)
         order = rows[np.argsort(lengths[rows], kind="stable")]
         self._batches = cut(order, lengths, GREEDY.batch_sentences, VALIDATION_TOKENS)
 
     def __call__(self, network: Network) -> float:
         """Return BLEU, 0 to 100: the same for any number of workers."""
         ensemble = Ensemble([network])
+        # A worker leaves zeros for the pairs of the others: their sums are all pairs' statistics.
         parts = [np.zeros((len(rows), 6)) for rows in self._batches]
         for number in range(self._workers.rank, len(parts), self._workers.count):
-            pairs = [self._store[int(row)] for row in self._batches[number]]
-            found = beam_search(ensemble, pad([pair[0] for pair in pairs]), GREEDY)
+            sources = []
+            references = []
+            for row in self._batches[number]:
+                source, target = self._store[int(row)]
+                sources.append(source)
+                references.append(self._words(target[:-1].tolist()))  # no </s>
+            found = beam_search(ensemble, pad(sources), GREEDY)
             hypotheses = [self._words(best[0].tokens if best else ()) for best in found]
-            references = [self._words(pair[1][:-1].tolist()) for pair in pairs]  # no </s>
             parts[number][:] = statistics_of(hypotheses, references)
         statistics = np.concatenate(parts)
         totals = self._workers.totals(statistics.ravel().tolist())
@@ -47,4 +55,4 @@ class ValidationBleu:
 
     def _words(self, tokens: Sequence[int]) -> str:
         line = " ".join(self._vocabulary.decode(tokens))
-        return line if self._of_words else join(line)
+        return line if self._is_of_words else join(line)

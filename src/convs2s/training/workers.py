@@ -84,16 +84,21 @@ class Workers:
         self.totals([0.0])
 
     def check_same(self, parameters: Iterable[Tensor]) -> None:
-        """Raise a UserError where the workers do not have the same bytes."""
+        """Check that all workers have the same bytes.
+
+        Raises:
+            UserError: They have not.
+        """
         if self.count == 1:
             return
         checksum = 0
         for tensor in parameters:
             data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
             checksum = zlib.crc32(data.numpy().data, checksum)
-        mine = float(checksum & 0xFFFFF)  # the sum of squares is exact up to 8,192 workers
-        # The mean of the others' and the mean of their squares: together they leave no variance.
-        if self.totals([mine, mine * mine]) != [self.count * mine, self.count * mine * mine]:
+        # Each worker fills in its own place, so the sums are the checksums of all.
+        checksums = [0.0] * self.count
+        checksums[self.rank] = float(checksum)
+        if len(set(self.totals(checksums))) > 1:
             raise UserError(
                 f"worker {self.rank}: the workers' parameters differ; they must run the same code "
                 "on the same files"
@@ -124,13 +129,39 @@ class Workers:
 ALONE = Workers()  # One process, which is all of them
 
 
-@dataclass
 class _Bucket:
-    """Gradients that are exchanged together."""
+    """Gradients that are exchanged together, in one piece of memory."""
 
-    flat: Tensor  # their memory
-    views: dict[nn.Parameter, Tensor]  # each parameter's part of it
-    missing: int = 0  # how many gradients the running pass has not finished
+    def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
+        sizes = [_aligned_size(parameter) for parameter in parameters]
+        self.flat = parameters[0].new_zeros(sum(sizes), requires_grad=False)
+        self.views: dict[nn.Parameter, Tensor] = {}  # each gradient's part of the memory
+        for parameter, part in zip(parameters, self.flat.split(sizes), strict=True):
+            self.views[parameter] = part.narrow(0, 0, parameter.numel()).view_as(parameter)
+        self.missing = 0  # how many gradients the running pass has not finished
+
+
+def _aligned_size(parameter: nn.Parameter) -> int:
+    return -(-parameter.numel() // ALIGNED) * ALIGNED
+
+
+def _make_buckets(parameters: Sequence[nn.Parameter]) -> list[_Bucket]:
+    """Lay out the gradients in about the order in which the backward pass finishes them."""
+    first_limit, later_limit = GPU_BUCKETS if parameters[0].is_cuda else (BUCKET, BUCKET)
+    groups: list[list[nn.Parameter]] = []
+    group: list[nn.Parameter] = []
+    numbers = 0  # of the group
+    # The pass finishes first what the network uses last.
+    for parameter in reversed(parameters):
+        size = _aligned_size(parameter)
+        limit = later_limit if groups else first_limit
+        if group and numbers + size > limit:
+            groups.append(group)
+            group = []
+            numbers = 0
+        group.append(parameter)
+        numbers += size
+    return [_Bucket(group) for group in [*groups, group]]
 
 
 class Gradients:
@@ -138,33 +169,21 @@ class Gradients:
 
     def __init__(self, parameters: Sequence[nn.Parameter], workers: Workers) -> None:
         """Make room where there are several workers; parameters are of one precision and device."""
-        self._parameters, self._workers = list(parameters), workers
-        self._buckets: list[_Bucket] = []
+        self._parameters = list(parameters)
+        self._workers = workers
+        self._buckets = _make_buckets(self._parameters) if workers.count > 1 else []
+        self._bucket_of: dict[nn.Parameter, _Bucket] = {}
         self._exchanges: list[Work] = []
         self._is_last = False
-        # The pass finishes first what the network uses last.
-        several = self._parameters[::-1] if workers.count > 1 else []
-        sizes = [-(-parameter.numel() // ALIGNED) * ALIGNED for parameter in several]
-        first, others = GPU_BUCKETS if several and several[0].is_cuda else (BUCKET, BUCKET)
-        start = 0
-        while start < len(several):
-            end, most = start + 1, others if start else first
-            while end < len(several) and sum(sizes[start : end + 1]) <= most:
-                end += 1
-            flat = several[0].new_zeros(sum(sizes[start:end]), requires_grad=False)
-            parts = zip(several[start:end], flat.split(sizes[start:end]), strict=True)
-            views = {
-                owner: part.narrow(0, 0, owner.numel()).view_as(owner) for owner, part in parts
-            }
-            self._buckets.append(_Bucket(flat, views))
-            start = end
-        self._bucket_of = {owner: bucket for bucket in self._buckets for owner in bucket.views}
-        for parameter in self._bucket_of:
-            parameter.register_post_accumulate_grad_hook(self._finished)
+        for bucket in self._buckets:
+            for parameter in bucket.views:
+                self._bucket_of[parameter] = bucket
+                parameter.register_post_accumulate_grad_hook(self._finished)
 
     def clear(self) -> None:
         """Begin anew."""
-        self._exchanges, self._is_last = [], False
+        self._exchanges = []
+        self._is_last = False
         for parameter in self._parameters:
             parameter.grad = None
         for bucket in self._buckets:
@@ -183,8 +202,7 @@ class Gradients:
             return
         self._bucket_of[parameter].missing -= 1
         # In the same order everywhere, as the workers' exchanges meet by their order alone.
-        while len(self._exchanges) < len(self._buckets):
-            bucket = self._buckets[len(self._exchanges)]
+        for bucket in self._buckets[len(self._exchanges) :]:
             if bucket.missing:
                 return
             self._exchanges.append(self._workers.start_sum(bucket.flat))
@@ -221,7 +239,8 @@ def joined(device: str) -> Iterator[Workers]:
     if count == 1:
         yield ALONE
         return
-    rank, meeting = int(os.environ["RANK"]), os.environ.get(RENDEZVOUS)
+    rank = int(os.environ["RANK"])
+    meeting = os.environ.get(RENDEZVOUS)
     torch.distributed.init_process_group(
         "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl",
         init_method="env://" if meeting is None else f"file://{meeting}",

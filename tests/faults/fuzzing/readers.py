@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from convs2s.cli.n_best import read_groups
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import read_training_settings
 from convs2s.config.load import load
-from convs2s.config.model import read_training_settings
 from convs2s.data.corpus import extract_corpus
 from convs2s.data.dataset import read_description
 from convs2s.data.formats import read_columns, read_field, read_segments

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import training_settings
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_json, write_lines
@@ -35,7 +36,7 @@ def make_samples(folder: Path, root: Path) -> None:
     _texts(folder)
     _translations(folder)
     _checkpoint(folder / "model.pt")
-    write_json(folder / "settings.json", tiny.settings().training_settings())
+    write_json(folder / "settings.json", training_settings(tiny.settings()))
     shutil.copytree(root / "config", folder / "config")
     shutil.copy(root / "config.yaml", folder)
     ledger = (root / "docs/results/multi30k.ledger.jsonl").read_text("utf-8").splitlines()[:2]

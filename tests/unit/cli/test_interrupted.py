@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.cli.main import main
+from convs2s.config.identity import training_settings
 from convs2s.files.text import write_lines
 from tests.support import tiny
 from tests.support.processes import wait_for
@@ -34,7 +35,7 @@ def interrupted(
 def test_a_training_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
     task, settings = tiny.prepare(tmp_path / "task"), tmp_path / "settings.json"
     endless = tiny.settings(maximum_epochs=9999, learning_rate=0.001)
-    settings.write_text(json.dumps(endless.training_settings()))
+    settings.write_text(json.dumps(training_settings(endless)))
     output = tmp_path / "run/model.safetensors"
     output.parent.mkdir()
     history = output.with_name("history.jsonl")

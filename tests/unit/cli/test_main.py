@@ -14,6 +14,7 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.cli.options import prepare_streams
 from convs2s.config.corpus import PREPARATIONS
+from convs2s.config.identity import training_settings
 from convs2s.files.text import write_lines
 from convs2s.model_file import load_model, save_model
 from tests.support import tiny
@@ -309,7 +310,7 @@ def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Pat
 
 def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = tmp_path / "settings.json"
-    settings.write_text(json.dumps(tiny.settings(maximum_epochs=1).training_settings()))
+    settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=1))))
     task = tiny.prepare(tmp_path / "task", pairs=32)
     output = tmp_path / "mine" / "model.safetensors"
     output.parent.mkdir()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.identity import training_settings
 from convs2s.config.load import load
 from tests.support.user_task import TASK
 from tests.unit.config.writing import append, fault, write
@@ -12,7 +13,7 @@ from tests.unit.config.writing import append, fault, write
 def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
     entry = "{extends: small, training: {start: {from: a.safetensors, as: continue}}}"
     append(copy / "config/models.yaml", f"mine: {entry}\n")
-    stated = load(copy).model("mine").training_settings()["training"]
+    stated = training_settings(load(copy).model("mine"))["training"]
     assert isinstance(stated, dict)
     assert stated["start"] == {"from": "a.safetensors", "as": "continue"}
     assert load(copy).model_references() == {"a.safetensors"}

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from convs2s.config.file_reference import Download
+from convs2s.config.identity import machine_settings, training_settings
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
@@ -141,8 +142,8 @@ def test_references_have_a_file_each() -> None:
 
 
 def test_settings_of_the_machine_are_no_part_of_the_recipe(settings: Settings) -> None:
-    stated = settings.models["small"].machine_settings()
+    stated = machine_settings(settings.models["small"].training)
     assert set(stated) == {"checkpoint_minutes", "tensorboard"}
-    recipe = settings.models["small"].training_settings()["training"]
+    recipe = training_settings(settings.models["small"])["training"]
     assert isinstance(recipe, dict)
     assert not recipe.keys() & stated.keys()

@@ -11,7 +11,6 @@ from convs2s.model_file import describe_model
 from convs2s.paper.curves import plot_learning_curve
 from convs2s.scoring.bleu import bleu_of_statistics, statistics_of
 from convs2s.training.history import read_history
-from convs2s.training.identity import recipe_identity
 from convs2s.training.run import train
 from convs2s.training.schedule import Schedule, TrainerState
 from tests.support import tiny
@@ -37,13 +36,6 @@ def test_a_higher_bleu_is_better_whatever_the_loss() -> None:
     assert state.schedule.best_epoch == 3
     assert state.schedule.annealing  # since the second
     assert "BLEU 11.00  " in state.history[-1].line(None)
-
-
-def test_without_it_a_training_is_the_one_of_before() -> None:
-    settings = tiny.settings()
-    assert "best_by" not in settings.training_settings()["training"]  # type: ignore[operator]
-    known = recipe_identity(settings.architecture, settings.training)
-    assert "best_by" not in known["training"]  # type: ignore[operator]
 
 
 @pytest.fixture(scope="module")

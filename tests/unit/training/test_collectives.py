@@ -105,6 +105,9 @@ def exchanges_of_an_epoch(
         self.totals([0.0] * len(given))
         return [failed.pop()] if len(given) == 1 else [False] * len(given)
 
+    def check_same(self: Workers, parameters: Any) -> None:
+        self.totals([0.0] * self.count)  # all have the same, which no values of one can say
+
     def start_update(self: Updater, loaded: Any, moment: Moment) -> Any:
         shortage = shortages[moment.batch]
         failed[:] = [False] if shortage is None else [False, True]
@@ -119,6 +122,7 @@ def exchanges_of_an_epoch(
             patch.setattr(workers_module, "BUCKET", 600)
             patch.setattr(torch.distributed, "all_reduce", reduce)
             patch.setattr(Workers, "totals", totals)
+            patch.setattr(Workers, "check_same", check_same)
             patch.setattr(Workers, "flags", flags)
             patch.setattr(Updater, "start", start_update)
             patch.setattr(EpochProgress, "is_due", lambda _: False)

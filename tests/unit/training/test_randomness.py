@@ -1,6 +1,7 @@
 """Order and dropout: new in each epoch, update, micro-batch and worker, and the seed's own."""
 
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -175,6 +176,9 @@ def masks(
 
 class _Apart(Workers):
     """A worker whose others have what it has, without meeting them."""
+
+    def check_same(self, parameters: Iterable[Tensor]) -> None:
+        """Find nothing that differs."""
 
     def start_sum(self, tensor: Tensor) -> Work:
         tensor.mul_(self.count)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.identity import recipe_identity, training_settings
 from convs2s.errors import UserError
 from convs2s.training import state_folder
 from convs2s.training.history import EpochRecord
-from convs2s.training.identity import recipe_identity
 from convs2s.training.progress import EventFile, Watch
 from convs2s.training.run import train
 from convs2s.training.state_folder import ProgressFile
@@ -113,4 +113,4 @@ def test_it_is_no_part_of_a_trainings_identity(on: bool) -> None:
     assert recipe_identity(given.architecture, given.training) == recipe_identity(
         plain.architecture, plain.training
     )
-    assert given.training_settings() == plain.training_settings()
+    assert training_settings(given) == training_settings(plain)

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import pytest
 import torch
 
+from convs2s.config.identity import training_settings
 from convs2s.config.model import Recipe
 from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
@@ -333,7 +334,7 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
     # A state after each update, so that a kill comes at every kind of moment.
     often = job(task, killed, maximum_epochs=12, checkpoint_minutes=1e-9)
     settings = tmp_path / "settings.json"
-    settings.write_text(json.dumps(tiny.settings(maximum_epochs=12).training_settings()))
+    settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=12))))
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--settings", str(settings)]
     command += ["--output", str(killed), "--threads", "1", "--device", "cpu"]
     moments = random.Random(7)

@@ -286,7 +286,7 @@ def test_a_trainer_compares_its_network_with_the_other_workers(
 
     def totals(_: Workers, values: Sequence[float]) -> list[float]:
         said.append(values)
-        return [mine + its for mine, its in zip(values, said[0], strict=True)]
+        return [values[0], said[0][0]]  # each worker has a place of its own
 
     monkeypatch.setattr(Workers, "totals", totals)
     for _ in range(2):
