@@ -10,9 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from convs2s.config.claims import CellName, printed_number, row_index
+from convs2s.config.measures import measure_called
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.paper.cells import MEASURES, CellAddress
+from convs2s.paper.cells import CellAddress
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import rank_of
 from convs2s.scoring.bleu import Statistics, decode_statistics
@@ -222,7 +223,7 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
             task, signature = entry.run.task, entry.scores[cell.measure].signature
             text = settings.tasks[task].text_name
             of_test_set = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
-            of_training = f"{MEASURES[cell.measure].label} of {task}"
+            of_training = f"{measure_called(cell.measure).label} of {task}"
             kinds[of_training if cell.measure == "perplexity" else of_test_set] = None
             processors[entry.processor or "one that is not stated"] = None
     for stated, among in (("not of one kind", kinds), ("not of one processor", processors)):

@@ -8,20 +8,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter, with_config
 from typing_extensions import TypedDict
 
+from convs2s.config.measures import MEASURES, ScoreFile, measure_called
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json, write_lines
-from convs2s.paper.cells import MEASURES, Cell, CellAddress, RunFile, ScoreFile
+from convs2s.paper.cells import Cell, CellAddress, RunFile
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of
 from convs2s.paper.trained import read_record
 
 
+@with_config(ConfigDict(extra="allow"))
 class _Numbers(TypedDict, total=False):
     """What a file of numbers says beside its scores."""
 
@@ -192,7 +194,7 @@ def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) 
     content, inputs = read_json(file.path), cell.inputs(file.run, known)
     with failures_of_file(file.path, "no file of numbers; delete it and ask for it again"):
         numbers = TypeAdapter(_Numbers).validate_python(content)
-        scores = _scores(content, MEASURES[cell.measure].file)
+        scores = _scores(numbers, measure_called(cell.measure).file)
     manifest = numbers.get("manifest", {})
     written = Path(file.path).stat().st_mtime
     return LedgerEntry(
@@ -236,17 +238,29 @@ def _names(cell: Cell, file: RunFile) -> RunNames:
     return RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
 
 
-def _scores(content: object, file: ScoreFile) -> dict[str, RunScore]:
-    """Return the scores of all measures that are found in such a file, and are there."""
-    scores = {}
-    for name, measure in MEASURES.items():
-        value = content if measure.file == file else None
-        for key in measure.keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if isinstance(value, Mapping):
-            scores[name] = RunScore(float(value["score"]), value["signature"])
-        elif isinstance(value, int | float):
-            scores[name] = RunScore(float(value), None)
+def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScore]:
+    """Return every score of such a file, by the name of its measure.
+
+    Those of extensions' metrics have the metric's name. What no column can show is kept as well,
+    by its place in the file, such as ``before_replacement.bleu.detokenized``.
+    """
+    names = {measure.keys: name for name, measure in MEASURES.items() if measure.file == file}
+    scores: dict[str, RunScore] = {}
+
+    def collect(content: Mapping[str, object], above: tuple[str, ...]) -> None:
+        for key, value in content.items():
+            keys = (*above, key)
+            if isinstance(value, Mapping) and "score" in value:
+                further = key if above == ("further",) else ".".join(keys)
+                scores[names.get(keys, further)] = RunScore(
+                    float(value["score"]), value["signature"]
+                )
+            elif isinstance(value, Mapping) and key != "manifest":
+                collect(value, keys)
+            elif keys in names and isinstance(value, int | float):
+                scores[names[keys]] = RunScore(float(value), None)
+
+    collect(content, ())
     return scores
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 from convs2s.config.claims import printed_number
+from convs2s.config.measures import measure_called
 from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_text
-from convs2s.paper.cells import MEASURES, Cell
+from convs2s.paper.cells import Cell
 from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.table_formats import FORMATS, Sheet, together
 
@@ -206,7 +207,8 @@ def _why_absent(settings: Settings, row: Row, column: Column, of_row: Mapping[st
     model = row.model if settings.scale.has_task(row.task) else None
     if not model or not settings.scale.model_for(model):
         return "no stand-in"
-    return "not measured" if column.key in row.paper else ""
+    measure = row.measures.get(column.key, column.measure)
+    return "not measured" if measure or column.key in row.paper else ""
 
 
 def _provenance(
@@ -251,7 +253,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
         "Runs": cell.runs[0] if is_ensemble else f"{len(entries)} of {len(cell.runs)}",
         "Test set": f"{cell.task} {cell.testset}{lines}{n_best}" if cell.testset else "",
         "Lines": "" if result.lines is None else str(result.lines),
-        "Metric": " ".join([MEASURES[cell.measure].label, *result.signatures]),
+        "Metric": " ".join([measure_called(cell.measure).label, *result.signatures]),
         "Model files": " ".join(dict.fromkeys(digests)),
         "Processor": "; ".join(dict.fromkeys(processors)),
         "Date": " to ".join(dict.fromkeys((days[0], days[-1]))),
