@@ -3,7 +3,6 @@
 config/paper.yaml says which runs a cell compares with its printed value.
 """
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -15,6 +14,7 @@ from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
+from convs2s.layout import Layout
 from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
@@ -31,15 +31,6 @@ class CellAddress:
 
     def __str__(self) -> str:
         return f"{self.table}, row {self.row + 1}, {self.column}"
-
-    @classmethod
-    def parse(cls, text: object) -> Self:
-        """Return the address that a text states; a ValueError says that it states none."""
-        name = r"([^\x00-\x1f\x7f-\x9f<>`]+)"  # nothing that a page would take for markup
-        parts = re.fullmatch(rf"{name}, row ([1-9][0-9]{{0,5}}), {name}", str(text))
-        if not parts:
-            raise ValueError("expected 'TABLE, row NUMBER, COLUMN'")
-        return cls(parts[1], int(parts[2]) - 1, parts[3])
 
 
 @dataclass(frozen=True)
@@ -145,6 +136,12 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
         for column in printed.columns
     )
     return [cell for cell in possible if cell]
+
+
+def cells_of_tables(settings: Settings) -> dict[str, list[Cell]]:
+    """Return the cells of every table and figure, with their files in the scale's own folder."""
+    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
+    return {name: cells(settings, name, layout.run_files) for name in settings.paper}
 
 
 def _cell(

@@ -116,15 +116,6 @@ Weighted = Sequence[tuple[float, Evidence]]
 """Cells, and how often each counts: negative on the worse side, or where lower is better."""
 
 
-def entries_by_cell(entries: Iterable[LedgerEntry]) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the entries of the runs that each cell shows."""
-    shown: dict[CellAddress, list[LedgerEntry]] = {}
-    for entry in entries:
-        for address in entry.table_cells:
-            shown.setdefault(address, []).append(entry)
-    return shown
-
-
 def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
     """Return what there is on a cell that a claim names."""
     table = settings.tables[name.table]
@@ -257,7 +248,7 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
     """
     groups: dict[object, list[tuple[float, Evidence]]] = {}
     for weight, cell in weighted:
-        models = tuple(entry.models or entry.run for entry in cell.entries)
+        models = tuple(entry.models for entry in cell.entries)
         groups.setdefault(models, []).append((weight, cell))
     samples = []
     for group in groups.values():

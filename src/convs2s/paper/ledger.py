@@ -10,20 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from convs2s.config.file_reference import local_path
 from convs2s.config.options import Options
+from convs2s.config.runs import members
 from convs2s.errors import UserError
 from convs2s.files.checksums import recorded_sha256, sha256
-from convs2s.paper.cells import CellAddress
 from convs2s.paper.run_inputs import fingerprint_of
 
 MOST_BYTES = 64 << 20  # the largest ledger that is read: some ten thousand runs
@@ -38,7 +31,6 @@ Plain = Annotated[str, Field(max_length=1000, pattern=rf"^(?:[^{_WORD}\]]|\]+[^{
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]
-Address = Annotated[CellAddress, BeforeValidator(CellAddress.parse), PlainSerializer(str)]
 
 
 @dataclass(frozen=True)
@@ -77,7 +69,8 @@ class LedgerEntry:
 
     fingerprint: Digest  # of the inputs: equal inputs have equal ones
     file: Plain  # from the folder of the workflow's run
-    table_cells: tuple[Address, ...]  # the cells that show it
+    # The cells that showed it when the line was written, for people: `runs_by_cell` tells which do.
+    table_cells: tuple[Plain, ...]
     run: RunNames
     scale: Plain  # whose stand-ins it was run with
     scores: Mapping[Plain, RunScore]  # by measure, of all measures that the file holds
@@ -90,12 +83,24 @@ class LedgerEntry:
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
     curve: tuple[Annotated[float, Field(gt=0)], ...] = ()
     origin: Plain | None = None  # the published ledger that it was taken from
+    # Path of each model file -> the checksum of its weights alone, which older ledgers lack.
+    weights: Mapping[Plain, Digest] = field(default_factory=dict)
 
     @property
-    def models(self) -> tuple[str, ...]:
+    def model_files(self) -> tuple[str, ...]:
         """The checksums of its model files, an ensemble's in order."""
         files = self.sha256.items()
         return tuple(digest for path, digest in files if path.endswith(".safetensors"))
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """What its models are known by, an ensemble's in order: text, recipe and seed of each.
+
+        The files are no part of it: a training that was repeated gives the same weights in a file
+        that may have other bytes.
+        """
+        trained = fingerprint_of({"trained": self.inputs.get("trained")})
+        return tuple(f"{trained} {member}" for member in members(self.run.run))
 
     def line(self) -> str:
         """Return the entry as a line of a ledger."""

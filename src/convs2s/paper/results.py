@@ -17,6 +17,7 @@ from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json, write_lines
+from convs2s.manifest import weights_sha256
 from convs2s.paper.cells import Cell, CellAddress, RunFile
 from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
 from convs2s.paper.run_inputs import RunInputs, fingerprint_of
@@ -170,7 +171,8 @@ def entries_of(
         ]
         if shown and (entry.fingerprint, entry.processor) not in made:
             origin = settings.options.published or published
-            addresses, run = tuple(cell.address for cell, _ in shown), _names(*shown[0])
+            addresses = tuple(str(cell.address) for cell, _ in shown)
+            run = _names(*shown[0])
             entries.append(replace(entry, table_cells=addresses, run=run, origin=origin))
     return entries
 
@@ -196,16 +198,18 @@ def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) 
         numbers = TypeAdapter(_Numbers).validate_python(content)
         scores = _scores(numbers, measure_called(cell.measure).file)
     manifest = numbers.get("manifest", {})
+    checksums, weights = _checksums(file, manifest)
     written = Path(file.path).stat().st_mtime
     return LedgerEntry(
         fingerprint=fingerprint_of(inputs),
         file=file.path,
-        table_cells=tuple(cell.address for cell, _ in shown),
+        table_cells=tuple(str(cell.address) for cell, _ in shown),
         run=_names(cell, file),
         scale=scale,
         scores=scores,
         lines=numbers.get("lines"),
-        sha256=_checksums(file, manifest),
+        sha256=checksums,
+        weights=weights,
         processor=_processors(file, manifest),
         revision=manifest.get("revision"),
         date=datetime.fromtimestamp(written, UTC).date().isoformat(),
@@ -264,15 +268,19 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
     return scores
 
 
-def _checksums(file: RunFile, manifest: Mapping[str, object]) -> dict[str, str]:
-    """Return what a file of numbers was computed from; of a training the data and its model.
+def _checksums(file: RunFile, manifest: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the checksums of what a file of numbers was computed from, and of weights alone.
 
-    Models that the file does not state are read here: a training's record is older than its model.
+    Of a training that is its data and its model. Its record is older than the model, so models that
+    a file does not state are read here.
     """
-    stated, identity = manifest.get("sha256"), manifest.get("identity")
-    known = stated or (identity.get("data") if isinstance(identity, dict) else None)
-    checksums = dict(known) if isinstance(known, dict) else {}
-    if any(name.endswith(".safetensors") for name in checksums):
-        return checksums
-    models = [folder / "model.safetensors" for folder in _folders(file)]
-    return checksums | {str(model): sha256(model) for model in models if model.is_file()}
+    identity = manifest.get("identity") or {}
+    checksums = dict(manifest.get("sha256") or identity.get("data") or {})
+    weights = dict(manifest.get("weights") or {})
+    if not any(name.endswith(".safetensors") for name in checksums):
+        for folder in _folders(file):
+            model = folder / "model.safetensors"
+            if model.is_file():
+                checksums[str(model)] = sha256(model)
+                weights[str(model)] = weights_sha256(model)
+    return checksums, weights

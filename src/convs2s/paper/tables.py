@@ -244,7 +244,7 @@ def _provenance_of(result: Result) -> dict[str, str]:
     lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
     n_best = f", list of {cell.n_best}" if cell.n_best else ""
     made = () if cell.measure in ("bleu_of_list", "bleu_oracle") else entries  # others made it
-    digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in made for digest in entry.models)
+    digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in made for digest in entry.model_files)
     processors = (entry.processor for entry in entries if entry.processor)
     days = sorted({entry.date for entry in entries})
     if not result.entries:  # the cell itself says why
