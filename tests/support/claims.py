@@ -10,8 +10,7 @@ from convs2s.config.settings import Settings
 from convs2s.paper.cells import CellAddress
 from convs2s.paper.claims import Finding, judge
 from convs2s.paper.evidence import EntriesOfCells
-from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
-from convs2s.paper.run_inputs import fingerprint_of
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, fingerprint_of
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
 NONE = "-source & target position"

@@ -51,7 +51,15 @@ _PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
 _TRAINING = ScoreFile("training.json")
 _SPEED = ScoreFile("training.speed.json", ("training.speed",))
 
-MEASURES = {
+
+class _Measures(dict[str, Measure]):
+    """Measures by name; one that is not built in is an extension's metric."""
+
+    def __missing__(self, name: str) -> Measure:
+        return Measure(name, _BLEU, ("further", name))
+
+
+_BUILT_IN = {
     "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
     "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
     "bleu_tokenized_before_replacement": Measure(
@@ -94,12 +102,10 @@ MEASURES = {
     "rouge_2_recall": Measure("ROUGE-2 recall", _ROUGE, ("rouge", "rouge_2", "recall")),
     "rouge_l_recall": Measure("ROUGE-L recall", _ROUGE, ("rouge", "rouge_l", "recall")),
 }
-"""Name in config/paper.yaml and in a ledger -> the measure; extensions' metrics come on top."""
 
-
-def measure_called(name: str) -> Measure:
-    """Return the measure of a name; one that is not built in is an extension's metric."""
-    return MEASURES.get(name) or Measure(name, _BLEU, ("further", name))
+MEASURES = _Measures(_BUILT_IN)
+"""Name in config/paper.yaml and in a ledger -> the measure. Iterated over, it has those that are
+built in; it gives an extension's metric, too."""
 
 
 def _list_measures(schema: Schema) -> None:

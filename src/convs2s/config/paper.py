@@ -1,12 +1,13 @@
 """config/paper.yaml and config/phrases.yaml: the papers' tables and figures as data."""
 
+import re
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from convs2s.config.measures import MeasureName, measure_called
+from convs2s.config.measures import MEASURES, MeasureName
 from convs2s.config.runs import RunName
 from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
@@ -35,6 +36,8 @@ class Phrases(Section):
     """Two phrases or more of one meaning in a list, as people write them; of others in the next.
     The n-th phrases of all lists should differ in the meaning alone: claims swap them."""
 
+
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 PrintedValues = dict[str, float | str | None]  # column key -> a value as the paper prints it
 
@@ -76,6 +79,12 @@ class PrintedRow(Section):
     """Column key -> the measure of this row, where it is not the column's."""
 
 
+def printed_number(row: PrintedRow, column: str) -> float | None:
+    """Return what the paper prints in a column; None for nothing, and for text such as ~45."""
+    text = str(row.paper.get(column))
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
 class ComparedRuns(Section):
     """The runs of this project that a row is compared with."""
 
@@ -113,7 +122,7 @@ class Row(ComparedRuns, PrintedRow):
         needed = ["model", "runs"]
         for column in columns:
             if measure := self.measures.get(column.key, column.measure):
-                needed += measure_called(measure).file.named_by
+                needed += MEASURES[measure].file.named_by
         for key in needed:
             if not getattr(self, key):
                 raise UserError(f"{where}: key '{key}' is missing, as the row names a task")

@@ -9,13 +9,14 @@ from typing import Self
 
 from pydantic import TypeAdapter
 
-from convs2s.config.measures import MEASURES, RESCORED, measure_called
+from convs2s.config.measures import MEASURES, RESCORED
 from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
-from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
+from convs2s.paper.ledger import fingerprint_of
+from convs2s.paper.run_inputs import Inputs, RunInputs
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""
@@ -79,7 +80,7 @@ class Cell:
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs between its models and its numbers, in order."""
-        return [job.format(**self._names) for job in measure_called(self.measure).file.jobs]
+        return [job.format(**self._names) for job in MEASURES[self.measure].file.jobs]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of those of its jobs that tune its length penalty on a set."""
@@ -88,7 +89,7 @@ class Cell:
 
     def inputs(self, run: str, known: RunInputs) -> Inputs:
         """Return what the numbers of one of its runs are computed from."""
-        suffix = measure_called(self.measure).file.suffix
+        suffix = MEASURES[self.measure].file.suffix
         return known.of(suffix, task=self.task, model=self.model, run=run, **self._names)
 
     @property
@@ -168,7 +169,7 @@ def _cell(
     task = scale.task_for(papers_task)
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
-    file = measure_called(measure).file
+    file = MEASURES[measure].file
     testset = decoding = phrases = None
     if "testset" in file.named_by and row.testset is not None:
         testset = scale.testset_for(row.testset)

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from convs2s.config.claims import CellName, CellsCompared, Trend
-from convs2s.config.measures import measure_called
+from convs2s.config.measures import MEASURES
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_json, write_text
 from convs2s.paper.cells import cells_of_tables
@@ -447,7 +447,7 @@ def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:
                 test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
             measures[cell.heading] = None
             signature = entry.scores[cell.measure].signature
-            metrics[" ".join(filter(None, [measure_called(cell.measure).label, signature]))] = None
+            metrics[" ".join(filter(None, [MEASURES[cell.measure].label, signature]))] = None
     return replace(
         finding,
         test_set="; ".join(test_sets) or None,

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from convs2s.config.claims import CellName, printed_number, row_index
-from convs2s.config.measures import measure_called
+from convs2s.config.claims import CellName, row_index
+from convs2s.config.measures import MEASURES
+from convs2s.config.paper import printed_number
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import CellAddress
@@ -214,7 +215,7 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
             task, signature = entry.run.task, entry.scores[cell.measure].signature
             text = settings.tasks[task].text_name
             of_test_set = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
-            of_training = f"{measure_called(cell.measure).label} of {task}"
+            of_training = f"{MEASURES[cell.measure].label} of {task}"
             kinds[of_training if cell.measure == "perplexity" else of_test_set] = None
             processors[entry.processor or "one that is not stated"] = None
     for stated, among in (("not of one kind", kinds), ("not of one processor", processors)):
