@@ -1,5 +1,7 @@
 """What made a number: versions, code revision, machine."""
 
+import hashlib
+import json
 import platform
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s import __version__
+from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 
 PACKAGES = (
@@ -51,10 +54,38 @@ def manifest() -> dict[str, object]:
 
 
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
-    """Return what a number rests on: what is stated, its inputs' checksums, and the machine."""
+    """Return what a number rests on: what is stated, its inputs' checksums, and the machine.
+
+    ``weights`` are checksums of the weights alone of those inputs that are model files.
+    """
     torch: Any = sys.modules.get("torch")
     gpu = {"gpu": torch.cuda.get_device_name()} if torch and torch.cuda.is_initialized() else {}
-    return {**stated, "sha256": {path: sha256(path) for path in inputs}, **manifest(), **gpu}
+    checksums = {path: sha256(path) for path in inputs}
+    weights = {path: weights_sha256(path) for path in checksums if path.endswith(".safetensors")}
+    return {**stated, "sha256": checksums, "weights": weights, **manifest(), **gpu}
+
+
+def weights_sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a model's weights: of each one's name, type, shape and numbers.
+
+    The file holds more, such as vocabularies, the dictionary of aligned words and what the training
+    says of itself: two files may differ in that alone. The table of candidates of a model that
+    selects its vocabulary is of integers, and left out as well. A UserError: no such file.
+    """
+    digest = hashlib.sha256()
+    # The format: the header's size in 8 bytes, the header in JSON, the numbers of all tensors.
+    with Path(path).open("rb") as stream, failures_of_file(str(path), "no model file"):
+        size = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(size))
+        start = stream.tell()
+        for name in sorted(header.keys() - {"__metadata__"}):
+            tensor = header[name]
+            if "F" in tensor["dtype"]:  # F32, F16, BF16, F64
+                first, end = tensor["data_offsets"]
+                digest.update(f"{name} {tensor['dtype']} {tensor['shape']}\n".encode())
+                stream.seek(start + first)
+                digest.update(stream.read(end - first))
+    return digest.hexdigest()
 
 
 def revision(root: Path) -> str | None:

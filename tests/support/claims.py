@@ -1,7 +1,7 @@
 """Planted entries of a ledger, and what a claim comes to by them."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from convs2s.config.claims import CellName, Claim, row_index
@@ -9,9 +9,8 @@ from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import CellAddress
 from convs2s.paper.claims import Finding, judge
-from convs2s.paper.evidence import entries_by_cell
-from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore
-from convs2s.paper.run_inputs import fingerprint_of
+from convs2s.paper.evidence import EntriesOfCells
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, fingerprint_of
 
 BASE, NO_SOURCE, NO_TARGET = "ConvS2S", "-source position", "-target position"
 NONE = "-source & target position"
@@ -33,16 +32,17 @@ def entries(
     number = row_index(CellName(table=table, row=row), settings.paper, "here")
     testset = None if measure == "perplexity" else "test"
     run = RunNames("demo_en_fr_word", row, "", testset, decoding="beam5")
+    model = names.get("model", row)
     return [
         LedgerEntry(
-            fingerprint=fingerprint_of(inputs := {"run": f"{row}/seed{seed} {measure}"}),
+            fingerprint=fingerprint_of(inputs := _inputs(f"{row}/seed{seed} {measure}", model)),
             file=f"{row}/seed{seed}",
-            table_cells=(CellAddress(table, number, column),),
+            table_cells=(str(CellAddress(table, number, column)),),
             run=replace(run, run=f"seed{seed}", **names),
             scale="demo",
             scores={measure: RunScore(score, "nrefs:1")},
             lines=lines,
-            sha256={"model.safetensors": sha256(f"{names.get('model', row)} {seed}")},
+            sha256={"model.safetensors": sha256(f"{model} {seed}")},
             processor="a processor",
             revision=None,
             date="2026-01-01",
@@ -52,6 +52,21 @@ def entries(
     ]
 
 
+def _inputs(run: str, model: str) -> dict[str, object]:
+    return {"run": run, "trained": {"recipe": model}}
+
+
+def by_cell(entries: Iterable[LedgerEntry]) -> EntriesOfCells:
+    """The entries by the cells that they name."""
+    runs: dict[CellAddress, list[LedgerEntry]] = {}
+    for entry in entries:
+        for named in entry.table_cells:
+            table, row, column = named.split(", ")
+            address = CellAddress(table, int(row.removeprefix("row ")) - 1, column)
+            runs.setdefault(address, []).append(entry)
+    return runs
+
+
 def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -59,7 +74,7 @@ def sha256(text: str) -> str:
 def finding(settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]) -> Finding:
     """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
     claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
-    runs = entries_by_cell(entry for cell in found for entry in cell)
+    runs = by_cell(entry for cell in found for entry in cell)
     (judged,) = judge(replace(settings, claims={"mine": claim}), runs)
     (result,) = judged.findings
     assert judged.verdict == result.verdict

@@ -14,8 +14,8 @@ from convs2s.config.paper import Column, Table
 from convs2s.config.settings import Settings
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
 from convs2s.paper.cells import Cell, CellAddress, RunFile
+from convs2s.paper.ledger import fingerprint_of
 from convs2s.paper.report.write import write_report
-from convs2s.paper.run_inputs import fingerprint_of
 
 HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=alert(1)> & </td>"
 """Text of a corpus that would do harm if it were taken for HTML."""

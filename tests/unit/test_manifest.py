@@ -4,11 +4,16 @@ import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
+from safetensors.numpy import save_file
 
 from convs2s import __version__
+from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.manifest import manifest, processor, revision, run_manifest
 
@@ -20,6 +25,25 @@ def test_a_run_names_the_bytes_that_it_read(tmp_path: Path) -> None:
     found = run_manifest(map(str, paths), seed=3)
     assert found["sha256"] == {str(path): sha256(path) for path in paths}
     assert (found["seed"], found["convs2s"]) == (3, __version__)
+
+
+def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
+    weights = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.ones(2, np.float16)}
+    path = tmp_path / "model.safetensors"
+
+    def saved(tensors: dict[str, npt.NDArray[Any]], says: str) -> object:
+        save_file(tensors, path, {"convs2s": says})
+        stated = run_manifest([str(path)])["weights"]
+        assert isinstance(stated, dict)
+        return stated[str(path)]
+
+    first = saved(weights, "a dictionary")
+    assert saved(weights | {"candidates": np.arange(3)}, "another one") == first
+    for changed in ({"b": weights["b"] + 1}, {"b": weights["b"].T}, {"c": weights["a"]}):
+        assert saved(weights | changed, "a dictionary") != first
+    path.write_bytes(b"weights")
+    with pytest.raises(UserError, match=r"model\.safetensors: no model file: "):
+        run_manifest([str(path)])
 
 
 def test_a_number_names_the_gpu_that_its_process_used(monkeypatch: pytest.MonkeyPatch) -> None:

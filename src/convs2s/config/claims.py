@@ -1,17 +1,14 @@
 """config/claims.yaml: what the papers say in words, and the cells that decide whether it holds."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from pydantic import Field
 
 from convs2s.config.messages import check_known
-from convs2s.config.paper import PrintedRow, Table
+from convs2s.config.paper import Table, printed_number
 from convs2s.config.section import Items, NonNegativeFloat, PositiveFloat, Section, SomeItems, Text
 from convs2s.errors import UserError
-
-_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 class CellName(Section):
@@ -117,12 +114,6 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
             f"{where}: {cell.table} has {count} rows '{cell.row}'; name the group as well"
         )
     return names.index(cell.row)
-
-
-def printed_number(row: PrintedRow, column: str) -> float | None:
-    """Return what the paper prints in a column; None for nothing, and for text such as ~45."""
-    text = str(row.paper.get(column))
-    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:

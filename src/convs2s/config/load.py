@@ -19,6 +19,7 @@ from convs2s.config.costs import Costs
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import added, check_added, export_extensions
 from convs2s.config.file_reference import Download
+from convs2s.config.measures import MEASURES
 from convs2s.config.messages import check_known, place_of, validated
 from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
@@ -63,7 +64,7 @@ def load(
     export_extensions(options.extensions, root, add=given_by is not None)
     added("ARCHITECTURES", KINDS)  # names that are taken are refused before anybody asks for them
     added("PREPARATIONS", PREPARATIONS)
-    added("METRICS", {"chrF"})
+    added("METRICS", {"chrF", *MEASURES})
 
     def overrides_of(noun: str, entries: Mapping[str, Values]) -> _Overrides:
         origin = origins.get("overrides", "config.yaml")

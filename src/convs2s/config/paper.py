@@ -1,11 +1,13 @@
 """config/paper.yaml and config/phrases.yaml: the papers' tables and figures as data."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from convs2s.config.measures import MEASURES, MeasureName
 from convs2s.config.runs import RunName
 from convs2s.config.section import DistinctItems, Items, NonNegativeInt, Section, Text
 from convs2s.errors import UserError
@@ -35,42 +37,7 @@ class Phrases(Section):
     The n-th phrases of all lists should differ in the meaning alone: claims swap them."""
 
 
-MeasureName = Literal[
-    "bleu_tokenized",
-    "bleu_detokenized",
-    "bleu_tokenized_before_replacement",
-    "length_ratio",
-    "bleu_rescored",
-    "bleu_of_list",
-    "bleu_oracle",
-    "phrases_apart",
-    "phrases_chance",
-    "phrases_p",
-    "attention_layers",
-    "perplexity",
-    "types_per_batch",
-    "test_perplexity",
-    "training_speed",
-    "training_hours",
-    "seconds_cpu",
-    "seconds_cuda",
-    "rouge_1_f1",
-    "rouge_2_f1",
-    "rouge_l_f1",
-    "rouge_1_recall",
-    "rouge_2_recall",
-    "rouge_l_recall",
-]
-"""A score of a run, where the workflow measures it."""
-
-_NAMED_BY: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("perplexity", "types_per_batch", "training_speed", "training_hours"), ()),
-    **dict.fromkeys(("phrases_apart", "phrases_chance", "phrases_p"), ("phrases",)),
-    **dict.fromkeys(
-        ("test_perplexity", "bleu_rescored", "bleu_of_list", "bleu_oracle"), ("testset",)
-    ),
-}
-"""Measure -> the keys of a row that its file is named by; of all others, test set and decoding."""
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 PrintedValues = dict[str, float | str | None]  # column key -> a value as the paper prints it
 
@@ -83,7 +50,8 @@ class Column(Section):
     name: str
     """Heading."""
     measure: MeasureName | None = None
-    """Which of a run's scores is compared with the printed value; null: only rows name one."""
+    """Which of a run's scores is compared with the printed value, by its name here or that of an
+    extension's metric, which the task has to list in metrics; null: only rows name one."""
     digits: NonNegativeInt = 2
     """Decimal places."""
 
@@ -109,6 +77,12 @@ class PrintedRow(Section):
     """Footnote of the row; null for none."""
     measures: dict[str, MeasureName | None] = {}
     """Column key -> the measure of this row, where it is not the column's."""
+
+
+def printed_number(row: PrintedRow, column: str) -> float | None:
+    """Return what the paper prints in a column; None for nothing, and for text such as ~45."""
+    text = str(row.paper.get(column))
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 class ComparedRuns(Section):
@@ -148,7 +122,7 @@ class Row(ComparedRuns, PrintedRow):
         needed = ["model", "runs"]
         for column in columns:
             if measure := self.measures.get(column.key, column.measure):
-                needed += _NAMED_BY.get(measure, ("testset", "decoding"))
+                needed += MEASURES[measure].file.named_by
         for key in needed:
             if not getattr(self, key):
                 raise UserError(f"{where}: key '{key}' is missing, as the row names a task")

@@ -17,6 +17,7 @@ from convs2s.config.file_reference import (
     local_path,
     parse_file_reference,
 )
+from convs2s.config.measures import MEASURES
 from convs2s.config.messages import check_known, unknown
 from convs2s.config.model import ModelSettings, check_model
 from convs2s.config.options import Options
@@ -179,6 +180,9 @@ def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_mod
         check_known(f"{where}: text", "task", training.text, settings.tasks)
         check_known(f"{where}: model", "model", training.model, settings.models)
     for name, table in settings.paper.items():
+        for column in table.columns:
+            where = f"config/paper.yaml: {name}: column {column.key}: measure"
+            check_added(where, "METRICS", column.measure, MEASURES)
         for number, row in enumerate(table.rows, start=1):
             _check_row(f"config/paper.yaml: {name}: row {number}", row, table, settings)
     for name, claim in settings.claims.items():
@@ -301,6 +305,8 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     for part in ("paper", "v1", "best_run", "measures"):
         for key in getattr(row, part):
             check_known(f"{where}: {part}", "column", key, columns)
+    for key, measure in row.measures.items():
+        check_added(f"{where}: measures: {key}", "METRICS", measure, MEASURES)
     compared = row.comparison(where, table.columns)
     if compared is None:
         return

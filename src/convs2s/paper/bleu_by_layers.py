@@ -8,8 +8,7 @@ from pathlib import Path
 import altair as alt
 import pandas as pd
 
-from convs2s.config.claims import printed_number
-from convs2s.config.paper import Table
+from convs2s.config.paper import Table, printed_number
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell

@@ -3,103 +3,23 @@
 config/paper.yaml says which runs a cell compares with its printed value.
 """
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from pydantic import TypeAdapter
 
+from convs2s.config.measures import MEASURES, RESCORED
 from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.paper.run_inputs import Inputs, RunInputs, fingerprint_of
-
-
-@dataclass(frozen=True)
-class ScoreFile:
-    """A kind of JSON file of a run's numbers: its path below models/{model}/{run}/.
-
-    ``jobs`` stand between the run's models and this file: format strings of their logs' names.
-    """
-
-    pattern: str
-    jobs: tuple[str, ...] = ()
-
-    @property
-    def suffix(self) -> str:
-        """What its name ends with: ``bleu.json``, ``training.json`` and others."""
-        return re.sub(r"\{\w+\}\.", "", self.pattern)
-
-
-@dataclass(frozen=True)
-class Measure:
-    """Where a score is found: the path ``keys`` in a file; a footnote calls it ``label``."""
-
-    label: str
-    file: ScoreFile
-    keys: tuple[str, ...]
-
-
-_DECODE = "{testset}.{decoding}.decode"
-_BLEU = ScoreFile("{testset}.{decoding}.bleu.json", (_DECODE, "{testset}.{decoding}.bleu"))
-_ROUGE = ScoreFile("{testset}.{decoding}.rouge.json", (_DECODE, "{testset}.{decoding}.rouge"))
-_RESCORED = ScoreFile("{testset}.rescored.bleu.json", ("{testset}.scored", "{testset}.rescored"))
-_PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
-_EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
-_CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
-_CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
-_PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
-_TRAINING = ScoreFile("training.json")
-_SPEED = ScoreFile("training.speed.json", ("training.speed",))
+from convs2s.layout import Layout
+from convs2s.paper.ledger import fingerprint_of
+from convs2s.paper.run_inputs import Inputs, RunInputs
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""
-
-MEASURES = {
-    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
-    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
-    "bleu_tokenized_before_replacement": Measure(
-        "tokenized BLEU before unknown word replacement",
-        _BLEU,
-        ("before_replacement", "bleu", "tokenized"),
-    ),
-    "length_ratio": Measure("words divided by the references'", _BLEU, ("length_ratio",)),
-    "bleu_rescored": Measure("tokenized BLEU", _RESCORED, ("bleu", "average", "tokenized")),
-    "bleu_of_list": Measure("tokenized BLEU", _RESCORED, ("bleu", "first", "tokenized")),
-    "bleu_oracle": Measure("tokenized BLEU", _RESCORED, ("bleu", "oracle", "tokenized")),
-    "phrases_apart": Measure(
-        "share of the variance of the encoder's final states that lies between the meanings",
-        _PHRASES,
-        ("apart",),
-    ),
-    "phrases_chance": Measure("that share by chance, by swaps of meanings", _PHRASES, ("chance",)),
-    "phrases_p": Measure("p of that share, by swaps of the meanings", _PHRASES, ("p",)),
-    "attention_layers": Measure(
-        "attention of every decoder layer while it translates", _EXAMPLE, ("layers",)
-    ),
-    "perplexity": Measure(
-        "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
-    ),
-    "types_per_batch": Measure(
-        "target types among which a batch of validation data chooses, on average",
-        _TRAINING,
-        ("shortlist", "types"),
-    ),
-    "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, ("perplexity",)),
-    "training_speed": Measure("target tokens per second", _SPEED, ("target_tokens_per_second",)),
-    "training_hours": Measure("hours of the updates at the median rate", _SPEED, ("device_hours",)),
-    "seconds_cpu": Measure("generation time", _CPU, ("seconds",)),
-    "seconds_cuda": Measure("generation time", _CUDA, ("seconds",)),
-    **{
-        f"rouge_{units}_{part}": Measure(
-            f"ROUGE-{units.upper()} {part}", _ROUGE, ("rouge", f"rouge_{units}", part)
-        )
-        for units in ("1", "2", "l")
-        for part in ("f1", "recall")
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -112,15 +32,6 @@ class CellAddress:
 
     def __str__(self) -> str:
         return f"{self.table}, row {self.row + 1}, {self.column}"
-
-    @classmethod
-    def parse(cls, text: object) -> Self:
-        """Return the address that a text states; a ValueError says that it states none."""
-        name = r"([^\x00-\x1f\x7f-\x9f<>`]+)"  # nothing that a page would take for markup
-        parts = re.fullmatch(rf"{name}, row ([1-9][0-9]{{0,5}}), {name}", str(text))
-        if not parts:
-            raise ValueError("expected 'TABLE, row NUMBER, COLUMN'")
-        return cls(parts[1], int(parts[2]) - 1, parts[3])
 
 
 @dataclass(frozen=True)
@@ -228,6 +139,12 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     return [cell for cell in possible if cell]
 
 
+def cells_of_tables(settings: Settings) -> dict[str, list[Cell]]:
+    """Return the cells of every table and figure, with their files in the scale's own folder."""
+    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
+    return {name: cells(settings, name, layout.run_files) for name in settings.paper}
+
+
 def _cell(
     settings: Settings,
     address: CellAddress,
@@ -237,37 +154,51 @@ def _cell(
     known: RunInputs,
 ) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
-    scale, measure = settings.scale, row.measures.get(column.key, column.measure)
-    if row.kind != "ours":
+    scale = settings.scale
+    measure = row.measures.get(column.key, column.measure)
+    if row.kind != "ours" or measure is None or scale.why_left_out(row):
         return None
     compared = row.comparison(f"row {address.row + 1}", [column])
-    if compared is None or measure is None or scale.why_left_out(row):
+    if compared is None:
         return None
     papers_task, papers_model = compared
-    model, runs = scale.model_for(papers_model), scale.runs_for(row.runs, address.table)
+    model = scale.model_for(papers_model)
+    runs = scale.runs_for(row.runs, address.table)
     if model is None or not runs or not scale.has_task(papers_task):
         return None
-    task, file = scale.task_for(papers_task), MEASURES[measure].file
-    stated = {
-        "testset": row.testset and scale.testset_for(row.testset),
-        "decoding": row.decoding,
-        "phrases": row.phrases and scale.phrases_for(row.phrases),
-    }
-    names = {key: name if f"{{{key}}}" in file.pattern else None for key, name in stated.items()}
+    task = scale.task_for(papers_task)
+    if measure not in MEASURES and measure not in settings.tasks[task].metrics:
+        return None
+    file = MEASURES[measure].file
+    testset = decoding = phrases = None
+    if "testset" in file.named_by and row.testset is not None:
+        testset = scale.testset_for(row.testset)
+    if "decoding" in file.named_by:
+        decoding = row.decoding
+    if "phrases" in file.named_by and row.phrases is not None:
+        phrases = scale.phrases_for(row.phrases)
     n_best = n_best_file = None
-    if file == _RESCORED:
+    if file == RESCORED:
         if scale.n_best is None:
-            n_best = n_best_file = settings.tasks[task].n_best.get(names["testset"] or "")
+            n_best = n_best_file = settings.tasks[task].n_best.get(testset or "")
         else:
             n_best = str(scale.n_best)
         if n_best is None:
             return None
     cell = Cell(
-        address, measure, task, model, **names, files=(), n_best=n_best, n_best_file=n_best_file
+        address,
+        measure,
+        task,
+        model,
+        testset,
+        decoding,
+        phrases,
+        files=(),
+        n_best=n_best,
+        n_best_file=n_best_file,
     )
-    paths = files(task, model, runs, file.pattern.format(**names))
-    run_files = (
-        RunFile(run, path, fingerprint_of(cell.inputs(run, known)))
-        for run, path in zip(runs, paths, strict=True)
-    )
+    name = file.pattern.format(testset=testset, decoding=decoding, phrases=phrases)
+    run_files = []
+    for run, path in zip(runs, files(task, model, runs, name), strict=True):
+        run_files.append(RunFile(run, path, fingerprint_of(cell.inputs(run, known))))
     return replace(cell, files=tuple(run_files))

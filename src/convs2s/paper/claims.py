@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from statistics import mean
 from typing import Literal, get_args
@@ -12,9 +13,10 @@ from typing import Literal, get_args
 import numpy as np
 
 from convs2s.config.claims import CellName, CellsCompared, Trend
+from convs2s.config.measures import MEASURES
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_json, write_text
-from convs2s.paper.cells import MEASURES
+from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.evidence import (
     LOWER_IS_BETTER,
     CellFinder,
@@ -22,7 +24,6 @@ from convs2s.paper.evidence import (
     Evidence,
     Quantity,
     Weighted,
-    entries_by_cell,
     equal_processors,
     evidence,
     on_one_processor,
@@ -31,6 +32,7 @@ from convs2s.paper.evidence import (
     why_no_verdict,
 )
 from convs2s.paper.ledger import read_ledger
+from convs2s.paper.results import runs_by_cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
 from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
@@ -174,7 +176,8 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
 
     The suffix says the format: .md, .csv with a line for each comparison, .json unrounded.
     """
-    judged = judge(settings, entries_by_cell(read_ledger(ledger)))
+    cells = chain.from_iterable(cells_of_tables(settings).values())
+    judged = judge(settings, runs_by_cell(cells, read_ledger(ledger)))
     scale, stand_in = settings.options.scale, settings.scale.stand_in
     for output in outputs:
         if output.suffix == ".json":

@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from convs2s.config.claims import CellName, printed_number, row_index
+from convs2s.config.claims import CellName, row_index
+from convs2s.config.measures import MEASURES
+from convs2s.config.paper import printed_number
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.paper.cells import MEASURES, CellAddress
+from convs2s.paper.cells import CellAddress
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import rank_of
 from convs2s.scoring.bleu import Statistics, decode_statistics
@@ -113,15 +115,6 @@ CellFinder = Callable[[Sequence[CellName]], list[Evidence]]
 
 Weighted = Sequence[tuple[float, Evidence]]
 """Cells, and how often each counts: negative on the worse side, or where lower is better."""
-
-
-def entries_by_cell(entries: Iterable[LedgerEntry]) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the entries of the runs that each cell shows."""
-    shown: dict[CellAddress, list[LedgerEntry]] = {}
-    for entry in entries:
-        for address in entry.table_cells:
-            shown.setdefault(address, []).append(entry)
-    return shown
 
 
 def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
@@ -256,7 +249,7 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
     """
     groups: dict[object, list[tuple[float, Evidence]]] = {}
     for weight, cell in weighted:
-        models = tuple(entry.models or entry.run for entry in cell.entries)
+        models = tuple(entry.models for entry in cell.entries)
         groups.setdefault(models, []).append((weight, cell))
     samples = []
     for group in groups.values():

@@ -3,6 +3,7 @@
 Planning reads a published ledger, so this module imports nothing that only jobs have.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,21 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from convs2s.config.file_reference import local_path
 from convs2s.config.options import Options
+from convs2s.config.runs import members
 from convs2s.errors import UserError
 from convs2s.files.checksums import recorded_sha256, sha256
-from convs2s.paper.cells import CellAddress
-from convs2s.paper.run_inputs import fingerprint_of
 
 MOST_BYTES = 64 << 20  # the largest ledger that is read: some ten thousand runs
 MOST_LINE_BYTES = 2 << 20  # the longest line: the sentences of a test set are most of it
@@ -38,7 +31,12 @@ Plain = Annotated[str, Field(max_length=1000, pattern=rf"^(?:[^{_WORD}\]]|\]+[^{
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]
-Address = Annotated[CellAddress, BeforeValidator(CellAddress.parse), PlainSerializer(str)]
+
+
+def fingerprint_of(inputs: Mapping[str, object]) -> str:
+    """Return the SHA-256 of a run's inputs, in 64 hexadecimal digits."""
+    text = json.dumps(inputs, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,8 @@ class LedgerEntry:
 
     fingerprint: Digest  # of the inputs: equal inputs have equal ones
     file: Plain  # from the folder of the workflow's run
-    table_cells: tuple[Address, ...]  # the cells that show it
+    # The cells that showed it when the line was written, for people: `runs_by_cell` tells which do.
+    table_cells: tuple[Plain, ...]
     run: RunNames
     scale: Plain  # whose stand-ins it was run with
     scores: Mapping[Plain, RunScore]  # by measure, of all measures that the file holds
@@ -90,12 +89,23 @@ class LedgerEntry:
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
     curve: tuple[Annotated[float, Field(gt=0)], ...] = ()
     origin: Plain | None = None  # the published ledger that it was taken from
+    # Path of each model file -> the checksum of its weights alone, which older ledgers lack.
+    weights: Mapping[Plain, Digest] = field(default_factory=dict)
+
+    @property
+    def model_files(self) -> tuple[str, ...]:
+        """The checksums of its model files, an ensemble's in order."""
+        return tuple(self.sha256[path] for path in self.sha256 if path.endswith(".safetensors"))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The checksums of its model files, an ensemble's in order."""
-        files = self.sha256.items()
-        return tuple(digest for path, digest in files if path.endswith(".safetensors"))
+        """What its models are known by, an ensemble's in order: text, recipe and seed of each.
+
+        The files are no part of it: a training that was repeated gives the same weights in a file
+        that may have other bytes.
+        """
+        trained = fingerprint_of({"trained": self.inputs.get("trained")})
+        return tuple(f"{trained} {member}" for member in members(self.run.run))
 
     def line(self) -> str:
         """Return the entry as a line of a ledger."""
@@ -116,10 +126,15 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
         raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
     if path.stat().st_size > MOST_BYTES:
         raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB: no ledger is as large")
+    entries: dict[tuple[str, str | None], LedgerEntry] = {}
+    number = 0
     with path.open("rb") as stream:
-        lines = iter(lambda: stream.readline(MOST_LINE_BYTES + 1), b"")
-        read = (_read_entry(line, f"{path}:{number}") for number, line in enumerate(lines, start=1))
-        return list({(entry.fingerprint, entry.processor): entry for entry in read}.values())
+        while line := stream.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            entry = _read_entry(line, f"{path}:{number}")
+            key = entry.fingerprint, entry.processor
+            entries[key] = entry
+    return list(entries.values())
 
 
 def _read_entry(line: bytes, where: str) -> LedgerEntry:

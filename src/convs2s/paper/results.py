@@ -1,82 +1,33 @@
-"""What the runs of cells scored: from their files to a ledger, from ledgers to the cells."""
+"""Which runs a cell shows, and what they scored: from records to results."""
 
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter
-from typing_extensions import TypedDict
-
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.errors import failures_of_file
-from convs2s.files.checksums import sha256
-from convs2s.files.text import read_json, write_lines
-from convs2s.paper.cells import MEASURES, Cell, CellAddress, RunFile, ScoreFile
-from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, read_ledger
-from convs2s.paper.run_inputs import RunInputs, fingerprint_of
-from convs2s.paper.trained import read_record
-
-
-class _Numbers(TypedDict, total=False):
-    """What a file of numbers says beside its scores."""
-
-    manifest: dict[str, Any]
-    lines: int | None
-    sentences: dict[str, str]
-    curve: list[float]
+from convs2s.files.text import write_lines
+from convs2s.paper.cells import Cell, CellAddress, RunFile
+from convs2s.paper.ledger import LedgerEntry, RunNames, read_ledger
+from convs2s.paper.records import record_of
+from convs2s.paper.run_inputs import RunInputs
 
 
 @dataclass(frozen=True)
 class Result:
-    """What the runs of a cell scored: run -> its entry, or why it failed where there is none."""
+    """What the runs of a cell scored, and which of them are not there."""
 
     cell: Cell
-    entries: Mapping[str, LedgerEntry]
-    failures: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def scores(self) -> dict[str, float]:
-        """Run -> its score."""
-        return {run: entry.scores[self.cell.measure].score for run, entry in self.entries.items()}
-
-    @property
-    def signatures(self) -> list[str]:
-        """Those of the metric, each once."""
-        stated = (entry.scores[self.cell.measure].signature for entry in self.entries.values())
-        return list(dict.fromkeys(signature for signature in stated if signature))
-
-    @property
-    def mean(self) -> float | None:
-        """The mean over the runs; None without one, or of several signatures."""
-        compares = self.entries and len(self.signatures) < 2
-        return statistics.mean(self.scores.values()) if compares else None
-
-    @property
-    def deviation(self) -> float | None:
-        """The standard deviation over the runs; None of one run, or where there is no mean."""
-        compares = len(self.entries) > 1 and len(self.signatures) < 2
-        return statistics.stdev(self.scores.values()) if compares else None
-
-    @property
-    def lines(self) -> int | None:
-        """The number of lines of the test set; None where no entry says."""
-        stated = (entry.lines for entry in self.entries.values())
-        return next((lines for lines in stated if lines is not None), None)
-
-    @property
-    def published(self) -> frozenset[str]:
-        """The runs that come from a published ledger."""
-        return frozenset(run for run, entry in self.entries.items() if entry.origin)
-
-    @property
-    def missing(self) -> list[RunFile]:
-        """The runs that are not there."""
-        return [file for file in self.cell.files if file.run not in self.entries]
+    entries: Mapping[str, LedgerEntry]  # run -> its record
+    failures: Mapping[str, str]  # run without a record -> why it failed
+    missing: Sequence[RunFile]  # all runs without a record
+    scores: Mapping[str, float]  # run -> its score
+    signatures: Sequence[str]  # those of the metric, each once
+    mean: float | None  # over the runs; None without one, or of several signatures
+    deviation: float | None  # over the runs; None of one run, or where there is no mean
+    lines: int | None  # of the test set; None where no record says
+    published: frozenset[str]  # the runs that come from a published ledger
 
 
 def results(
@@ -86,25 +37,28 @@ def results(
 
     Of a run that several processors have made, it is the user's own before a published one, then
     that of the processor with most runs of the cell, then of all cells, then the last by name.
+    ``failures`` are the path of a run's numbers -> why there are none.
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    of_all = Counter(entry.processor for runs in by_cell.values() for entry in runs)
+    of_all = Counter[str | None]()
+    for runs in by_cell.values():
+        for entry in runs:
+            of_all[entry.processor] += 1
     shown = []
     for cell in cells:
-        here = Counter(entry.processor for entry in by_cell[cell.address])
-        ranked = sorted(
-            by_cell[cell.address],
-            key=lambda run: (run.origin is None, *rank_of(run.processor, here, of_all)),
-        )
-        known = {entry.run.run: entry for entry in ranked}
-        scored = {run: known[run] for run in cell.runs if run in known}
-        failed = {
-            file.run: failures[file.path]
-            for file in cell.files
-            if failures and file.path in failures and file.run not in scored
-        }
-        shown.append(Result(cell, scored, failed))
+        of_cell = Counter[str | None]()
+        for entry in by_cell[cell.address]:
+            of_cell[entry.processor] += 1
+        ranks: dict[str, tuple[bool, int, int, str]] = {}
+        best: dict[str, LedgerEntry] = {}
+        for entry in by_cell[cell.address]:
+            rank = (entry.origin is None, *rank_of(entry.processor, of_cell, of_all))
+            run = entry.run.run
+            if run not in ranks or rank >= ranks[run]:
+                ranks[run] = rank
+                best[run] = entry
+        shown.append(_result(cell, best, failures or {}))
     return shown
 
 
@@ -115,61 +69,98 @@ def rank_of(
     return here[processor], of_all[processor], processor or ""
 
 
+def _result(cell: Cell, known: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Result:
+    entries: dict[str, LedgerEntry] = {}
+    scores: dict[str, float] = {}
+    signatures = dict[str, None]()
+    published = set[str]()
+    missing: list[RunFile] = []
+    failed: dict[str, str] = {}
+    lines = None
+    for file in cell.files:
+        entry = known.get(file.run)
+        if entry is None:
+            missing.append(file)
+            if file.path in failures:
+                failed[file.run] = failures[file.path]
+            continue
+        entries[file.run] = entry
+        score = entry.scores[cell.measure]
+        scores[file.run] = score.score
+        if score.signature:
+            signatures[score.signature] = None
+        if lines is None:
+            lines = entry.lines
+        if entry.origin:
+            published.add(file.run)
+    comparable = len(signatures) < 2
+    return Result(
+        cell=cell,
+        entries=entries,
+        failures=failed,
+        missing=missing,
+        scores=scores,
+        signatures=list(signatures),
+        mean=statistics.mean(scores.values()) if scores and comparable else None,
+        deviation=statistics.stdev(scores.values()) if len(scores) > 1 and comparable else None,
+        lines=lines,
+        published=frozenset(published),
+    )
+
+
 def runs_by_cell(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry]
 ) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the entries of each cell's runs, on every processor that has made them.
+    """Return the records of each cell's runs, on every processor that has made them.
 
     They have the cell's names: another configuration may have others for the same inputs.
     """
     of_run: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
         of_run.setdefault(entry.fingerprint, []).append(entry)
-    return {
-        cell.address: [
-            replace(entry, run=_names(cell, file))
-            for file in cell.files
-            for entry in of_run.get(file.fingerprint, ())
-            if cell.measure in entry.scores
-        ]
-        for cell in cells
-    }
+    by_cell: dict[CellAddress, list[LedgerEntry]] = {}
+    for cell in cells:
+        shown = by_cell[cell.address] = []
+        for file in cell.files:
+            names = RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
+            for entry in of_run.get(file.fingerprint, ()):
+                if cell.measure in entry.scores:
+                    shown.append(replace(entry, run=names))
+    return by_cell
 
 
 def entries_of(
     settings: Settings, cells: Iterable[Cell], scores: Collection[str], published: str | None = None
 ) -> list[LedgerEntry]:
-    """Return the entries of the cells' runs: of those made here by file, then the published ones.
+    """Return the records of the cells' runs: of those made here by file, then the published ones.
 
     ``scores`` are those of the cells' paths that exist; ``published`` is a published ledger, which
     gives what was not made here, or on another processor. A UserError names a file that is damaged.
     """
-    by_path: dict[str, list[tuple[Cell, RunFile]]] = {}
+    by_path: dict[str, tuple[Cell, RunFile]] = {}
     by_fingerprint: dict[str, list[tuple[Cell, RunFile]]] = {}
     for cell in cells:
         for file in cell.files:
             by_fingerprint.setdefault(file.fingerprint, []).append((cell, file))
             if file.path in scores:
-                by_path.setdefault(file.path, []).append((cell, file))
-    known = RunInputs(settings)
-    # Models of the same recipe under two names are one run: its line is of the cells of both.
+                by_path.setdefault(file.path, (cell, file))
+    # Models of the same recipe under two names are one run.
     made: dict[tuple[str, str | None], LedgerEntry] = {}
-    for path in sorted(by_path):
-        entry = _entry(by_path[path], settings.options.scale, known)
-        key = entry.fingerprint, entry.processor
-        others = made[key].table_cells if key in made else ()
-        made[key] = replace(entry, table_cells=(*others, *entry.table_cells))
+    if by_path:
+        known = RunInputs(settings)
+        for _, (cell, file) in sorted(by_path.items()):
+            entry = record_of(cell, file, settings.options.scale, known)
+            made[entry.fingerprint, entry.processor] = entry
     entries = list(made.values())
+    origin = settings.options.published or published
     for entry in read_ledger(Path(published)) if published else []:
-        shown = [
-            (cell, file)
-            for cell, file in by_fingerprint.get(entry.fingerprint, ())
-            if cell.measure in entry.scores
-        ]
-        if shown and (entry.fingerprint, entry.processor) not in made:
-            origin = settings.options.published or published
-            addresses, run = tuple(cell.address for cell, _ in shown), _names(*shown[0])
-            entries.append(replace(entry, table_cells=addresses, run=run, origin=origin))
+        if (entry.fingerprint, entry.processor) in made:
+            continue
+        for cell, file in by_fingerprint.get(entry.fingerprint, ()):
+            if cell.measure in entry.scores:
+                run = RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
+                entries.append(replace(entry, run=run, origin=origin))
+                break
     return entries
 
 
@@ -182,83 +173,14 @@ def write_ledger(
     output: Path,
 ) -> None:
     """Write the ledger of all tables as JSON lines; the arguments are those of `entries_of`."""
+    cells = list(cells)
     entries = entries_of(settings, cells, scores, published)
-    write_lines(output, (entry.line() for entry in entries))
-
-
-def _entry(shown: Sequence[tuple[Cell, RunFile]], scale: str, known: RunInputs) -> LedgerEntry:
-    """Return the entry of a file, by the cells that show it."""
-    cell, file = shown[0]
-    content, inputs = read_json(file.path), cell.inputs(file.run, known)
-    with failures_of_file(file.path, "no file of numbers; delete it and ask for it again"):
-        numbers = TypeAdapter(_Numbers).validate_python(content)
-        scores = _scores(content, MEASURES[cell.measure].file)
-    manifest = numbers.get("manifest", {})
-    written = Path(file.path).stat().st_mtime
-    return LedgerEntry(
-        fingerprint=fingerprint_of(inputs),
-        file=file.path,
-        table_cells=tuple(cell.address for cell, _ in shown),
-        run=_names(cell, file),
-        scale=scale,
-        scores=scores,
-        lines=numbers.get("lines"),
-        sha256=_checksums(file, manifest),
-        processor=_processors(file, manifest),
-        revision=manifest.get("revision"),
-        date=datetime.fromtimestamp(written, UTC).date().isoformat(),
-        inputs=inputs,
-        sentences=numbers.get("sentences", {}),
-        curve=tuple(numbers.get("curve", ())),
-    )
-
-
-def _processors(file: RunFile, manifest: Mapping[str, object]) -> str | None:
-    """Return what a file's models were trained on, and what computed the file, each once.
-
-    A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
-    """
-    records = [folder / "training.json" for folder in _folders(file)]
-    made = [read_record(record).get("manifest", {}) for record in records if record.is_file()]
-    kinds = dict[str, None]()
-    for stated in (*made, manifest):
-        kind = ", ".join(str(part) for key in ("gpu", "processor") if (part := stated.get(key)))
-        if kind and not any(kind in known for known in kinds):
-            kinds[kind] = None
-    return "; ".join(kinds) or None
-
-
-def _folders(file: RunFile) -> list[Path]:
-    return [Path(file.path).parent.with_name(member) for member in members(file.run)]
-
-
-def _names(cell: Cell, file: RunFile) -> RunNames:
-    return RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
-
-
-def _scores(content: object, file: ScoreFile) -> dict[str, RunScore]:
-    """Return the scores of all measures that are found in such a file, and are there."""
-    scores = {}
-    for name, measure in MEASURES.items():
-        value = content if measure.file == file else None
-        for key in measure.keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        if isinstance(value, Mapping):
-            scores[name] = RunScore(float(value["score"]), value["signature"])
-        elif isinstance(value, int | float):
-            scores[name] = RunScore(float(value), None)
-    return scores
-
-
-def _checksums(file: RunFile, manifest: Mapping[str, object]) -> dict[str, str]:
-    """Return what a file of numbers was computed from; of a training the data and its model.
-
-    Models that the file does not state are read here: a training's record is older than its model.
-    """
-    stated, identity = manifest.get("sha256"), manifest.get("identity")
-    known = stated or (identity.get("data") if isinstance(identity, dict) else None)
-    checksums = dict(known) if isinstance(known, dict) else {}
-    if any(name.endswith(".safetensors") for name in checksums):
-        return checksums
-    models = [folder / "model.safetensors" for folder in _folders(file)]
-    return checksums | {str(model): sha256(model) for model in models if model.is_file()}
+    shown_by: dict[tuple[str, str | None], list[str]] = {}
+    for address, runs in runs_by_cell(cells, entries).items():
+        for entry in runs:
+            shown_by.setdefault((entry.fingerprint, entry.processor), []).append(str(address))
+    lines = []
+    for entry in entries:
+        addresses = shown_by.get((entry.fingerprint, entry.processor), ())
+        lines.append(replace(entry, table_cells=tuple(addresses)).line())
+    write_lines(output, lines)

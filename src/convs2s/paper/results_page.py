@@ -8,9 +8,8 @@ from pathlib import Path
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.files.text import write_text
-from convs2s.layout import Layout
 from convs2s.paper import bleu_by_layers
-from convs2s.paper.cells import cells
+from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.charts import save_figure
 from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.curves import TRAININGS, plateau_panels
@@ -44,11 +43,9 @@ def write_results_page(
         raise UserError(
             f"{output}: expected the name of a page, which ends in .md, and no file {folder}"
         )
-    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    tables = {
-        name: results(cells(settings, name, layout.run_files), entries) for name in settings.paper
-    }
-    shown = [result.cell for table in tables.values() for result in table]
+    cells = cells_of_tables(settings)
+    tables = {name: results(of_table, entries) for name, of_table in cells.items()}
+    shown = list(chain.from_iterable(cells.values()))
     wanted = {file.fingerprint for cell in shown for file in cell.files}
     runs = runs_by_cell(shown, entries)
     made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}

@@ -1,15 +1,13 @@
 """What a run is computed from, as the configuration states it: known before anything has run.
 
-Its checksum is the fingerprint that a ledger's lines are known by. It covers what can change a
-number: the text and its preparation, the network and its recipe, the seed, the version of training,
-the decoding, the test set, and the known checksums of downloads. Names of tasks and models, words
-that describe them, and the machine are no part of it.
+Its checksum (`ledger.fingerprint_of`) is the fingerprint that a ledger's lines are known by. It
+covers what can change a number: the text and its preparation, the network and its recipe, the seed,
+the version of training, the decoding, the test set, and the known checksums of downloads. Names of
+tasks and models, words that describe them, and the machine are no part of it.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from hashlib import sha256
 
 from convs2s.config.file_reference import known_download, parse_file_reference
 from convs2s.config.identity import counted, recipe_identity
@@ -18,11 +16,6 @@ from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.training.identity import TRAINING_VERSION
 
 Inputs = Mapping[str, object]  # plain data, as JSON has it
-
-
-def fingerprint_of(inputs: Inputs) -> str:
-    """Return the SHA-256 of a run's inputs, in 64 hexadecimal digits."""
-    return sha256(json.dumps(inputs, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 class RunInputs:

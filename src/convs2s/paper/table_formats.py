@@ -56,35 +56,41 @@ class Sheet:
     @property
     def common(self) -> dict[str, dict[str, str]]:
         """What rows have in common: column -> value -> text, empty where they differ."""
-        common = {}
-        for column in (column for column in self.shared if column not in self.left_out):
-            counts: dict[str, Counter[str]] = {}
+        common: dict[str, dict[str, str]] = {}
+        for column in self.shared:
+            if column in self.left_out:
+                continue
+            texts: dict[str, Counter[str]] = {}
             for row in self.rows:
                 for value, text in _of_values(row[column]).items():
-                    counts.setdefault(value, Counter())[text] += 1
-            most = {value: texts.most_common(1)[0] for value, texts in counts.items()}
-            common[column] = {
-                value: text if 2 * count > counts[value].total() else ""
-                for value, (text, count) in most.items()
-            }
+                    texts.setdefault(value, Counter())[text] += 1
+            common[column] = {}
+            for value, counts in texts.items():
+                ((text, count),) = counts.most_common(1)
+                common[column][value] = text if 2 * count > counts.total() else ""
         return common
 
     @property
     def above(self) -> list[str]:
         """The lines above the printed table, the last of which says what its rows share."""
-        stated = [
-            self.shared[column].format(together(said))
-            for column, said in self.common.items()
-            if any(said.values())
-        ]
-        shared = [f"Unless a footnote says otherwise: {'; '.join(stated)}."] if stated else []
-        return [*self.headings, *shared]
+        stated = []
+        for column, said in self.common.items():
+            if any(said.values()):
+                stated.append(self.shared[column].format(together(said)))
+        if not stated:
+            return list(self.headings)
+        return [*self.headings, f"Unless a footnote says otherwise: {'; '.join(stated)}."]
 
     @property
     def filled(self) -> list[str]:
         """The columns that have any text."""
+        filled = set()
+        for row in self.rows:
+            for column, said in row.items():
+                if said:
+                    filled.add(column)
         columns = self.rows[0] if self.rows else ()
-        return [column for column in columns if any(row[column] for row in self.rows)]
+        return [column for column in columns if column in filled]
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the printed table's header, its rows, and its footnotes in order.
@@ -94,69 +100,92 @@ class Sheet:
         common = self.common
         unprinted = {*self.footnotes, *self.left_out, *self.joined.values()}
         header = [column for column in self.filled if column not in unprinted]
-        printed, notes = [], list[str]()
+        printed = []
+        numbers: dict[str, int] = {}  # of footnotes, each once, as rows share them
         for row in self.rows:
             texts = {column: together(row[column]) for column in header}
             for column, behind in self.joined.items():
-                texts |= {column: f"{row[column]} ({row[behind]})"} if row[behind] else {}
-            stated = []
-            for column, form in self.footnotes.items():
-                usual = common.get(column, {})
-                said = {
-                    value: text if text != usual.get(value) else ""
-                    for value, text in _of_values(row[column]).items()
-                }
-                if any(said.values()) and column not in self.left_out:
-                    stated.append(form.format(together(said)))
-            notes += [note for note in stated if note not in notes]
-            numbers = ", ".join(map(str, sorted(notes.index(note) + 1 for note in stated)))
-            texts[self.marked] += f" [{numbers}]" if numbers else ""
+                if row[behind]:
+                    texts[column] = f"{row[column]} ({row[behind]})"
+            of_row = []
+            for note in self._notes_of(row, common):
+                of_row.append(numbers.setdefault(note, len(numbers) + 1))
+            if of_row:
+                texts[self.marked] += f" [{', '.join(map(str, sorted(of_row)))}]"
             printed.append(list(texts.values()))
-        return header, printed, [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
+        return header, printed, [f"[{number}] {note}" for note, number in numbers.items()]
+
+    def _notes_of(
+        self, row: Mapping[str, Said], common: Mapping[str, Mapping[str, str]]
+    ) -> list[str]:
+        """Return a row's footnotes: what is said of it, but for what most rows have in common."""
+        notes = []
+        for column, form in self.footnotes.items():
+            if column in self.left_out:
+                continue
+            usual = common.get(column, {})
+            said: dict[str, str] = {}
+            for value, text in _of_values(row[column]).items():
+                said[value] = "" if text == usual.get(value) else text
+            if any(said.values()):
+                notes.append(form.format(together(said)))
+        return notes
 
 
 def together(said: Said) -> str:
     """Return as one text what is said of values, of some maybe nothing."""
     texts = _of_values(said)
-    if len({*texts.values()}) <= 1:
+    if len(set(texts.values())) <= 1:
         return next(iter(texts.values()), "")
     return "; ".join(f"{value}: {text}" for value, text in texts.items() if text)
 
 
 def _of_values(said: Said) -> Mapping[str, str]:
-    return ({"": said} if said else {}) if isinstance(said, str) else said
+    if isinstance(said, str):
+        return {"": said} if said else {}
+    return said
 
 
 def markdown(sheet: Sheet) -> str:
     """Return the table as GitHub's Markdown; what stands in for the paper's data is set bold."""
     header, rows, notes = sheet.printed()
     title, *others = sheet.above
+    parts = [f"# {title}"]
+    for line in others:
+        parts.append(f"**{line}**" if line.startswith("STAND-IN") else line)
     # Without padding, so that one changed value is a change of one line.
-    lines = [header, ["---"] * len(header), *rows]
-    cells = ["| " + " | ".join(value.replace("|", "\\|") for value in row) + " |" for row in lines]
-    above = [f"**{line}**" if line.startswith("STAND-IN") else line for line in others]
-    return "\n\n".join([f"# {title}", *above, "\n".join(cells), *notes]) + "\n"
+    lines = []
+    for cells in (header, ["---"] * len(header), *rows):
+        escaped = [cell.replace("|", "\\|") for cell in cells]
+        lines.append(f"| {' | '.join(escaped)} |")
+    return "\n\n".join([*parts, "\n".join(lines), *notes]) + "\n"
 
 
 def latex(sheet: Sheet) -> str:
     """Return the table as a LaTeX table environment, footnotes below; needs no package."""
     header, rows, notes = sheet.printed()
     caption = " ".join(line if line.endswith(".") else f"{line}." for line in sheet.above)
-    escaped = [[text.translate(_LATEX) for text in row] for row in [header, *rows]]
+    escaped = []
+    for row in rows:
+        escaped.append([text.translate(_LATEX) for text in row])
+    names = [text.translate(_LATEX) for text in header]
     lines = [
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{caption.translate(_LATEX)}}}",
-        tabulate(escaped[1:], escaped[0], tablefmt="latex_raw", disable_numparse=True),
-        *(rf"\par\footnotesize {note.translate(_LATEX)}" for note in notes),
-        r"\end{table}",
+        tabulate(escaped, names, tablefmt="latex_raw", disable_numparse=True),
     ]
+    for note in notes:
+        lines.append(rf"\par\footnotesize {note.translate(_LATEX)}")
+    lines.append(r"\end{table}")
     return "\n".join(lines) + "\n"
 
 
 def csv(sheet: Sheet) -> str:
     """Return the whole table as comma-separated values with a header line."""
-    rows = [{column: together(said) for column, said in row.items()} for row in sheet.rows]
+    rows = []
+    for row in sheet.rows:
+        rows.append({column: together(said) for column, said in row.items()})
     return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
 
 
@@ -167,38 +196,53 @@ def svg(sheet: Sheet) -> str:
     """
     header, rows, notes = sheet.printed()
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
-    across = max(sum(widths) + 2 * len(widths) - 2, _LETTERS)
+    across = max(_letters_across(widths), _LETTERS)
     # The header is a row like any other: tabulate pads columns below headers of its own.
-    row_lines = [line for row in (header, *rows) for line in (row, SEPARATING_LINE)]
-    body = tabulate(row_lines[:-1], tablefmt="simple", disable_numparse=True, maxcolwidths=widths)
-    above, below = (
-        tabulate(
-            [[line] for line in lines], tablefmt="plain", maxcolwidths=across, disable_numparse=True
-        )
-        for lines in (sheet.above, notes)
-    )
-    lines = "\n\n".join((above, body, below)).splitlines()
-    width, height = (across + 2) * _LETTER, (len(lines) + 1) * _LINE
-    drawn = "\n".join(
-        f'<text x="{_LETTER:.2f}" y="{number * _LINE:.2f}">{escape(line, quote=False)}</text>'
-        for number, line in enumerate(lines, start=1)
-    )
+    ruled: list[object] = [header]
+    for row in rows:
+        ruled += [SEPARATING_LINE, row]
+    body = tabulate(ruled, tablefmt="simple", disable_numparse=True, maxcolwidths=widths)
+    text = "\n\n".join([_wrapped(sheet.above, across), body, _wrapped(notes, across)])
+    lines = text.splitlines()
+    drawn = []
+    for number, line in enumerate(lines, start=1):
+        place = f'x="{_LETTER:.2f}" y="{number * _LINE:.2f}"'
+        drawn.append(f"<text {place}>{escape(line, quote=False)}</text>")
+    width = (across + 2) * _LETTER
+    height = (len(lines) + 1) * _LINE
+    shown = "\n".join(drawn)
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.1f}pt" height="{height:.1f}pt" '
         f'viewBox="0 0 {width:.1f} {height:.1f}" xml:space="preserve" style="white-space: pre" '
-        f'font-family="DejaVu Sans Mono, monospace" font-size="{_SIZE}">\n{drawn}\n</svg>\n'
+        f'font-family="DejaVu Sans Mono, monospace" font-size="{_SIZE}">\n{shown}\n</svg>\n'
     )
+
+
+def _wrapped(lines: Sequence[str], width: int) -> str:
+    """Return lines, each broken at its spaces to a number of letters."""
+    rows = [[line] for line in lines]
+    text: str = tabulate(rows, tablefmt="plain", maxcolwidths=width, disable_numparse=True)
+    return text
+
+
+def _letters_across(widths: Sequence[int]) -> int:
+    """Return how many letters wide a table is, with two spaces between its columns."""
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
     """Return the width of each column in letters, the widest narrowed until all fit."""
-    words = [[word for text in column for word in text.split()] for column in columns]
-    least = [min(_NARROWEST, max(map(len, column), default=1)) for column in words]
-    widths = [max(1, *map(len, column)) for column in columns]
-    while sum(widths) + 2 * len(widths) - 2 > letters and widths != least:
-        spare = [width - floor and width for width, floor in zip(widths, least, strict=True)]
-        widths[spare.index(max(spare))] -= 1
+    widths = []
+    least = []  # of each column: room for its longest word, but no more than is reasonable
+    for column in columns:
+        widths.append(max(1, *map(len, column)))
+        words = " ".join(column).split()
+        least.append(min(_NARROWEST, max(map(len, words), default=1)))
+    while _letters_across(widths) > letters and widths != least:
+        narrowable = [place for place, width in enumerate(widths) if width > least[place]]
+        widest = max(narrowable, key=widths.__getitem__)
+        widths[widest] -= 1
     return widths
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from convs2s.config.claims import printed_number
-from convs2s.config.paper import Column, Row
+from convs2s.config.measures import MEASURES
+from convs2s.config.paper import Column, Row, printed_number
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.files.text import write_text
-from convs2s.paper.cells import MEASURES, Cell
+from convs2s.files.atomic import atomic_path
+from convs2s.paper.cells import Cell
 from convs2s.paper.results import Result, entries_of, results
 from convs2s.paper.table_formats import FORMATS, Sheet, together
 
@@ -79,54 +79,57 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
         address = result.cell.address
         ours.setdefault(address.row, {})[address.column] = result
     rows = list[TableRow]()
-    for number in settings.scale.shown_rows(printed):
-        row, of_row = printed.rows[number], ours.get(number, {})
-        group = {printed.group_label: row.group or ""} if printed.group_label else {}
-        names = {heading: TableValue(text) for heading, text in group.items()}
-        names[printed.system_label] = TableValue(row.system)
+    for number, row in enumerate(printed.rows):
+        if settings.scale.why_left_out(row):
+            continue
+        of_row = ours.get(number, {})
+        values: dict[str, TableValue] = {}
+        if printed.group_label:
+            values[printed.group_label] = TableValue(row.group or "")
+        values[printed.system_label] = TableValue(row.system)
         for column in printed.columns:
-            names |= _values(settings, row, column, of_row)
-        rows.append(names | _provenance(settings, row, printed.columns, of_row))
+            values |= _values(settings, row, column, of_row)
+        rows.append(values | _provenance(settings, row, printed.columns, of_row))
     return rows
 
 
 def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
     """Return a table as text, below its title, stand-in data, scale and source, and notes."""
     printed, scale = settings.paper[name], settings.scale
-    reasons: dict[str, dict[str, list[str]]] = {}
+    headings = [printed.title]
+    if scale.stand_in:
+        headings.append(f"STAND-IN DATA: {scale.stand_in}")
+    headings.append(f"Scale: {settings.options.scale}. Printed values: {printed.source}.")
+    if printed.note:
+        headings.append(printed.note)
+    left_out: dict[str, dict[str, list[str]]] = {}  # reason -> group -> systems
     for row in printed.rows:
         if because := scale.why_left_out(row):
-            groups = reasons.setdefault(because, {})
-            groups.setdefault(row.group or "", []).append(row.system)
-    left_out = {
-        because: "; ".join(
-            f"{group} {', '.join(rows)}".strip()
-            if len(rows) <= _MOST_NAMED
-            else f"{len(rows)} rows of {group}".removesuffix(" of ")
-            for group, rows in groups.items()
-        )
-        for because, groups in reasons.items()
-    }
-    above = [
-        printed.title,
-        f"STAND-IN DATA: {scale.stand_in}" if scale.stand_in else None,
-        f"Scale: {settings.options.scale}. Printed values: {printed.source}.",
-        printed.note,
-        *(f"Left out at this scale, as {why}: {rows}." for why, rows in left_out.items()),
-    ]
-    columns = [column.name for column in printed.columns]
-    details = [form.format(column) for column in columns for form in _DETAILS]
-    rows = table_rows(settings, name, shown)
+            left_out.setdefault(because, {}).setdefault(row.group or "", []).append(row.system)
+    for because, groups in left_out.items():
+        named = []
+        for group, systems in groups.items():
+            if len(systems) <= _MOST_NAMED:
+                named.append(f"{group} {', '.join(systems)}".strip())
+            else:
+                named.append(f"{len(systems)} rows of {group}".removesuffix(" of "))
+        headings.append(f"Left out at this scale, as {because}: {'; '.join(named)}.")
+    rows = []
+    for values in table_rows(settings, name, shown):
+        rows.append({heading: value.of_values or value.text for heading, value in values.items()})
+    left_out_columns = ["Scale", "Lines"]
+    joined = {}
+    for column in printed.columns:
+        for form in _DETAILS:
+            left_out_columns.append(form.format(column.name))
+        joined[_OURS.format(column.name)] = _DIFFERENCE.format(column.name)
     return Sheet(
-        headings=[line for line in above if line],
-        rows=[
-            {heading: value.of_values or value.text for heading, value in row.items()}
-            for row in rows
-        ],
+        headings=headings,
+        rows=rows,
         marked=printed.system_label,
         footnotes=FOOTNOTES,
-        joined={_OURS.format(column): _DIFFERENCE.format(column) for column in columns},
-        left_out=["Scale", "Lines", *details],
+        joined=joined,
+        left_out=left_out_columns,
         shared=_SHARED,
     )
 
@@ -153,7 +156,8 @@ def write_table(
     entries = entries_of(settings, cells, scores, published)
     written = sheet(settings, name, results(cells, entries, failures))
     for output in outputs:
-        write_text(output, FORMATS[output.suffix](written))
+        with atomic_path(output) as temporary:
+            temporary.write_text(FORMATS[output.suffix](written), "utf-8")
 
 
 def _values(
@@ -161,30 +165,34 @@ def _values(
 ) -> dict[str, TableValue]:
     """Return what a column of the paper becomes: heading -> value."""
     result = of_row.get(column.key)
-    name, digits, printed = column.name, column.digits, row.paper.get(column.key)
+    name, digits = column.name, column.digits
     papers = printed_number(row, column.key)
-    mean, deviation = (result.mean, result.deviation) if result else (None, None)
-    each = result.scores.items() if result else ()
-    scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in each)
-    ours = _number(mean, digits) or scores
-    if ours and deviation is not None:
-        ours += f" ± {deviation:.{digits}f}"
-    if ours and result and result.published:
-        ours += f" {_PUBLISHED_MARK}"
+    mean = deviation = difference = None
+    scores = ours = ""
+    if result is not None:
+        mean, deviation = result.mean, result.deviation
+        scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in result.scores.items())
+        ours = _number(mean, digits) or scores
+        if ours and deviation is not None:
+            ours += f" ± {deviation:.{digits}f}"
+        if ours and result.published:
+            ours += f" {_PUBLISHED_MARK}"
     # On stand-in data the two are of different texts: a difference would say nothing.
     compared = None if settings.scale.stand_in else papers
-    difference = None if mean is None or compared is None else mean - compared
-    stated = (_number(mean, digits), _number(deviation, digits), scores)
-    details = zip(_DETAILS, stated, strict=True)
+    if mean is not None and compared is not None:
+        difference = mean - compared
+    ours = ours or _why_absent(settings, row, column, of_row)
+    stated = "" if difference is None else f"{difference:+.{digits}f}"
+    of_mean, of_deviation, of_each = _DETAILS
     return {
-        _PAPER.format(name): TableValue(_number(printed, digits), "paper", papers),
-        _OURS.format(name): TableValue(
-            ours or _why_absent(settings, row, column, of_row), "ours", mean, result
+        _PAPER.format(name): TableValue(
+            _number(row.paper.get(column.key), digits), "paper", papers
         ),
-        _DIFFERENCE.format(name): TableValue(
-            "" if difference is None else f"{difference:+.{digits}f}", number=difference
-        ),
-        **{form.format(name): TableValue(text) for form, text in details},
+        _OURS.format(name): TableValue(ours, "ours", mean, result),
+        _DIFFERENCE.format(name): TableValue(stated, number=difference),
+        of_mean.format(name): TableValue(_number(mean, digits)),
+        of_deviation.format(name): TableValue(_number(deviation, digits)),
+        of_each.format(name): TableValue(scores),
     }
 
 
@@ -194,19 +202,24 @@ def _number(value: float | str | None, digits: int) -> str:
 
 
 def _why_absent(settings: Settings, row: Row, column: Column, of_row: Mapping[str, Result]) -> str:
+    """Return what stands in the place of a value of ours."""
     result = of_row.get(column.key)
     if row.kind == "cited":
         return ""
-    if result is not None and result.failures:
-        return next(iter(result.failures.values()))
-    if result is not None and result.cell.measure in ("training_hours", "training_speed"):
-        return "not recorded" if any(other.entries for other in of_row.values()) else "not run"
-    if row.task is None or result is not None:
+    if result is not None:
+        for failure in result.failures.values():
+            return failure
+        of_training = result.cell.measure in ("training_hours", "training_speed")
+        if of_training and any(other.entries for other in of_row.values()):
+            return "not recorded"
+        return "not run"
+    if row.task is None:
         return "not run"
     model = row.model if settings.scale.has_task(row.task) else None
     if not model or not settings.scale.model_for(model):
         return "no stand-in"
-    return "not measured" if column.key in row.paper else ""
+    measure = row.measures.get(column.key, column.measure)
+    return "not measured" if measure or column.key in row.paper else ""
 
 
 def _provenance(
@@ -214,48 +227,66 @@ def _provenance(
 ) -> dict[str, TableValue]:
     """Return what stands beside a row's values: heading -> text."""
     names = {column.key: column.name for column in columns}
-    of_columns = {names[key]: _provenance_of(result) for key, result in ours.items()}
-    beside = {}
-    for heading in ("Lines", "Scale", *FOOTNOTES):
-        texts = {name: said[heading] for name, said in of_columns.items() if said.get(heading)}
-        beside[heading] = TableValue(together(texts), of_values=texts)
+    texts: dict[str, dict[str, str]] = {heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)}
+    for key, result in ours.items():
+        for heading, text in _provenance_of(result).items():
+            if text:
+                texts[heading][names[key]] = text
+    beside: dict[str, TableValue] = {}
+    for heading, of_values in texts.items():
+        beside[heading] = TableValue(together(of_values), of_values=of_values)
+    notes = []
+    for whose, values in (("arXiv v1", row.v1), ("the paper's best run", row.best_run)):
+        for column in columns:
+            if column.key in values:
+                value = _number(values[column.key], column.digits)
+                notes.append(f"{whose}: {column.name} {value}")
+    for note in (row.note, beside["Notes"].text):
+        if note:
+            notes.append(note)
     scale = settings.options.scale
-    others = [
-        f"{whose}: {column.name} {_number(values[column.key], column.digits)}"
-        for values, whose in ((row.v1, "arXiv v1"), (row.best_run, "the paper's best run"))
-        for column in columns
-        if column.key in values
-    ]
-    notes = "; ".join(note for note in (*others, row.note, beside["Notes"].text) if note)
-    return beside | {
-        "Scale": TableValue(scale + (" (STAND-IN DATA)" if settings.scale.stand_in else "")),
-        "Command": TableValue(_command(ours.values(), scale)),
-        "Cost": TableValue(_cost(list(ours.values()), settings)),
-        "Notes": TableValue(notes),
-    }
+    stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
+    beside["Scale"] = TableValue(scale + stand_in)
+    beside["Command"] = TableValue(_command(ours.values(), scale))
+    beside["Cost"] = TableValue(_cost(settings, ours.values()))
+    beside["Notes"] = TableValue("; ".join(notes))
+    return beside
 
 
 def _provenance_of(result: Result) -> dict[str, str]:
     """Return what stands beside a value: its runs, test set, metric, models, machine and days."""
-    cell, entries = result.cell, result.entries.values()
-    is_ensemble = cell.runs[0].startswith("ensemble")
-    lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
-    n_best = f", list of {cell.n_best}" if cell.n_best else ""
-    made = () if cell.measure in ("bleu_of_list", "bleu_oracle") else entries  # others made it
-    digests = (digest[:_DIGITS_OF_CHECKSUM] for entry in made for digest in entry.models)
-    processors = (entry.processor for entry in entries if entry.processor)
-    days = sorted({entry.date for entry in entries})
+    cell, first_run = result.cell, result.cell.files[0].run
     if not result.entries:  # the cell itself says why
         return {}
+    digests: dict[str, None] = {}
+    processors: dict[str, None] = {}
+    origins: dict[str, None] = {}
+    days = []
+    for entry in result.entries.values():
+        if cell.measure not in ("bleu_of_list", "bleu_oracle"):  # the list is of other models
+            for digest in entry.model_files:
+                digests[digest[:_DIGITS_OF_CHECKSUM]] = None
+        if entry.processor:
+            processors[entry.processor] = None
+        if entry.origin:
+            origins[entry.origin] = None
+        days.append(entry.date)
+    first_day, last_day = min(days), max(days)
+    test_set = ""
+    if cell.testset:
+        lines = f" ({result.lines:,} lines)" if result.lines is not None else ""
+        n_best = f", list of {cell.n_best}" if cell.n_best else ""
+        test_set = f"{cell.task} {cell.testset}{lines}{n_best}"
+    runs = f"{len(result.entries)} of {len(cell.files)}"
     return {
-        "Runs": cell.runs[0] if is_ensemble else f"{len(entries)} of {len(cell.runs)}",
-        "Test set": f"{cell.task} {cell.testset}{lines}{n_best}" if cell.testset else "",
+        "Runs": first_run if first_run.startswith("ensemble") else runs,
+        "Test set": test_set,
         "Lines": "" if result.lines is None else str(result.lines),
         "Metric": " ".join([MEASURES[cell.measure].label, *result.signatures]),
-        "Model files": " ".join(dict.fromkeys(digests)),
-        "Processor": "; ".join(dict.fromkeys(processors)),
-        "Date": " to ".join(dict.fromkeys((days[0], days[-1]))),
-        "Origin": ", ".join(dict.fromkeys(entry.origin for entry in entries if entry.origin)),
+        "Model files": " ".join(digests),
+        "Processor": "; ".join(processors),
+        "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
+        "Origin": ", ".join(origins),
         "Notes": "; ".join(f"{run} {why}" for run, why in result.failures.items()),
     }
 
@@ -266,41 +297,46 @@ def _command(of_row: Iterable[Result], scale: str) -> str:
     Paths that differ in the seed alone are written as one, which a shell takes apart again.
     """
     seeds_of: dict[tuple[str, str], list[str]] = {}
-    for path in dict.fromkeys(file.path for result in of_row for file in result.missing):
-        parts = re.fullmatch(r"(.*/seed)([0-9]+)(/[^/]*)", path)
-        before, seed, after = parts.groups() if parts else (path, "", "")
-        seeds_of.setdefault((before, after), []).append(seed)
-    paths = [
-        f"{before}{{{','.join(seeds)}}}{after}" if len(seeds) > 1 else f"{before}{seeds[0]}{after}"
-        for (before, after), seeds in seeds_of.items()
-    ]
+    for result in of_row:
+        for file in result.missing:
+            parts = re.fullmatch(r"(.*/seed)([0-9]+)(/[^/]*)", file.path)
+            before, seed, after = parts.groups() if parts else (file.path, "", "")
+            seeds = seeds_of.setdefault((before, after), [])
+            if seed not in seeds:
+                seeds.append(seed)
+    paths = []
+    for (before, after), seeds in seeds_of.items():
+        listed = f"{{{','.join(seeds)}}}" if len(seeds) > 1 else seeds[0]
+        paths.append(f"{before}{listed}{after}")
     return f"snakemake {' '.join(paths)} --config scale={scale}" if paths else ""
 
 
-def _cost(of_row: Sequence[Result], settings: Settings) -> str:
+def _cost(settings: Settings, of_row: Collection[Result]) -> str:
     """Return what the trainings of a row's missing runs take, as config/costs.yaml has it.
 
     Trained already is what another column of the row has a number of that was made here.
     """
-    trained = {
-        (result.cell.task, result.cell.model, member)
-        for result in of_row
-        for run in result.entries.keys() - result.published
-        for member in members(run)
-    }
-    missing = {
-        (settings.tasks[result.cell.task].text_name, result.cell.model, member)
-        for result in of_row
-        if not settings.tasks[result.cell.task].released
-        for file in result.missing
-        for member in members(file.run)
-        if (result.cell.task, result.cell.model, member) not in trained
-    }
+    trained = set()
+    for result in of_row:
+        for run in result.entries:
+            if run not in result.published:
+                for member in members(run):
+                    trained.add((result.cell.task, result.cell.model, member))
+    missing = set()
+    for result in of_row:
+        task = settings.tasks[result.cell.task]
+        for file in result.missing:
+            for member in members(file.run):
+                training = result.cell.task, result.cell.model, member
+                if training not in trained and not task.released:
+                    missing.add((task.text_name, result.cell.model, member))
+    trainings = Counter[tuple[str, str]]()
+    for text, model, _ in sorted(missing):
+        trainings[text, model] += 1
     costs = []
-    for names, count in Counter((text, model) for text, model, _ in sorted(missing)).items():
-        known = settings.costs.training(*names)
-        hours = (
-            f"{count * known.hours:,.1f} {known.device}-hours" if known else "hours: see preflight"
-        )
+    for (text, model), count in trainings.items():
+        hours = "hours: see preflight"
+        if known := settings.costs.training(text, model):
+            hours = f"{count * known.hours:,.1f} {known.device}-hours"
         costs.append(f"{count} training{'s' if count > 1 else ''}, {hours}")
     return "; ".join(costs)

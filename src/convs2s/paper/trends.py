@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 
 import altair as alt
 
-from convs2s.config.claims import printed_number
-from convs2s.config.paper import Column
+from convs2s.config.paper import Column, printed_number
 from convs2s.config.settings import Settings
 from convs2s.paper.charts import COLORS, Panel, padded
 from convs2s.paper.results import Result

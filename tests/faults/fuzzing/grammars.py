@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save
 
 from convs2s.files.tensors import DIGEST, METADATA_KEY, _digest, load_tensors
-from convs2s.paper.run_inputs import fingerprint_of
+from convs2s.paper.ledger import fingerprint_of
 from tests.faults.fuzzing.damage import Draw, changed, damaged
 from tests.faults.fuzzing.samples import MEMBER
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.claims import CellName, Claim, check_claim, printed_number, row_index
+from convs2s.config.claims import CellName, Claim, check_claim, row_index
 from convs2s.config.load import load
 from convs2s.config.messages import validated
+from convs2s.config.paper import printed_number
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError

@@ -264,7 +264,7 @@ def test_faults_of_a_decoding(copy: Path, entry: str, place: str, hint: str) -> 
         ("paper.yaml", "paper: {bleu: 29.45}", "paper: {bleu: [29.45]}",
          "table1: rows[1].paper.bleu", "not [29.45]"),
         ("paper.yaml", "measures: {bleu: bleu_detokenized}", "measures: {bleu: detokenized}",
-         "table1: rows[1].measures.bleu", "'bleu_detokenized'"),
+         "table1: row 2: measures: bleu", "did you mean 'bleu_detokenized'?"),
         ("paper.yaml", "task: wmt16_en_ro_word, model: wmt16_en_ro", "task: wmt16_en_ro_word",
          "table1: row 2", "key 'model' is missing"),
         ("paper.yaml", "\ntrainings:\n", "\ncosts:\n", "costs", "rename the table"),

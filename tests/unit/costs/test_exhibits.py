@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from convs2s.config.load import load
+from convs2s.config.measures import MEASURES
 from convs2s.config.settings import Settings
 from convs2s.costs.exhibits import PaperCosts, costs, printed_cost
 from convs2s.costs.page import write_costs
 from convs2s.errors import UserError
-from convs2s.paper.cells import MEASURES, Cell
+from convs2s.paper.cells import Cell
 from convs2s.paper.trained import Hours
 from tests.support.cells import cells
 from tests.support.rules import rules

@@ -23,8 +23,10 @@ from convs2s.paper.claims import (
     write_claims,
 )
 from convs2s.paper.ledger import LedgerEntry, RunScore
+from convs2s.paper.run_inputs import RunInputs
 from convs2s.scoring import significance
 from convs2s.scoring.bleu import encode_statistics
+from tests.support.cells import cells
 from tests.support.claims import (
     BASE,
     BEFORE,
@@ -34,7 +36,6 @@ from tests.support.claims import (
     better,
     entries,
     finding,
-    sha256,
 )
 from tests.support.statistics import bleu_of
 
@@ -89,8 +90,7 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     apart = finding(demo, better(BASE, NO_SOURCE), found[0], entries(demo, NO_SOURCE, scores))
     assert (apart.verdict, apart.test) == ("undecided", claims.RUNS)
     trained_again = [replace(entry, sha256={"model.safetensors": "another"}) for entry in found[1]]
-    apart = finding(demo, better(BASE, NO_SOURCE), found[0], trained_again)
-    assert (apart.verdict, apart.test) == ("undecided", claims.RUNS)
+    assert finding(demo, better(BASE, NO_SOURCE), found[0], trained_again) == result
 
 
 def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
@@ -243,9 +243,8 @@ def test_a_claim_about_eight_models_rests_on_eight(
     demo: Settings, models: int, verdict: str
 ) -> None:
     singles = entries(demo, NO_SOURCE, [21.0, 21.1, 21.2])
-    names = {f"{seed}.safetensors": sha256(f"{NO_SOURCE} {seed}") for seed in (1, 2, 3)}
-    (together,) = entries(demo, BASE, [23.0])
-    together = replace(together, run=replace(together.run, run="ensemble3"), sha256=names)
+    (together,) = entries(demo, BASE, [23.0], model=NO_SOURCE)
+    together = replace(together, run=replace(together.run, run="ensemble3"))
     claim = better(BASE, NO_SOURCE, models=models)
     result = finding(demo, claim, [together], singles)
     assert (result.verdict, result.runs) == (verdict, "ensemble3 against 3")
@@ -253,14 +252,11 @@ def test_a_claim_about_eight_models_rests_on_eight(
     if models == 3:  # the ensemble is taken to vary as its models do
         half = stats.t.ppf(0.975, 2) * np.sqrt(0.01 + 0.01 / 3)
         assert result.interval == pytest.approx((1.9 - half, 1.9 + half))
-        larger = replace(
-            together,
-            run=replace(together.run, run="ensemble4"),
-            sha256=names | {"4.safetensors": sha256("a model that does not stand alone")},
-        )
+        # Its fourth model does not stand alone.
+        larger = replace(together, run=replace(together.run, run="ensemble4"))
         assert finding(demo, claim, [larger], singles).interval == pytest.approx(result.interval)
-    other = [replace(entry, sha256={"a.safetensors": sha256(entry.file)}) for entry in singles]
-    unknown = replace(together, sha256={})
+    other = entries(demo, NO_SOURCE, [21.0, 21.1, 21.2], model="another")
+    unknown = replace(together, inputs={})
     for ensemble, alone in ((together, other), (together, singles[:2]), (unknown, singles)):
         apart = finding(demo, claim, [ensemble], alone)
         assert apart.verdict == "no verdict"
@@ -439,13 +435,17 @@ def test_a_claim_is_all_of_its_comparisons(verdicts: list[claims.Verdict], expec
 
 
 def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
-    scored = [
-        entry
-        for row, ppl in ((BASE, 6.0), (NO_SOURCE, 6.6))
-        for entry in entries(
-            demo, row, [ppl, ppl + 0.01, ppl + 0.02], column="ppl", measure="perplexity"
-        )
-    ]
+    demo = replace(demo, scale=demo.scale.model_copy(update={"seeds_of": {"table4": 3}}))
+    known, scored = RunInputs(demo), list[LedgerEntry]()
+    for cell in cells(demo, "table4"):
+        if cell.measure == "perplexity" and cell.address.row < 2:
+            row, ppl = ((BASE, 6.0), (NO_SOURCE, 6.6))[cell.address.row]
+            planted = entries(demo, row, [ppl, ppl + 0.01, ppl + 0.02], measure="perplexity")
+            for entry, file in zip(planted, cell.files, strict=True):
+                inputs = cell.inputs(file.run, known)
+                scored.append(replace(entry, fingerprint=file.fingerprint, inputs=inputs))
+    # What the line says of its cells was true of another configuration.
+    scored = [replace(entry, table_cells=("table1, row 1, bleu",)) for entry in scored]
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_text("".join(f"{entry.line()}\n" for entry in scored), encoding="utf-8")
     outputs = [tmp_path / f"claims.{end}" for end in ("md", "csv", "json")]

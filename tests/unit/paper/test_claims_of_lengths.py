@@ -7,7 +7,6 @@ import pytest
 
 from convs2s.config.settings import Settings
 from convs2s.paper import claims
-from convs2s.paper.cells import CellAddress
 from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.scoring.bleu import encode_statistics
 from tests.support.claims import BASE, BEFORE, NO_SOURCE, better, entries, finding
@@ -63,7 +62,7 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(demo: Setti
         plain += [
             replace(
                 run,
-                table_cells=(CellAddress("table1", table.index((group, row)), "bleu"),),
+                table_cells=(f"table1, row {table.index((group, row)) + 1}, bleu",),
                 scores={measure: run.scores[BEFORE]},
                 sentences={"bleu_tokenized": run.sentences[BEFORE]},
             )

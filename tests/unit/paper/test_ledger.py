@@ -1,21 +1,22 @@
 """The ledger: a line for each run that is there, nothing typed in."""
 
-import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
+from convs2s.files.checksums import sha256
 from convs2s.paper import ledger as ledger_module
 from convs2s.paper.cells import CellAddress, RunFile
-from convs2s.paper.ledger import LedgerEntry, RunScore, published_runs, read_ledger
+from convs2s.paper.ledger import LedgerEntry, RunScore, fingerprint_of, published_runs, read_ledger
 from convs2s.paper.results import entries_of, results, runs_by_cell, write_ledger
-from convs2s.paper.run_inputs import fingerprint_of
 from tests.support.cells import cells, write
 
 DIGEST = "0a" * 32
@@ -34,7 +35,7 @@ def ledger(demo: Settings) -> Path:
     trained = {"identity": {"data": {"train.arrow": DIGEST}}, "processor": "a processor"}
     write(score, NUMBERS | {"sentences": {"bleu_tokenized": "eJw="}})
     write(training, {"validation_perplexity": 6.5, "manifest": trained})
-    Path(training).with_name("model.safetensors").write_bytes(b"weights")
+    write_model(Path(training).with_name("model.safetensors"), "a model")
     measured = [cell for name in ("table1", "table4", "figure2") for cell in cells(demo, name)]
     output = Path("ledger.jsonl")
     there = [score, training]
@@ -84,11 +85,9 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, led
     score, perplexity = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
     assert (score.file, perplexity.file) == (path(demo, "bleu"), path(demo, "ppl"))
     assert score.scores == {"bleu_tokenized_before_replacement": RunScore(21.5, "nrefs:1")}
-    assert set(map(str, score.table_cells)) == {
-        f"{row}, {column}"
-        for row in ("table4, row 1", "figure2, row 13", "figure2, row 30")
-        for column in ("bleu", "length")
-    }
+    # Not those of the length ratio, which this file lacks.
+    rows = ("table4, row 1", "figure2, row 13", "figure2, row 30")
+    assert set(score.table_cells) == {f"{row}, bleu" for row in rows}
     assert (score.lines, score.processor) == (500, "a processor")
     assert score.sha256 == MANIFEST["sha256"]
     assert (score.run.run, score.run.decoding) == ("seed1", "beam5")
@@ -99,10 +98,31 @@ def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, led
     assert score.fingerprint == fingerprint_of(score.inputs)
 
 
-def test_a_training_names_its_data_and_its_model(ledger: Path) -> None:
+def write_model(path: Path, says: str) -> str:
+    """Write a file of one weight and of what else a model file says; return its name."""
+    save_file({"weight": np.arange(3, dtype=np.float32)}, path, {"convs2s": says})
+    return str(path)
+
+
+def test_a_training_names_its_data_and_its_model(demo: Settings, ledger: Path) -> None:
     training = next(one for one in read_ledger(ledger) if "perplexity" in one.scores)
-    assert training.sha256["train.arrow"] == DIGEST
-    assert training.models == (hashlib.sha256(b"weights").hexdigest(),)
+    (model,) = training.weights
+    assert training.sha256 == {"train.arrow": DIGEST, model: sha256(model)}
+    assert training.model_files == (sha256(model),)
+    write_model(Path(model), "the same model, with another dictionary")
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "ppl")
+    (again,) = entries_of(demo, [cell], cell.paths)
+    assert again.weights == training.weights
+    assert again.model_files != training.model_files
+
+
+def test_a_score_keeps_the_weights_that_its_file_states(demo: Settings) -> None:
+    score = path(demo, "bleu")
+    stated = MANIFEST | {"weights": {"model.safetensors": "0b" * 32}}
+    write(score, NUMBERS | {"manifest": stated})
+    cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
+    (entry,) = entries_of(demo, [cell], [score])
+    assert (entry.sha256, entry.weights) == (MANIFEST["sha256"], stated["weights"])
 
 
 def test_cells_show_what_the_ledger_holds_with_no_results_folder(
@@ -175,8 +195,10 @@ def test_a_recipe_under_two_names_is_one_run_in_the_cells_of_both(
     moved = cell.moved(lambda path: f"other/{path}")
     other = replace(moved, address=CellAddress("table5", 0, "bleu"))
     write(other.paths[0], NUMBERS)
-    (entry,) = entries_of(demo, [cell, other], [cell.paths[0], other.paths[0]])
-    assert set(entry.table_cells) == {cell.address, other.address}
+    there, output = [cell.paths[0], other.paths[0]], Path("ours.jsonl")
+    write_ledger(demo, cells=[cell, other], scores=there, published=None, output=output)
+    (entry,) = read_ledger(output)
+    assert set(entry.table_cells) == {str(cell.address), str(other.address)}
 
 
 def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> None:
@@ -221,9 +243,9 @@ def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
     own, taken = read_ledger(output)
     assert (own.file, own.origin) == (score, None)
     assert (taken.file, taken.origin) == (path(demo, "ppl"), "ledger.jsonl")
-    assert taken.table_cells == (CellAddress("table4", 0, "ppl"),)
+    assert taken.table_cells == ("table4, row 1, ppl",)
     write_ledger(demo, cells=cells(demo, "table4"), scores=[], published=str(ledger), output=output)
-    assert [tuple(map(str, one.table_cells)) for one in read_ledger(output)] == [
+    assert [one.table_cells for one in read_ledger(output)] == [
         ("table4, row 1, bleu",),
         ("table4, row 1, ppl",),
     ]
@@ -242,7 +264,7 @@ def test_published_runs_have_our_names_and_the_measures_that_they_hold(
     measured, output = cells(demo, "table4"), Path("ours.jsonl")
     write_ledger(demo, cells=measured, scores=[], published=str(others), output=output)
     (taken,) = read_ledger(output)
-    assert taken.table_cells == (CellAddress("table4", 0, "ppl"),)
+    assert taken.table_cells == ("table4, row 1, ppl",)
     assert taken.run.task == measured[0].task
     ours = runs_by_cell(measured, read_ledger(others))
     assert {entry.run.task for runs in ours.values() for entry in runs} == {taken.run.task}
@@ -293,7 +315,8 @@ def change(line: str, **changed: Any) -> str:
         ({"file": "a\nb"}, "file: String should match pattern"),
         ({"sha256": {"model": "../model"}}, "sha256.model"),
         ({"sentences": {"bleu_tokenized": "{"}}, "sentences.bleu_tokenized"),
-        ({"table_cells": ["table1, bleu"]}, "table_cells.0: Value error, expected 'TABLE, row"),
+        ({"weights": {"model": "../model"}}, "weights.model"),
+        ({"table_cells": ["<b>table1</b>"]}, "table_cells.0: String should match pattern"),
         ({"run": {"task": "demo"}}, "run.model: Field required"),
         ({"date": "yesterday"}, "date: String should match pattern"),
     ],

@@ -10,6 +10,7 @@ from convs2s.config.load import load
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.paper import run_inputs
 from convs2s.paper.cells import Cell
+from convs2s.paper.ledger import fingerprint_of
 from tests.support.cells import cells
 
 MODEL, TASK = "wmt16_en_ro", "wmt16_en_ro"
@@ -108,7 +109,7 @@ def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5")
     inputs = run_inputs.RunInputs(load(root, {"scale": "demo", **given}))
     numbers = "bleu.json" if decoding else "training.json"
     of = inputs.of(numbers, task=task, model="demo", run="seed1", testset="test", decoding=decoding)
-    return run_inputs.fingerprint_of(of)
+    return fingerprint_of(of)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,16 @@
 import json
 import os
 import re
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 
+from convs2s.config.extensions import VARIABLE
 from convs2s.config.load import load
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
@@ -16,6 +20,7 @@ from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
+from convs2s.paper.results import entries_of
 from convs2s.paper.table_formats import Said, Sheet, csv
 from convs2s.paper.tables import sheet, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
@@ -396,3 +401,70 @@ def test_ensembles_of_the_lstm_are_larger_than_the_seeds(demo: Settings) -> None
     runs = [cell.runs for cell in of_bleu]
     singles, two, more = ("seed1",), ("ensemble2",), ("ensemble3",)
     assert runs == [singles, singles, more, two, more, more]
+
+
+@pytest.fixture
+def no_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is left of what a test's configuration names."""
+    monkeypatch.setenv(VARIABLE, "")
+
+
+CHRF = {"key": "chrf", "name": "chrF", "measure": "chrf"}
+WER = {"key": "wer", "name": "Errors", "measure": "WER", "digits": 1}
+
+
+def with_columns(root: Path, *columns: Mapping[str, object], **overrides: object) -> Settings:
+    """The demo's configuration with further columns of table 1, and an extension's metric."""
+    folder = Path("configuration")
+    shutil.copytree(root / "config", folder / "config")
+    for name in ("config.yaml", "examples"):
+        Path(folder, name).symlink_to(root / name)
+    file = folder / "config/paper.yaml"
+    content = yaml.safe_load(file.read_text("utf-8"))
+    content["table1"]["columns"] += columns
+    file.write_text(yaml.safe_dump(content), "utf-8")
+    options = {"extensions": ["examples/word_error_rate.py"], "overrides": overrides}
+    return load(folder, {"scale": "demo", **options})
+
+
+@pytest.mark.usefixtures("no_extensions")
+def test_every_metric_of_a_score_file_can_be_a_column(root: Path) -> None:
+    settings = with_columns(root, CHRF, WER, tasks={"demo_en_fr": {"metrics": ["WER"]}})
+    scored = [cell for cell in cells(settings, "table1") if cell.address.column == "bleu"]
+    written = bleu(27.0, 26.0) | {
+        "chrf": {"score": 51.5, "signature": "nrefs:1|nc:6"},
+        "further": {"WER": {"score": 33.33, "signature": "WER|code:0a"}},
+    }
+    paths = [write(path, written) for cell in scored for path in cell.paths]
+    shown = table(settings, "table1", paths)
+    rows = settings.scale.shown_rows(settings.paper["table1"])
+    for cell in scored:
+        row = shown.iloc[rows.index(cell.address.row)]
+        assert row["BLEU (ours)"].startswith("27.")
+        assert row["chrF (ours)"].startswith("51.50")
+        assert "chrF: chrF nrefs:1|nc:6" in row["Metric"]
+        expected = "33.3" if cell.task == "demo_en_fr" else "not measured"
+        assert row["Errors (ours)"].startswith(expected)
+    assert {cell.task == "demo_en_fr" for cell in scored} == {True, False}
+
+
+def test_what_no_column_shows_is_in_the_ledger_as_well(demo: Settings) -> None:
+    cell = next(cell for cell in cells(demo, "table1") if cell.address.column == "bleu")
+    further = {"WER": {"score": 33.3, "signature": "WER|code:0a"}}
+    write(cell.paths[0], bleu(27.0, 26.0) | {"further": further})
+    (entry,) = entries_of(demo, [cell], cell.paths[:1])
+    assert {name: score.score for name, score in entry.scores.items()} == {
+        "bleu_tokenized": 27.0,
+        "bleu_detokenized": 27.5,
+        "bleu_tokenized_before_replacement": 26.0,
+        "before_replacement.bleu.detokenized": 26.5,
+        "length_ratio": 0.98,
+        "WER": 33.3,
+    }
+
+
+@pytest.mark.usefixtures("no_extensions")
+def test_a_column_of_an_unknown_metric_is_refused(root: Path) -> None:
+    message = r"paper\.yaml: table1: column wer: measure: unknown metric 'WRE'; did you mean 'WER'?"
+    with pytest.raises(UserError, match=message):
+        with_columns(root, WER | {"measure": "WRE"})

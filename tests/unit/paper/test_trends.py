@@ -69,7 +69,8 @@ def test_several_groups_have_a_legend(
 
 
 def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Result]) -> None:
-    one_row = [replace(shown[0]), *(replace(result, entries={}) for result in shown[1:])]
+    nothing = {"entries": {}, "scores": {}, "mean": None, "deviation": None}
+    one_row = [shown[0], *(replace(result, **nothing) for result in shown[1:])]
     assert (
         trend_panels(paper, "table7", one_row, is_small=True)
         == trend_panels(paper, "table7", one_row)

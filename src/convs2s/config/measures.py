@@ -1,0 +1,119 @@
+"""The scores of a run that a column of config/paper.yaml can show, and the files that have them."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from convs2s.config.section import ExtensionName, Schema
+
+
+@dataclass(frozen=True)
+class ScoreFile:
+    """A kind of JSON file of a run's numbers: its path below models/{model}/{run}/.
+
+    ``jobs`` stand between the run's models and this file: format strings of their logs' names.
+    """
+
+    pattern: str
+    jobs: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """What its name ends with: ``bleu.json``, ``training.json`` and others."""
+        return re.sub(r"\{\w+\}\.", "", self.pattern)
+
+    @property
+    def named_by(self) -> list[str]:
+        """The keys of a table's row that its path is made of, such as test set and decoding."""
+        return re.findall(r"\{(\w+)\}", self.pattern)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Where a score is found: the path ``keys`` in a file; a footnote calls it ``label``."""
+
+    label: str
+    file: ScoreFile
+    keys: tuple[str, ...]
+
+
+_DECODE = "{testset}.{decoding}.decode"
+_BLEU = ScoreFile("{testset}.{decoding}.bleu.json", (_DECODE, "{testset}.{decoding}.bleu"))
+_ROUGE = ScoreFile("{testset}.{decoding}.rouge.json", (_DECODE, "{testset}.{decoding}.rouge"))
+RESCORED = ScoreFile("{testset}.rescored.bleu.json", ("{testset}.scored", "{testset}.rescored"))
+_PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
+_EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
+_CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
+_CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
+_PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
+_TRAINING = ScoreFile("training.json")
+_SPEED = ScoreFile("training.speed.json", ("training.speed",))
+
+
+class _Measures(dict[str, Measure]):
+    """Measures by name; one that is not built in is an extension's metric."""
+
+    def __missing__(self, name: str) -> Measure:
+        return Measure(name, _BLEU, ("further", name))
+
+
+_BUILT_IN = {
+    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
+    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
+    "bleu_tokenized_before_replacement": Measure(
+        "tokenized BLEU before unknown word replacement",
+        _BLEU,
+        ("before_replacement", "bleu", "tokenized"),
+    ),
+    "chrf": Measure("chrF", _BLEU, ("chrf",)),
+    "length_ratio": Measure("words divided by the references'", _BLEU, ("length_ratio",)),
+    "bleu_rescored": Measure("tokenized BLEU", RESCORED, ("bleu", "average", "tokenized")),
+    "bleu_of_list": Measure("tokenized BLEU", RESCORED, ("bleu", "first", "tokenized")),
+    "bleu_oracle": Measure("tokenized BLEU", RESCORED, ("bleu", "oracle", "tokenized")),
+    "phrases_apart": Measure(
+        "share of the variance of the encoder's final states that lies between the meanings",
+        _PHRASES,
+        ("apart",),
+    ),
+    "phrases_chance": Measure("that share by chance, by swaps of meanings", _PHRASES, ("chance",)),
+    "phrases_p": Measure("p of that share, by swaps of the meanings", _PHRASES, ("p",)),
+    "attention_layers": Measure(
+        "attention of every decoder layer while it translates", _EXAMPLE, ("layers",)
+    ),
+    "perplexity": Measure(
+        "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
+    ),
+    "types_per_batch": Measure(
+        "target types among which a batch of validation data chooses, on average",
+        _TRAINING,
+        ("shortlist", "types"),
+    ),
+    "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, ("perplexity",)),
+    "training_speed": Measure("target tokens per second", _SPEED, ("target_tokens_per_second",)),
+    "training_hours": Measure("hours of the updates at the median rate", _SPEED, ("device_hours",)),
+    "seconds_cpu": Measure("generation time", _CPU, ("seconds",)),
+    "seconds_cuda": Measure("generation time", _CUDA, ("seconds",)),
+    "rouge_1_f1": Measure("ROUGE-1 f1", _ROUGE, ("rouge", "rouge_1", "f1")),
+    "rouge_2_f1": Measure("ROUGE-2 f1", _ROUGE, ("rouge", "rouge_2", "f1")),
+    "rouge_l_f1": Measure("ROUGE-L f1", _ROUGE, ("rouge", "rouge_l", "f1")),
+    "rouge_1_recall": Measure("ROUGE-1 recall", _ROUGE, ("rouge", "rouge_1", "recall")),
+    "rouge_2_recall": Measure("ROUGE-2 recall", _ROUGE, ("rouge", "rouge_2", "recall")),
+    "rouge_l_recall": Measure("ROUGE-L recall", _ROUGE, ("rouge", "rouge_l", "recall")),
+}
+
+MEASURES = _Measures(_BUILT_IN)
+"""Name in config/paper.yaml and in a ledger -> the measure. Iterated over, it has those that are
+built in; it gives an extension's metric, too."""
+
+
+def _list_measures(schema: Schema) -> None:
+    """Let editors and docs/configuration.md list the built-in names beside any extension's."""
+    of_extensions = dict(schema)
+    schema.clear()
+    schema["anyOf"] = [{"enum": [*MEASURES], "type": "string"}, of_extensions]
+
+
+MeasureName = Annotated[ExtensionName, Field(json_schema_extra=_list_measures)]
+"""A name of `MEASURES`, or of an extension's metric; whether there is one is checked afterwards."""

@@ -1,0 +1,117 @@
+"""The record of a run on a test set: from the file of numbers that a job has written."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from convs2s.config.measures import MEASURES, ScoreFile
+from convs2s.config.runs import members
+from convs2s.errors import failures_of_file
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_json
+from convs2s.manifest import weights_sha256
+from convs2s.paper.cells import Cell, RunFile
+from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, fingerprint_of
+from convs2s.paper.run_inputs import RunInputs
+from convs2s.paper.trained import read_record
+
+
+@with_config(ConfigDict(extra="allow"))
+class _Numbers(TypedDict, total=False):
+    """What a file of numbers says beside its scores."""
+
+    manifest: dict[str, Any]
+    lines: int | None
+    sentences: dict[str, str]
+    curve: list[float]
+
+
+def record_of(cell: Cell, file: RunFile, scale: str, known: RunInputs) -> LedgerEntry:
+    """Return the record of a file of numbers that a cell shows.
+
+    A UserError says that it is none.
+    """
+    content = read_json(file.path)
+    inputs = cell.inputs(file.run, known)
+    with failures_of_file(file.path, "no file of numbers; delete it and ask for it again"):
+        numbers = TypeAdapter(_Numbers).validate_python(content)
+        scores = _scores(numbers, MEASURES[cell.measure].file)
+    manifest = numbers.get("manifest", {})
+    folders = [Path(file.path).parent.with_name(member) for member in members(file.run)]
+    # Of a training the file states its data alone: its record is older than its model.
+    identity = manifest.get("identity") or {}
+    checksums = dict(manifest.get("sha256") or identity.get("data") or {})
+    weights = dict(manifest.get("weights") or {})
+    if not any(name.endswith(".safetensors") for name in checksums):
+        for folder in folders:
+            model = folder / "model.safetensors"
+            if model.is_file():
+                checksums[str(model)] = sha256(model)
+                weights[str(model)] = weights_sha256(model)
+    written = datetime.fromtimestamp(Path(file.path).stat().st_mtime, UTC)
+    return LedgerEntry(
+        fingerprint=fingerprint_of(inputs),
+        file=file.path,
+        table_cells=(),  # which a ledger states
+        run=RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding),
+        scale=scale,
+        scores=scores,
+        lines=numbers.get("lines"),
+        sha256=checksums,
+        weights=weights,
+        processor=_processors(folders, manifest),
+        revision=manifest.get("revision"),
+        date=written.date().isoformat(),
+        inputs=inputs,
+        sentences=numbers.get("sentences", {}),
+        curve=tuple(numbers.get("curve", ())),
+    )
+
+
+def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScore]:
+    """Return every score of such a file, by the name of its measure.
+
+    Those of extensions' metrics have the metric's name. What no column can show is kept as well,
+    by its place in the file, such as ``before_replacement.bleu.detokenized``.
+    """
+    names = {measure.keys: name for name, measure in MEASURES.items() if measure.file == file}
+    scores: dict[str, RunScore] = {}
+
+    def collect(content: Mapping[str, object], above: tuple[str, ...]) -> None:
+        for key, value in content.items():
+            keys = (*above, key)
+            if isinstance(value, Mapping) and "score" in value:
+                further = key if above == ("further",) else ".".join(keys)
+                score = RunScore(float(value["score"]), value["signature"])
+                scores[names.get(keys, further)] = score
+            elif isinstance(value, Mapping) and key != "manifest":
+                collect(value, keys)
+            elif keys in names and isinstance(value, int | float):
+                scores[names[keys]] = RunScore(float(value), None)
+
+    collect(content, ())
+    return scores
+
+
+def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str | None:
+    """Return what a file's models were trained on, and what computed the file, each once.
+
+    A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
+    """
+    manifests: list[Mapping[str, object]] = []
+    for folder in folders:
+        record = folder / "training.json"
+        if record.is_file():
+            manifests.append(read_record(record).get("manifest", {}))
+    manifests.append(manifest)
+    kinds: list[str] = []
+    for stated in manifests:
+        parts = [str(stated[key]) for key in ("gpu", "processor") if stated.get(key)]
+        kind = ", ".join(parts)
+        if kind and not any(kind in known for known in kinds):
+            kinds.append(kind)
+    return "; ".join(kinds) or None
