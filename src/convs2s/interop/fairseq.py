@@ -80,8 +80,10 @@ def import_fairseq(
     """Write the model file of a network that fairseq trained.
 
     Its languages are those that the checkpoint states, unless others are given. ``preparation`` is
-    the name of the recipe from raw text to the words that the codes split. A UserError says that a
-    file is missing or something else, or that they do not fit together.
+    the name of the recipe from raw text to the words that the codes split.
+
+    Raises:
+        UserError: a file is missing or something else, or they do not fit together.
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
@@ -169,7 +171,8 @@ def import_released(
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     """Return the description of a checkpoint's network.
 
-    A UserError says that it is no fconv network, or has what ConvS2S networks here do not have.
+    Raises:
+        UserError: it is no fconv network, or has what ConvS2S networks here do not have.
     """
     arguments = checkpoint.arguments
     for setting in SETTINGS:
@@ -241,7 +244,8 @@ def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
 def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
     """Return a dictionary's types in the order of our indices; ``<s>`` is the first.
 
-    A UserError says that a line is no type and count, or that it is not this side's dictionary.
+    Raises:
+        UserError: a line is no type and count, or it is not this side's dictionary.
     """
     types = {"<s>": None}  # a set in order
     for number, line in enumerate(read_lines(dictionary), start=1):
@@ -331,8 +335,10 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
 def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
     """Return fairseq's weights, of any version, under our names and in our layout.
 
-    The network has the same architecture; its own weights are not read. A UserError, which begins
-    with ``name``, says that the weights are not those of such a network.
+    The network has the same architecture; its own weights are not read.
+
+    Raises:
+        UserError: the weights are not those of such a network; its message begins with ``name``.
     """
     given = upgraded(weights)
     expected = {their_name(ours): ours for ours, _ in network.named_parameters()}

@@ -24,8 +24,10 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     """Return the fingerprint of each script of a folder by the script's file name.
 
     Each job of a workflow reads its rules again, and with them these fingerprints, so the JSON file
-    ``kept`` has them for as long as no byte of the scripts and of this package changes. A UserError
-    says that it cannot be written, or is damaged.
+    ``kept`` has them for as long as no byte of the scripts and of this package changes.
+
+    Raises:
+        UserError: it cannot be written, or is damaged.
     """
     state_digest = hashlib.sha256(sys.version.encode())
     for folder in (PACKAGE, scripts):
