@@ -182,7 +182,8 @@ class Translator:
             raise UserError("pairs: expected a list of pairs (source, target)")
         checked: list[tuple[str, str]] = []
         for number, pair in enumerate(pairs, start=1):
-            if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+            is_pair = isinstance(pair, Sequence) and not isinstance(pair, str | bytes)
+            if not is_pair or len(pair) != 2:
                 raise UserError(f"pairs:{number}: expected a pair (source, target) of texts")
             source, target = pair
             place = f"pairs:{number}"

@@ -182,7 +182,8 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     decoder = _layers(arguments, "decoder_layers", name)
     stated = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
     attends = stated if isinstance(stated, list) else [stated] * len(decoder)
-    if len(attends) != len(decoder) or not all(isinstance(attend, bool) for attend in attends):
+    are_told = all(isinstance(attend, bool) for attend in attends)
+    if len(attends) != len(decoder) or not are_told:
         raise UserError(
             f"{name}: decoder_attention: expected True or False for each of {len(decoder)} layers, "
             f"not {arguments['decoder_attention']}"
@@ -235,10 +236,11 @@ def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int
 
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
-    return [
-        {"layers": len(list(equal)), "width": width, "kernel": kernel}
-        for (width, kernel), equal in groupby(layers)
-    ]
+    """Return stacks of equal layers as the configuration states them."""
+    stacks = []
+    for (width, kernel), equal in groupby(layers):
+        stacks.append({"layers": len(list(equal)), "width": width, "kernel": kernel})
+    return stacks
 
 
 def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
@@ -327,9 +329,11 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
     An output without weights (padding's) gets any weight_v and the weight_g 0.
     """
-    weight_g = weight.flatten(1).norm(dim=1)
-    is_zero = (weight_g == 0).view(-1, *[1] * (weight.dim() - 1))
-    return torch.where(is_zero, torch.ones_like(weight), weight), weight_g
+    rows = weight.flatten(1)  # (outputs, all else)
+    weight_g = rows.norm(dim=1)
+    is_zero = (weight_g == 0).unsqueeze(1)
+    weight_v = torch.where(is_zero, torch.ones_like(rows), rows)
+    return weight_v.view_as(weight), weight_g
 
 
 def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
