@@ -130,9 +130,10 @@ def check_architecture() -> None:
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Refuse bf16, with a UserError, on a GPU that has none, this process's current one.
+    """Refuse bf16 on a GPU that has none, as torch would emulate it.
 
-    Its compute capability is below 8.0: torch would emulate it.
+    Raises:
+        UserError: the current GPU of this process has a compute capability below 8.0.
     """
     is_on_gpu = torch.device(device).type == "cuda"
     if precision == "bf16" and is_on_gpu and not has_bf16():
@@ -145,8 +146,9 @@ def check_precision(precision: str, device: str) -> None:
 def check_recipe(recipe: Recipe, device: str) -> None:
     """Refuse what a recipe asks of a device that has it not, before anything is computed.
 
-    A UserError says that the current GPU of this process has no bf16, or this node no compiler for
-    what torch.compile writes, of C for a GPU, as Triton asks, of C++ for a CPU, or no Python.h.
+    Raises:
+        UserError: the current GPU of this process has no bf16, or this node no compiler for what
+            torch.compile writes, of C for a GPU, as Triton asks, of C++ for a CPU, or no Python.h.
     """
     check_precision(recipe.precision, device)
     if not recipe.compile:
@@ -227,8 +229,7 @@ def own_gpus(
 
     The kernel frees them at any death of this process. Where the environment names exactly as many
     as are wanted, they are this job's already: a scheduler has granted them, and numbers them anew
-    in each job, so that equal names mean nothing. A UserError says that fewer are visible than are
-    wanted, or that the folder is not this user's own.
+    in each job, so that equal names mean nothing.
 
     Args:
         environment: of this process, in which CUDA_VISIBLE_DEVICES may name GPUs.
@@ -236,6 +237,9 @@ def own_gpus(
         wanted: number of GPUs to hold.
         folder: where the locks of this machine are.
         waits: whether to wait for GPUs that others hold; else they are shared, and that is said.
+
+    Raises:
+        UserError: fewer are visible than are wanted, or the folder is not this user's own.
     """
     names_stated = map(str.strip, environment.get(VISIBLE, "").split(","))
     stated = list(filter(None, names_stated))

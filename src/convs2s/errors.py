@@ -18,8 +18,10 @@ class UserError(Exception):
 
         Such characters are written as Python writes them in a string, all others as they are.
         """
-        shown = (letter if letter.isprintable() else repr(letter)[1:-1] for letter in message)
-        super().__init__("".join(shown))
+        shown = ""
+        for letter in message:
+            shown += letter if letter.isprintable() else repr(letter)[1:-1]
+        super().__init__(shown)
 
 
 class UnfinishedError(UserError):

@@ -59,10 +59,12 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
     ``weights`` are checksums of the weights alone of those inputs that are model files.
     """
     torch: Any = sys.modules.get("torch")
-    gpu = {"gpu": torch.cuda.get_device_name()} if torch and torch.cuda.is_initialized() else {}
     checksums = {path: sha256(path) for path in inputs}
     weights = {path: weights_sha256(path) for path in checksums if path.endswith(".safetensors")}
-    return {**stated, "sha256": checksums, "weights": weights, **manifest(), **gpu}
+    made = {**stated, "sha256": checksums, "weights": weights, **manifest()}
+    if torch and torch.cuda.is_initialized():
+        made["gpu"] = torch.cuda.get_device_name()
+    return made
 
 
 def weights_sha256(path: str | Path) -> str:
@@ -114,8 +116,10 @@ def processor(information: Path = Path("/proc/cpuinfo")) -> str:
     """
     stated = {}
     if information.is_file():
-        lines = (line.partition(":") for line in information.read_text("utf-8").splitlines())
-        stated = {name.strip(): value.strip() for name, _, value in lines if value}
+        for line in information.read_text("utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if value:
+                stated[name.strip()] = value.strip()
     flags = stated.get("flags", stated.get("Features", "")).split()
     widest = next((name for flag, name in INSTRUCTION_SETS.items() if flag in flags), None)
     library = None

@@ -129,7 +129,8 @@ def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]
 def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
     """Read a model file.
 
-    A UserError says that it is missing, no model, or that vocabularies do not match its weights.
+    Raises:
+        UserError: it is missing, no model, or its vocabularies do not match its weights.
     """
     from torch import nn
 
@@ -140,9 +141,10 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
     with shapes_alone():  # what a file states takes no memory until it is there
         model = build_network(description.architecture, *description.sizes)
     check_weights(weights, model, str(path))
-    dtypes = {name: tensor.dtype for name, tensor in model.state_dict().items()}
-    # Copies: what safetensors returns is the file, which another process may write anew.
-    own = {name: tensor.to(device, dtypes[name], copy=True) for name, tensor in weights.items()}
+    own = {}
+    for name, tensor in model.state_dict().items():
+        # Copies: what safetensors returns is the file, which another process may write anew.
+        own[name] = weights[name].to(device, tensor.dtype, copy=True)
     model.load_state_dict(own, assign=True)
     for layer in model.modules():
         if isinstance(layer, nn.RNNBase):  # a GPU would copy its weights at every step otherwise
@@ -170,7 +172,12 @@ def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
     return description
 
 
-def _shortlist(path: Path, weights: Fields, sizes: tuple[int, int], frequent: int) -> Shortlist:
+def _shortlist(
+    path: Path,
+    weights: Fields,
+    sizes: tuple[int, int],
+    frequent: int,
+) -> Shortlist:
     """Take the table of candidates out of the tensors or arrays of a model."""
     source, target = sizes
     damaged = "its table of candidates is damaged"
@@ -178,10 +185,13 @@ def _shortlist(path: Path, weights: Fields, sizes: tuple[int, int], frequent: in
         offsets = np.asarray(weights.pop(CANDIDATE_OFFSETS))
         candidates = np.asarray(weights.pop(CANDIDATE_TARGETS))
         are_lists = offsets.ndim == 1 and candidates.ndim == 1
-        if not are_lists or offsets.dtype != np.int64 or candidates.dtype != np.int32:
+        are_whole_numbers = offsets.dtype == np.int64 and candidates.dtype == np.int32
+        if not (are_lists and are_whole_numbers):
             raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
-        is_whole = len(offsets) == source + 1 and offsets[0] == 0 and offsets[-1] == len(candidates)
-        if not is_whole or np.diff(offsets).min(initial=0) < 0:
+        has_each_type = len(offsets) == source + 1
+        is_whole = offsets[0] == 0 and offsets[-1] == len(candidates)
+        is_in_order = np.diff(offsets).min(initial=0) >= 0
+        if not (has_each_type and is_whole and is_in_order):
             raise UserError(f"{path}: {damaged}: its offsets are not those of {source} types")
         if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= target:
             raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
@@ -191,7 +201,9 @@ def _shortlist(path: Path, weights: Fields, sizes: tuple[int, int], frequent: in
 def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
     """Check that weights are those of a network, whose own are not read, and numbers.
 
-    A UserError that begins with ``name``: one is missing, left over, of another form or not finite.
+    Raises:
+        UserError: one is missing, left over, of another form or not finite; the message begins with
+            ``name``.
     """
     import torch
 
@@ -216,7 +228,8 @@ def _shown(tensor: "Tensor") -> str:
 def describe_model(path: Path) -> ModelDescription:
     """Read what a model file says of its weights, without them: it has no table of candidates.
 
-    A UserError says that the file is missing, or is no model.
+    Raises:
+        UserError: the file is missing, or is no model.
     """
     return _description(path, load_description(path))
 
@@ -225,8 +238,10 @@ def check_runs(paths: Iterable[str | Path]) -> None:
     """Check that each model file among these is of the run in whose folder it lies.
 
     The folder says of which task and seed it is (`layout.TaskFolder.run`), the record of a training
-    beside it, by which recipe and of which data. A UserError says that it is another run's, or that
-    the record is damaged or another's.
+    beside it, by which recipe and of which data.
+
+    Raises:
+        UserError: a file is another run's, or the record is damaged or another's.
     """
     for stated in paths:
         path = Path(stated).absolute()
@@ -255,9 +270,14 @@ def _of_another_run(path: Path, whose: str) -> UserError:
 
 
 def recorded_identity(record: Path) -> Mapping[str, object]:
-    """Return the identity in ``training.json``; a UserError says that the file is damaged."""
+    """Return the identity in ``training.json``.
+
+    Raises:
+        UserError: the file is damaged.
+    """
     with failures_of_file(str(record), "no record of a training"):
-        identity: Mapping[str, object] = json.loads(record.read_bytes())["manifest"]["identity"]
+        stated = json.loads(record.read_bytes())
+        identity: Mapping[str, object] = stated["manifest"]["identity"]
         return identity
 
 
@@ -274,6 +294,7 @@ def _description(path: Path, fields: Fields) -> ModelDescription:
     if stated_fields["bpe_codes"] is not None:
         check_codes(stated_fields["bpe_codes"], f"{path}: bpe_codes, line ")
     for side in ("source_types", "target_types"):
-        if len(set(stated_fields[side])) != len(stated_fields[side]):
+        types = stated_fields[side]
+        if len(set(types)) != len(types):
             raise UserError(f"{path}: {side}: a vocabulary holds a type twice")
     return ModelDescription(architecture=architecture, **stated_fields)

@@ -173,13 +173,17 @@ class Translator:
         """Score given translations: pairs of a source and a target, raw text both.
 
         Each pair gets the log-probability of its target given its source, in nats, and the target's
-        tokens, ``</s>`` counted. A UserError names what is no pair of texts.
+        tokens, ``</s>`` counted.
+
+        Raises:
+            UserError: something is no pair of texts.
         """
         if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
             raise UserError("pairs: expected a list of pairs (source, target)")
         checked: list[tuple[str, str]] = []
         for number, pair in enumerate(pairs, start=1):
-            if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+            is_pair = isinstance(pair, Sequence) and not isinstance(pair, str | bytes)
+            if not is_pair or len(pair) != 2:
                 raise UserError(f"pairs:{number}: expected a pair (source, target) of texts")
             source, target = pair
             place = f"pairs:{number}"
@@ -196,8 +200,10 @@ class Translator:
 def check_texts(texts: object, name: str) -> list[str]:
     """Return the texts if they are what a model can be given, as lines of a file are checked.
 
-    A UserError says by ``name`` that it is no list of texts, or which text, counted from 1, has
-    more than ``LONGEST_LINE_BYTES`` as UTF-8, is no Unicode, or holds a NUL or a line feed.
+    Raises:
+        UserError: it is no list of texts, or a text has more than ``LONGEST_LINE_BYTES`` as UTF-8,
+            is no Unicode, or holds a NUL or a line feed. The message says ``name``, and the text's
+            number from 1.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise UserError(

@@ -92,17 +92,24 @@ def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> 
     Text that several share is counted with the first of them. ``cells`` are those of the tables to
     fill, each from its runs, beside the tasks' headlines.
     """
-    counted = set[Path]()
-    return [_budget(settings, name, cells, counted) for name in names]
-
-
-def _budget(settings: Settings, name: str, cells: Sequence[Cell], counted: set[Path]) -> Budget:
-    """Return what a task takes; ``counted`` are the folders of those before, with their texts."""
-    task = settings.tasks[name]
     results = Path(settings.scale.results_dir)
-    folders = {results / name, results / task.text_name} - counted
-    with_text = results / task.text_name in folders
-    counted |= folders
+    counted: set[Path] = set()
+    found = []
+    for name in names:
+        folders = {results / name, results / settings.tasks[name].text_name} - counted
+        counted |= folders
+        found.append(_budget(settings, name, cells, folders))
+    return found
+
+
+def _budget(
+    settings: Settings,
+    name: str,
+    cells: Sequence[Cell],
+    folders: set[Path],
+) -> Budget:
+    """Return what a task takes; ``folders`` are its own and its text's, unless counted before."""
+    task = settings.tasks[name]
     pairs: int | None = None
     stages: list[Stage] = []
     trainings: list[TrainingCost] = []
@@ -110,15 +117,17 @@ def _budget(settings: Settings, name: str, cells: Sequence[Cell], counted: set[P
         pairs = training_pairs(settings, name)
         trainings = _trainings(settings, name, cells, pairs)
         if pairs:
-            stages += _preparation(settings, name, pairs, with_text=with_text)
+            text_folder = Path(settings.scale.results_dir, task.text_name)
+            stages += _preparation(settings, name, pairs, with_text=text_folder in folders)
         stages.append(_train(trainings))
-    to_download = {}
-    missing = []
+    to_download: dict[str, int | None] = {}
+    missing: list[str] = []
     for file in map(parse_file_reference, settings.needed_references(name)):
         if file.path(Path(settings.scale.downloads_dir)).exists():
             continue
         if file.location.startswith("http"):
-            to_download[str(file.path(Path()))] = _bytes(file, settings)
+            place = str(file.path(Path()))
+            to_download[place] = _bytes(file, settings)
         elif not file.is_url and file.location not in missing:
             missing.append(file.location)
     return Budget(
@@ -136,9 +145,9 @@ def _train(trainings: Sequence[TrainingCost]) -> Stage:
     """Return the stage of all trainings of a task."""
     # Each training keeps its model and what that is made of. The one that runs has its last
     # state too, and the next one is whole before that goes.
-    states = 2 * max((cost.state_bytes for cost in trainings), default=0)
+    states = 2 * max(cost.state_bytes for cost in trainings)
     kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
-    memory = max((cost.memory for cost in trainings), default=0)
+    memory = max(cost.memory for cost in trainings)
     return Stage("train", written=kept + states, freed=states, memory=memory)
 
 
@@ -151,12 +160,15 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
-    stated = [parse_file_reference(side) for pair in task.file_pairs("train") for side in pair]
+    stated = []
+    for source, target in task.file_pairs("train"):
+        stated += [parse_file_reference(source), parse_file_reference(target)]
     lines = _lines(stated, settings)
     if lines:
         return lines // 2
+    by_location = {file.location: file for file in stated}
     text_bytes = 0.0
-    for location, file in {file.location: file for file in stated}.items():
+    for location, file in by_location.items():
         size = _bytes(file, settings)
         if size is None:
             return None
@@ -167,11 +179,14 @@ def training_pairs(settings: Settings, name: str) -> int | None:
 
 def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
     """Return the lines of files of text on this machine; None where one is of another kind."""
-    places = [file.path(Path(settings.scale.downloads_dir)) for file in files]
-    for file, place in zip(files, places, strict=True):
+    places = []
+    for file in files:
+        place = file.path(Path(settings.scale.downloads_dir))
         is_in_archive = file.member is not None and not file.is_records
-        if is_in_archive or not place.is_file() or not _MARKED.isdisjoint(place.suffixes):
+        has_markup = not _MARKED.isdisjoint(place.suffixes)
+        if is_in_archive or has_markup or not place.is_file():
             return None
+        places.append(place)
     if sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
         return None
     lines = 0
@@ -247,11 +262,14 @@ def _trainings(
 ) -> list[TrainingCost]:
     """Return the trainings for a task's headline and for its cells."""
     task = settings.tasks[name]
-    runs = {(task.headline.model, run) for run in task.headline_runs()}
+    trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
     for cell in cells:
-        runs |= {(model, run) for of_task, model, run in cell.trainings if of_task == name}
-    counts = Counter(model for model, _ in sorted(runs))
-    return [_training(settings, name, model, count, pairs) for model, count in counts.items()]
+        trainings |= set(cell.trainings)
+    counts = Counter(model for of_task, model, _ in sorted(trainings) if of_task == name)
+    costs = []
+    for model, runs in counts.items():
+        costs.append(_training(settings, name, model, runs, pairs))
+    return costs
 
 
 def _training(

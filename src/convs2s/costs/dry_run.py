@@ -47,8 +47,9 @@ class Request:
     @property
     def gpus(self) -> int:
         """GPUs of all its nodes."""
-        in_gres = sum(gpus_in(self.resources.get("gres", "")).values())
-        return (self.number("gpu") or 0) + in_gres * (self.number("nodes") or 1)
+        on_a_node = sum(gpus_in(self.resources.get("gres", "")).values())
+        nodes = self.number("nodes") or 1
+        return (self.number("gpu") or 0) + nodes * on_a_node
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,10 @@ def local_rules(texts: Iterable[str]) -> set[str]:
     """
     local = set()
     for text in texts:
-        _, *parts = _RULE.split(text)
-        for name, body in zip(parts[::2], parts[1::2], strict=True):
+        _, *names_and_bodies = _RULE.split(text)
+        names = names_and_bodies[::2]
+        bodies = names_and_bodies[1::2]
+        for name, body in zip(names, bodies, strict=True):
             if _LOCAL.search(body) or not _ACTION.search(body):
                 local.add(name)
     return local
@@ -127,7 +130,8 @@ def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> 
             in_job = False
         elif found := _JOB.fullmatch(line):
             is_in_group = bool(found[1])  # it is indented
-            jobs.append(_Job(found[2], len(groups) - 1 if is_in_group else None))
+            group = len(groups) - 1 if is_in_group else None
+            jobs.append(_Job(found[2], group))
             in_job = True
         elif _MESSAGE.match(line):
             not_shown += 1
@@ -157,16 +161,20 @@ def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Req
     order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
         inputs = job.files("input")
-        before = [other for other, one in enumerate(jobs) if inputs & one.files("output")]
-        order.add(index, *before)
+        order.add(index)
+        for other, maker in enumerate(jobs):
+            if inputs & maker.files("output"):
+                order.add(index, other)
     order.prepare()
     turns: list[list[Resources]] = []
     while order.is_active():
-        ready = order.get_ready()
-        turns += _in_turns([jobs[index].resources for index in sorted(ready)], limits)
+        ready = sorted(order.get_ready())
+        turns += _in_turns([jobs[index].resources for index in ready], limits)
         order.done(*ready)
-    names = dict.fromkeys(name for turn in turns for resources in turn for name in resources)
-    total = {resource: _total(resource, turns) for resource in names}
+    names: set[str] = set()
+    for job in jobs:
+        names |= job.resources.keys()
+    total = {name: _total(name, turns) for name in names}
     rules = sorted({job.rule for job in jobs})
     return Request(f"group {name} ({', '.join(rules)})", tuple(rules), total)
 

@@ -60,26 +60,29 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
         UserError: a record of a training, or a benchmark file, is damaged.
     """
     trained = {name: _trainings(settings, of_table) for name, of_table in cells.items()}
-    distinct = {run.anchor: run for runs in trained.values() for run in runs}.values()
-    expectation = Expectation(settings, distinct)
+    every_training: dict[str, Training] = {}
+    for runs in trained.values():
+        every_training |= {run.anchor: run for run in runs}
+    expectation = Expectation(settings, every_training.values())
     exhibits = {}
-    jobs_of_one = set[Path]()
+    jobs_of_one: set[Path] = set()
+    stated: list[KnownTraining] = []
+    unstated: set[tuple[str, str]] = set()
     for name, runs in trained.items():
         jobs = set(_benchmarks_of(settings, cells[name], benchmarks))
-        jobs_of_one |= jobs
         printed = printed_cost(settings, settings.paper[name])
         exhibits[name] = _cost(runs, expectation, jobs, printed)
+        jobs_of_one |= jobs
+        stated += printed.stated
+        unstated |= printed.unstated
     shared_jobs = _all_benchmarks(settings, cells, benchmarks) - jobs_of_one
-    stated = dict.fromkeys(known for cost in exhibits.values() for known in cost.printed.stated)
-    unstated = frozenset[tuple[str, str]]()
-    for cost in exhibits.values():
-        unstated |= cost.printed.unstated
-    all_printed = PrintedCost(tuple(stated), unstated)
-    return PaperCosts(
-        exhibits=exhibits,
-        shared=_core_hours(shared_jobs),
-        total=_cost(distinct, expectation, shared_jobs | jobs_of_one, all_printed),
+    total = _cost(
+        every_training.values(),
+        expectation,
+        shared_jobs | jobs_of_one,
+        PrintedCost(tuple(dict.fromkeys(stated)), frozenset(unstated)),
     )
+    return PaperCosts(exhibits, shared=_core_hours(shared_jobs), total=total)
 
 
 def printed_cost(settings: Settings, table: Table) -> PrintedCost:
@@ -87,14 +90,18 @@ def printed_cost(settings: Settings, table: Table) -> PrintedCost:
     models = set()
     for row in table.rows:
         if row.kind == "ours" and row.task and row.model:
-            models.add((settings.tasks[row.task].text_name, row.model))
-    stated = {}
+            text = settings.tasks[row.task].text_name
+            models.add((text, row.model))
+    stated = []
+    unstated = set()
     for text, model in sorted(models):
         known = settings.costs.training(text, model)
         if known and known.printed:
-            stated[text, model] = known
-    # Two models may have the same paper's training: a recipe, and the same in fp32.
-    return PrintedCost(tuple(dict.fromkeys(stated.values())), frozenset(models - stated.keys()))
+            stated.append(known)
+        else:
+            unstated.add((text, model))
+    # A recipe and the same in fp32 are one training of the paper.
+    return PrintedCost(tuple(dict.fromkeys(stated)), frozenset(unstated))
 
 
 class Expectation:
@@ -112,7 +119,10 @@ class Expectation:
         without that, its tokens at the rate of networks of its kind, of any size; where none has
         run, the measured figure of another of its kind on the same text, for as many epochs.
         """
-        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
+        seeds = []
+        for run, took in self._timed:
+            if run.task == task and run.model == model:
+                seeds.append(took)
         if seeds:
             return sum(seeds, Hours()) * (1 / len(seeds))
         text = self._settings.tasks[task].text_name
@@ -124,17 +134,19 @@ class Expectation:
     def _by_tokens(self, task: str, model: str) -> Hours | None:
         """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
         epochs = self._settings.models[model].training.maximum_epochs
-        tokens = [row.tokens for run, _ in self._timed if run.task == task for row in run.epochs]
+        tokens: list[int] = []  # of an epoch of the task
         # Tokens an hour.
         of_gpus = []
         of_cores = []
         for run, took in self._timed:
+            read = [row.tokens for row in run.epochs]
+            if run.task == task:
+                tokens += read
             if self._are_alike(run.model, model):
-                read = sum(row.tokens for row in run.epochs)
                 if took.gpus:
-                    of_gpus.append(read / took.gpus)
+                    of_gpus.append(sum(read) / took.gpus)
                 if took.cores:
-                    of_cores.append(read / took.cores)
+                    of_cores.append(sum(read) / took.cores)
         rates = of_gpus if len(of_gpus) >= len(of_cores) else of_cores
         if epochs is None or not tokens or not rates:
             return None
@@ -160,7 +172,9 @@ class Expectation:
 
 
 def _hours(known: KnownTraining) -> Hours:
-    return Hours(gpus=known.hours) if known.device == "GPU" else Hours(cores=known.hours)
+    if known.device == "GPU":
+        return Hours(gpus=known.hours)
+    return Hours(cores=known.hours)
 
 
 def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
@@ -236,5 +250,6 @@ def _core_hours(benchmarks: Iterable[Path]) -> float:
     for path in benchmarks:
         with failures_of_file(str(path), "not a benchmark of Snakemake's: remove it"):
             for row in csv.DictReader(read_lines(path), delimiter="\t"):
-                seconds += float(row["s"] if row["cpu_time"] == "NA" else row["cpu_time"])
+                has_processor_time = row["cpu_time"] != "NA"
+                seconds += float(row["cpu_time" if has_processor_time else "s"])
     return seconds / SECONDS_PER_HOUR

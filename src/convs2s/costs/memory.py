@@ -32,12 +32,14 @@ def worker_memory(recipe: Recipe, parameters: int, target_types: int, *, gpu: bo
     A worker on a GPU has room for copies of its weights, those of a state that is written.
     """
     # On a CPU gradients and what is kept.
-    copies = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
+    numbers = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
     if gpu:
-        return _GPU_PROCESS_BYTES + copies * FLOAT_BYTES
-    batch = recipe.batch
-    tokens = min(batch.tokens or math.inf, batch.micro_batch_tokens or _MICRO_BATCH_TOKENS)
-    return _PROCESS_BYTES + int(copies + _OUTPUTS * tokens * target_types) * FLOAT_BYTES
+        return _GPU_PROCESS_BYTES + numbers * FLOAT_BYTES
+    tokens = recipe.batch.micro_batch_tokens or _MICRO_BATCH_TOKENS
+    if recipe.batch.tokens:
+        tokens = min(recipe.batch.tokens, tokens)
+    numbers += _OUTPUTS * tokens * target_types
+    return _PROCESS_BYTES + numbers * FLOAT_BYTES
 
 
 def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> int:
@@ -52,7 +54,8 @@ def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> in
     trained = settings.models[model]
     parameters = trained.architecture.count_parameters(source, target)
     worker = worker_memory(trained.training, parameters, target, gpu=gpus > 0)
-    return math.ceil(max(_LEAST_REQUEST_BYTES, max(1, gpus) * worker) / 1e6)
+    workers = max(1, gpus)
+    return math.ceil(max(_LEAST_REQUEST_BYTES, workers * worker) / 1e6)
 
 
 def types_of(vocabulary: VocabularySettings, side: str, pairs: int | None) -> int:

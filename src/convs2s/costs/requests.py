@@ -111,13 +111,15 @@ def is_local(command: Sequence[str], started_in: Path) -> bool:
 def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Submission:
     """Return how the words of a command line, given in a folder, have jobs submitted."""
     options = _options(words)
+    at_home = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     homes = [
         folder,
-        Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "snakemake",
+        Path(at_home) / "snakemake",
         Path("/etc/xdg/snakemake"),
     ]
+    named = options.profile or environment.get("SNAKEMAKE_PROFILE")
     stated: dict[str, object] = {}
-    for profile in (options.profile or environment.get("SNAKEMAKE_PROFILE"), options.of_workflow):
+    for profile in (named, options.of_workflow):  # that of the workflow wins
         if profile:
             stated |= _profile(profile, homes)
     resources = stated.get("resources")
@@ -125,7 +127,8 @@ def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: 
         resources = dict(word.split("=", 1) for word in options.resources)
     limits = {}
     if isinstance(resources, dict):
-        limits = {name: int(resources[name]) for name in IN_GROUPS if name in resources}
+        for name in IN_GROUPS & resources.keys():
+            limits[name] = int(resources[name])
     return Submission(
         executor=options.executor or str(stated.get("executor", "local")),
         limits_cores=options.cores is not None or "cores" in stated,
@@ -241,7 +244,11 @@ def _largest(kind: Sequence[Request]) -> Request:
 
 def _size(kind: Sequence[Request]) -> list[int]:
     largest = _largest(kind)
-    return [largest.gpus, largest.number("runtime") or 0, largest.number("mem_mb") or 0]
+    return [
+        largest.gpus,
+        largest.number("runtime") or 0,
+        largest.number("mem_mb") or 0,
+    ]
 
 
 def _numbers(kind: Iterable[Request], resource: str) -> list[int]:

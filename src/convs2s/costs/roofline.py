@@ -49,8 +49,10 @@ def work_of(
     layers = architecture.blocks
     if not layers:
         return None
-    tables = (module for module in network.modules() if isinstance(module, Embedding))
-    looked_up = sum(table.numel() for module in tables for table in module.parameters())
+    looked_up = 0
+    for module in network.modules():
+        if isinstance(module, Embedding):
+            looked_up += sum(table.numel() for table in module.parameters())
     parameters = sum(parameter.numel() for parameter in network.parameters())
     widths = sum(layer.width for layer in layers)
     return Work(
@@ -81,7 +83,8 @@ def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) 
     tokens = min(batch.tokens or math.inf, sentences * costs.sentence_tokens.value)
     micro_batches = math.ceil(tokens / (batch.micro_batch_tokens or tokens))
     peak = (gpu.bf16 if precision == "bf16" else gpu.tf32) or gpu.fp32
-    products = _FLOPS_PER_WEIGHT * work.weights * tokens / (costs.share_of_peak.value * peak * 1e12)
+    operations_per_second = costs.share_of_peak.value * peak * 1e12
+    products = _FLOPS_PER_WEIGHT * work.weights * tokens / operations_per_second
     of_blocks = costs.block_passes.value * work.widths * _BYTES[precision]
     of_scores = _SCORE_PASSES * work.types * FLOAT_BYTES
     of_parameters = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES

@@ -45,8 +45,9 @@ class Checkpoint:
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint of any of fairseq's layouts: settings in ``args``, or in ``cfg``.
 
-    A UserError says that there is no such file, that it is no checkpoint or damaged, or that it
-    holds any object that is not of an allowed class; such an object is never made.
+    Raises:
+        UserError: there is no such file, it is no checkpoint or damaged, or it holds an object that
+            is not of an allowed class; such an object is never made.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -121,7 +122,10 @@ def evaluate(expression: object, name: str) -> Any:
     """Return the value of an expression such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``.
 
     fairseq's arguments state layers so. It has whole numbers, truth values, tuples, and lists,
-    which ``+`` joins and ``*`` repeats; it is read without eval; a UserError refuses anything else.
+    which ``+`` joins and ``*`` repeats; it is read without eval.
+
+    Raises:
+        UserError: it has anything else.
     """
     try:
         if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:

@@ -80,8 +80,10 @@ def import_fairseq(
     """Write the model file of a network that fairseq trained.
 
     Its languages are those that the checkpoint states, unless others are given. ``preparation`` is
-    the name of the recipe from raw text to the words that the codes split. A UserError says that a
-    file is missing or something else, or that they do not fit together.
+    the name of the recipe from raw text to the words that the codes split.
+
+    Raises:
+        UserError: a file is missing or something else, or they do not fit together.
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
@@ -169,7 +171,8 @@ def import_released(
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     """Return the description of a checkpoint's network.
 
-    A UserError says that it is no fconv network, or has what ConvS2S networks here do not have.
+    Raises:
+        UserError: it is no fconv network, or has what ConvS2S networks here do not have.
     """
     arguments = checkpoint.arguments
     for setting in SETTINGS:
@@ -179,7 +182,8 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     decoder = _layers(arguments, "decoder_layers", name)
     stated = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
     attends = stated if isinstance(stated, list) else [stated] * len(decoder)
-    if len(attends) != len(decoder) or not all(isinstance(attend, bool) for attend in attends):
+    are_told = all(isinstance(attend, bool) for attend in attends)
+    if len(attends) != len(decoder) or not are_told:
         raise UserError(
             f"{name}: decoder_attention: expected True or False for each of {len(decoder)} layers, "
             f"not {arguments['decoder_attention']}"
@@ -232,16 +236,18 @@ def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int
 
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
-    return [
-        {"layers": len(list(equal)), "width": width, "kernel": kernel}
-        for (width, kernel), equal in groupby(layers)
-    ]
+    """Return stacks of equal layers as the configuration states them."""
+    stacks = []
+    for (width, kernel), equal in groupby(layers):
+        stacks.append({"layers": len(list(equal)), "width": width, "kernel": kernel})
+    return stacks
 
 
 def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
     """Return a dictionary's types in the order of our indices; ``<s>`` is the first.
 
-    A UserError says that a line is no type and count, or that it is not this side's dictionary.
+    Raises:
+        UserError: a line is no type and count, or it is not this side's dictionary.
     """
     types = {"<s>": None}  # a set in order
     for number, line in enumerate(read_lines(dictionary), start=1):
@@ -323,16 +329,20 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
     An output without weights (padding's) gets any weight_v and the weight_g 0.
     """
-    weight_g = weight.flatten(1).norm(dim=1)
-    is_zero = (weight_g == 0).view(-1, *[1] * (weight.dim() - 1))
-    return torch.where(is_zero, torch.ones_like(weight), weight), weight_g
+    rows = weight.flatten(1)  # (outputs, all else)
+    weight_g = rows.norm(dim=1)
+    is_zero = (weight_g == 0).unsqueeze(1)
+    weight_v = torch.where(is_zero, torch.ones_like(rows), rows)
+    return weight_v.view_as(weight), weight_g
 
 
 def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
     """Return fairseq's weights, of any version, under our names and in our layout.
 
-    The network has the same architecture; its own weights are not read. A UserError, which begins
-    with ``name``, says that the weights are not those of such a network.
+    The network has the same architecture; its own weights are not read.
+
+    Raises:
+        UserError: the weights are not those of such a network; its message begins with ``name``.
     """
     given = upgraded(weights)
     expected = {their_name(ours): ours for ours, _ in network.named_parameters()}

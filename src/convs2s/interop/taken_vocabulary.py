@@ -12,7 +12,11 @@ from convs2s.text.bpe import Bpe, count_tokens, types_of_other_codes
 
 
 def take_codes(*, model: Path, output: Path) -> None:
-    """Write the BPE codes of a model; none, or separate ones for its two sides, are a UserError."""
+    """Write the BPE codes of a model.
+
+    Raises:
+        UserError: it has none, or separate ones for its two sides.
+    """
     _, description = load_weights(model)  # weights as well, or its digest would go unchecked
     if description.bpe_codes is None:
         raise UserError(
@@ -34,8 +38,11 @@ def take_vocabulary(
     """Write one side's vocabulary of a model, with how often the task's own text has each type.
 
     ``words`` says how often each word of the side's training text occurs, ``vocabulary`` is ``bpe``
-    or ``word``, as the task states it. The table is in the model's order. A UserError says that it
-    is no model, that it is of another kind, or has a threshold that its file does not state.
+    or ``word``, as the task states it. The table is in the model's order.
+
+    Raises:
+        UserError: the file is no model, its vocabulary is of another kind, or has a threshold whose
+            counts its file does not hold.
     """
     _, description = load_weights(model)
     if (description.bpe_codes is None) != (vocabulary == "word"):

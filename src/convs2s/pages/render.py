@@ -28,7 +28,8 @@ def script(source: str) -> Markup:
 
 def policy_digest(text: str) -> str:
     """Return what a Content-Security-Policy allows an inline program or style by, and no other."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def asset(name: str) -> str:
@@ -55,8 +56,11 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters["policy_digest"] = policy_digest
-    inline = {"programs": list(map(script, programs)), "styles": list(map(Markup, styles))}
-    return environment.get_template(template).render(**content, **inline)
+    return environment.get_template(template).render(
+        **content,
+        programs=list(map(script, programs)),
+        styles=list(map(Markup, styles)),
+    )
 
 
 def show_in_report(*, source: Path, output: Path) -> None:

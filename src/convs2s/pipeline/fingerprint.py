@@ -24,8 +24,10 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     """Return the fingerprint of each script of a folder by the script's file name.
 
     Each job of a workflow reads its rules again, and with them these fingerprints, so the JSON file
-    ``kept`` has them for as long as no byte of the scripts and of this package changes. A UserError
-    says that it cannot be written, or is damaged.
+    ``kept`` has them for as long as no byte of the scripts and of this package changes.
+
+    Raises:
+        UserError: it cannot be written, or is damaged.
     """
     state_digest = hashlib.sha256(sys.version.encode())
     for folder in (PACKAGE, scripts):
@@ -36,10 +38,13 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     state = state_digest.hexdigest()
     if kept.is_file():
         with failures_of_file(str(kept), "not what this program keeps there: remove it"):
-            known: dict[str, dict[str, str]] = json.loads(kept.read_text("utf-8"))
-        if state in known:
-            return known[state]
-    made = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}
+            known = json.loads(kept.read_text("utf-8"))
+            digests: dict[str, str] | None = known.get(state)
+        if digests is not None:
+            return digests
+    made = {}
+    for path in sorted(scripts.glob("*.py")):
+        made[path.name] = fingerprint(path)
     with atomic_path(kept) as partial:  # jobs may begin together
         partial.write_text(json.dumps({state: made}), "utf-8")
     return made

@@ -31,9 +31,11 @@ def job(snakemake: Any) -> Iterator[None]:
         forget_checksums(snakemake.output)
         check_noted(snakemake.input)
         yield
-        # The rules' logs have a folder in that of the results.
-        above = Path(snakemake.log[0]).parents
-        results = next((folder.parent for folder in above if folder.name == "logs"), None)
+        results = None
+        for folder in Path(snakemake.log[0]).parents:
+            if folder.name == "logs":  # the rules' logs have a folder in that of the results
+                results = folder.parent
+                break
         note_checksums(snakemake.output, results)
 
 

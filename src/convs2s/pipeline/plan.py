@@ -44,10 +44,13 @@ class Plan:
     is_module: bool = False  # another workflow's rules may make what no rule of ours makes
 
     def check_files(self) -> None:
-        """Raise a UserError for a user's file that is missing, or a published ledger with faults.
+        """Check a user's file, and the published ledger.
 
         Snakemake would not miss the file: it takes scores for finished that are there, if no rule
         can make what they were made from.
+
+        Raises:
+            UserError: the file is missing, or the ledger has faults.
         """
         file = self.settings.options.rouge_exceptions
         if file and not self.is_module and not self.exists(file):
@@ -56,11 +59,17 @@ class Plan:
             )
         _ = self.planned  # which reads the ledger
 
-    def source_files(self, name: str, split: str, reference: int | None = None) -> list[str]:
+    def source_files(
+        self,
+        name: str,
+        split: str,
+        reference: int | None = None,
+    ) -> list[str]:
         """Return the files that a split is extracted from, or its further reference of this number.
 
-        A UserError names those that are missing, unless a download brings them, or what was made of
-        files of their names is there.
+        Raises:
+            UserError: some are missing, no download brings them, and nothing that was made of files
+                of their names is there.
         """
         task = self.settings.tasks[name]
         if reference is None:
@@ -85,12 +94,13 @@ class Plan:
     @cached_property
     def _fetched(self) -> set[str]:
         """The files that a rule fetches or writes below the downloads folder."""
-        places = self.settings.downloads_by_place()
-        return {str(Path(self.layout.downloads, place)) for place in places}
+        folder = Path(self.layout.downloads)
+        return {str(folder / place) for place in self.settings.downloads_by_place()}
 
     def local_file(self, reference: str) -> str:
         """Return where the file of a reference lies once it is downloaded."""
-        return str(parse_file_reference(reference).path(Path(self.layout.downloads)))
+        file = parse_file_reference(reference)
+        return str(file.path(Path(self.layout.downloads)))
 
     def start_of(self, model: str) -> list[str]:
         """Return the model file that a training starts from, if it starts from one."""
@@ -118,8 +128,10 @@ class Plan:
     @cached_property
     def cells(self) -> dict[str, list[Cell]]:
         """The cells of each table and figure of this scale."""
-        files = self.layout.run_files
-        return {name: cells(self.settings, name, files) for name in self.settings.paper}
+        found = {}
+        for name in self.settings.paper:
+            found[name] = cells(self.settings, name, self.layout.run_files)
+        return found
 
     @cached_property
     def published(self) -> list[str]:
@@ -202,10 +214,14 @@ class Plan:
         on, or was killed, does not count as one that exists.
         """
         # Its record comes last.
-        records = {path: path.replace("history.jsonl", "training.json") for path in paths}
         if self._asks_for("paper"):
-            return list(records)
-        return [path for path, record in records.items() if self._are_there(path, record)]
+            return list(dict.fromkeys(paths))
+        found = []
+        for path in dict.fromkeys(paths):
+            record = path.replace("history.jsonl", "training.json")
+            if self._are_there(path, record):
+                found.append(path)
+        return found
 
     def _are_there(self, *paths: str) -> bool:
         return all(map(self.exists, paths))
@@ -242,7 +258,8 @@ class Plan:
 
     def can_be_drawn(self, figure: str) -> bool:
         """Return whether a model here makes what a figure shows; a user's n-best list is not it."""
-        return any(cell.decoding or cell.phrases for cell in self.planned.get(figure, []))
+        cells_of_figure = self.planned.get(figure, [])
+        return any(cell.decoding or cell.phrases for cell in cells_of_figure)
 
     @cached_property
     def figures(self) -> list[str]:
@@ -253,7 +270,11 @@ class Plan:
         return drawn
 
     def drawn_cells(self, figure: str) -> list[Cell]:
-        """Return the cells of a figure; a UserError says that nothing here makes what it shows."""
+        """Return the cells of a figure.
+
+        Raises:
+            UserError: nothing here makes what it shows.
+        """
         if not self.can_be_drawn(figure):
             raise UserError(
                 f"{figure}.svg: no model of this run makes what it shows: it is published, left "
@@ -265,7 +286,10 @@ class Plan:
         """Return what the curves by length are drawn from, by the names of the job's inputs.
 
         They are of the translations of the figure's first row, beside the baseline's list, if there
-        is one. A UserError is as of `drawn_cells`.
+        is one.
+
+        Raises:
+            UserError: nothing here makes what the figure shows.
         """
         cell, listed = self._compared_curves()
         testset = str(cell.testset)
@@ -301,11 +325,12 @@ class Plan:
         for cell in self.planned_cells:
             is_decoded = cell.testset and cell.decoding and not cell.n_best
             if is_decoded and self.finished(cell.paths[:1]):
-                decoded.setdefault((cell.task, str(cell.testset)), cell)
+                place = (cell.task, str(cell.testset))
+                decoded.setdefault(place, cell)
         for (task, testset), cell in sorted(decoded.items()):
             run = self.layout.task(task).run(cell.model, cell.runs[0])
-            text = self.layout.task(self.settings.tasks[task].text_name)
             paths.append(f"{run}/{testset}.{cell.decoding}.jsonl")
+            text = self.layout.task(self.settings.tasks[task].text_name)
             paths.append(text.text("raw", testset, "target"))
         return self.finished(paths)
 
@@ -344,8 +369,10 @@ class Plan:
 
         The tuning goes by the n-best list of the development set, which is ``listed`` without it.
         """
-        settings = self.settings.decodings[decoding]
-        tuned_on = self.settings.scale.development_set(self.settings.tasks[task], settings)
+        tuned_on = self.settings.scale.development_set(
+            self.settings.tasks[task],
+            self.settings.decodings[decoding],
+        )
         if tuned_on is None or tuned_on == listed:
             return []
         folder = self.layout.task(task)
@@ -355,19 +382,26 @@ class Plan:
         self, task: str, model: str, testset: str, decoding: str
     ) -> list[str]:
         """Return a model's translations of a test set, of the seeds of the task's headline."""
-        seeds = [f"seed{seed}" for seed in self.settings.tasks[task].headline.seeds]
-        return self.layout.run_files(task, model, seeds, f"{testset}.{decoding}.jsonl")
+        headline = self.settings.tasks[task].headline
+        runs = [f"seed{seed}" for seed in headline.seeds]
+        return self.layout.run_files(task, model, runs, f"{testset}.{decoding}.jsonl")
 
     def baseline_list(self, task: str, testset: str) -> str:
         """Return another system's n-best list of a test set: a user's file, or what stands for it.
 
-        A UserError says that the task has none of this set.
+        Raises:
+            UserError: the task has none of this set.
         """
         own = self.settings.scale.n_best
         if own is None:
             return self.settings.tasks[task].n_best_of(testset)
-        folder = self.layout.task(task)
-        return folder.translations(own.model, own.run, testset, own.decoding, "nbest.zst")
+        return self.layout.task(task).translations(
+            own.model,
+            own.run,
+            testset,
+            own.decoding,
+            "nbest.zst",
+        )
 
     def plots_of(self, task: str) -> list[str]:
         """Return the learning curves of a task's headline, and the attention of its first run."""

@@ -31,8 +31,8 @@ def provide_environment(source: Path | None = SOURCE) -> None:
 
 def _put_first(name: str, folder: Path) -> None:
     """Put a folder before those that an environment variable names."""
-    others = os.environ.get(name, "").split(os.pathsep)
-    os.environ[name] = os.pathsep.join(filter(None, [str(folder), *others]))
+    others = filter(None, os.environ.get(name, "").split(os.pathsep))
+    os.environ[name] = os.pathsep.join([str(folder), *others])
 
 
 def logged(command: str, before: str) -> str:
@@ -55,7 +55,8 @@ def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) ->
 
     ``machine`` has what of a recipe changes no result.
     """
-    words = [str(Path(files["dataset"][0]).parents[1])]
+    store = Path(files["dataset"][0])
+    words = [str(store.parents[1])]
     for name in ("start", "dictionary", "candidates", "truecasers"):
         given = files[name]
         if given:

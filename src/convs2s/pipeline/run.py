@@ -36,8 +36,10 @@ _held: list[IO[str]] = []  # for as long as this process lives
 def begin_run(settings: Settings) -> None:
     """Begin a run in this folder, once no job of an earlier one is left.
 
-    If jobs were waited for, this process starts again: what it had planned is made by now. A
-    UserError names the process that runs the workflow here already, or a mirror that is missing.
+    If jobs were waited for, this process starts again: what it had planned is made by now.
+
+    Raises:
+        UserError: another process runs the workflow here already, or a mirror is missing.
     """
     for mirror in settings.options.mirrors:
         if "://" not in mirror and not Path(mirror).is_dir():
@@ -60,9 +62,10 @@ def begin_run(settings: Settings) -> None:
 
 
 def check_folder() -> None:
-    """Check that this folder can be written; a UserError says why it cannot.
+    """Check that this folder can be written, as Snakemake would end with a traceback.
 
-    Snakemake would end with a traceback.
+    Raises:
+        UserError: it cannot be written.
     """
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)

@@ -109,7 +109,9 @@ def status(results: Path) -> Status:
     if not results.is_dir():
         raise UserError(f"{results}: no such folder: name that of the results, or of a task")
     root = results.absolute()
-    trainings = {run: _training_status(run, _name(run, root)) for run in _run_folders(root)}
+    trainings = {}
+    for run in _run_folders(root):
+        trainings[run] = _training_status(run, _name(run, root))
     jobs = []
     for log, name in _job_logs(root):
         if not _OF_TRAINING.search(name):

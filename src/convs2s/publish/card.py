@@ -32,7 +32,15 @@ Facts = Mapping[str, object]
 
 
 def model_card(model: Path, name: str = "") -> str:
-    """Return a model file's card, by another name if stated; a UserError says what is wrong."""
+    """Return a model file's card as Markdown.
+
+    Args:
+        model: the file; scores and records of its training lie beside it.
+        name: what the card calls the file, if not by its own name.
+
+    Raises:
+        UserError: the file, or a record beside it, is damaged.
+    """
     description = describe_model(model)
     with failures_of_file(str(model), "its record of a training is none of ours"):
         lines = list(_heading(model, name, description))

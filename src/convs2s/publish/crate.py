@@ -75,7 +75,11 @@ class Measurement:
 
 
 def read_measurement(path: Path) -> Measurement | None:
-    """Read what a JSON file says of its making; None: nothing, a UserError: it is not JSON."""
+    """Read what a JSON file says of its making; None where it says nothing.
+
+    Raises:
+        UserError: it is not JSON.
+    """
     match read_json(path):
         case {"manifest": {"sha256": dict(checksums), **manifest}} if checksums:
             keys = ("convs2s", "revision", "python", "packages", "processor", "system")

@@ -55,7 +55,8 @@ The model file holds its vocabularies and BPE codes; the text files show them to
 def export_hub(model: Path, folder: Path, terms: str) -> None:
     """Write a new folder that a repository of the Hub can hold; ``terms``: the Hub's license name.
 
-    A UserError says that the file is no model, or that the folder exists.
+    Raises:
+        UserError: the file is no model, or the folder exists.
     """
     with _new_folder(folder) as staged:
         _, description = load_model(model)
@@ -69,7 +70,8 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
 def export_onnx(model: Path, folder: Path) -> None:
     """Write a new folder of graphs in fp32 that ONNX Runtime runs: encoder, decoder, output.
 
-    A UserError: the file is no model, or of another kind than ConvS2S, or the folder exists.
+    Raises:
+        UserError: the file is no model, or of another kind than ConvS2S, or the folder exists.
     """
     from convs2s.models import onnx_graphs as graphs
 
@@ -155,8 +157,9 @@ def _metric(name: str) -> str:
 def pull(repository: str, folder: Path, revision: str | None = None) -> None:
     """Bring the model of a repository of the Hub, such as ``USER/NAME``, into a new folder.
 
-    A UserError says that the repository, or its model, is not there, that a file is not the one
-    that the Hub states, or that the folder exists.
+    Raises:
+        UserError: the repository, or its model, is not there, a file is not the one that the Hub
+            states, or the folder exists.
     """
     with _new_folder(folder) as staged:
         with _asking(repository) as hub:
@@ -191,7 +194,8 @@ def _git_id(path: Path) -> str:
 def push(folder: Path, repository: str) -> str:
     """Send a folder of ``export_hub`` to a repository of the Hub as one commit; return its address.
 
-    A UserError: the model is missing or damaged, or the repository is not there, or refuses.
+    Raises:
+        UserError: the model is missing or damaged, or the repository is not there, or refuses.
     """
     load_model(folder / MODEL_NAME)
     with _asking(repository) as hub:

@@ -59,7 +59,9 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     """Write what the numbers of a folder of results rest on into a new folder, or NAME.zip.
 
     ``with_text`` says whether source sentences and references go along; the data's license decides.
-    A UserError: there are no scores, the output exists, or a file is not the one that was scored.
+
+    Raises:
+        UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
     refuse_existing(output)
     if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
@@ -117,7 +119,11 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
 
 
 def refuse_existing(output: Path) -> None:
-    """Raise a UserError for an output that is there already."""
+    """Refuse an output that is there already.
+
+    Raises:
+        UserError: it is there.
+    """
     if output.exists():
         raise UserError(f"{output}: exists already: remove it, or give another name")
 

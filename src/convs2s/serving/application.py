@@ -63,8 +63,10 @@ def application(
 ) -> Starlette:
     """Return the application of a model, which translates for as long as it lives.
 
-    A request may state another search than ``search``, within the bounds of ``settings``; a
-    UserError says that ``search`` itself exceeds them, or asks for attention that no model has.
+    A request may state another search than ``search``, within the bounds of ``settings``.
+
+    Raises:
+        UserError: ``search`` itself exceeds them, or asks for attention that no model has.
     """
     check_search(search, settings)
 

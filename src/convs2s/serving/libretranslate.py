@@ -29,7 +29,8 @@ class LibreTranslateRequest(Section):
     def as_own(self, languages: Mapping[str, str], most: int) -> dict[str, object]:
         """Return what this server's own form has for it: a text for each line, ``most`` n-best.
 
-        A UserError names languages that the model does not translate.
+        Raises:
+            UserError: the model does not translate these languages.
         """
         if self.source not in ("auto", languages["source"]):
             raise _unsupported(self.source, languages["source"])
@@ -64,7 +65,11 @@ def _unsupported(language: str, expected: str) -> UserError:
 
 
 def read_form(body: bytes) -> dict[str, object]:
-    """Return the fields of a form; a UserError says that it is none, or states a field twice."""
+    """Return the fields of a form.
+
+    Raises:
+        UserError: it is no form in UTF-8, or states a field twice.
+    """
     try:
         fields = parse_qs(
             body.decode(), keep_blank_values=True, errors="strict", max_num_fields=100

@@ -93,7 +93,11 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
 
 
 def read_json(body: bytes) -> dict[str, object]:
-    """Return the object that a body in JSON is; a UserError says that it is none, or not UTF-8."""
+    """Return the object that a body in JSON is.
+
+    Raises:
+        UserError: it is no object, no JSON, or not UTF-8.
+    """
     try:
         stated = json.loads(body.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -113,8 +117,11 @@ def check_request(
 ) -> tuple[SplitLines, RequestOptions]:
     """Return what a request asks, searched by ``search`` where it does not say otherwise.
 
-    Its texts in a language are split into sentences where that is wanted. A UserError names unknown
-    keys and values out of bounds; a text too many, or too long, is a TooLargeError.
+    Its texts in a language are split into sentences where that is wanted.
+
+    Raises:
+        TooLargeError: it has a text too many, or too long.
+        UserError: it has unknown keys, or values out of bounds.
     """
     request = validated(_Request, {"beam": search.beam, **stated}, "request")
     if request.beam > settings.largest_beam:
@@ -187,7 +194,8 @@ class Batches:
     async def translate(self, texts: Sequence[str], options: RequestOptions) -> list[Translation]:
         """Wait for the translations of a request; cancelled, it gives up its place.
 
-        A BusyError says that too many sentences wait already.
+        Raises:
+            BusyError: too many sentences wait already.
         """
         if self.waiting + len(texts) > self._most_waiting:
             raise BusyError(

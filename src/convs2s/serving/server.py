@@ -32,7 +32,8 @@ def serve(
 ) -> None:
     """Answer requests until the process gets SIGTERM or SIGINT; then finish those that are there.
 
-    A UserError names a file that is no model, or an address that cannot be used.
+    Raises:
+        UserError: a file is no model, or the address cannot be used.
     """
     with listen(settings) as listening:
         translator = Translator.load(
@@ -76,7 +77,11 @@ def serve(
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """Return a socket that listens at the address; a UserError says why there is none."""
+    """Return a socket that listens at the address.
+
+    Raises:
+        UserError: it cannot listen there.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
