@@ -52,9 +52,12 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
         )
     with failures_of_file(f"{translations}:{line}", "no translation; decode the test set again"):
         row = json.loads(rows[line - 1])
-        source, target = row["source_tokens"], row["tokens"]
-        indices = source_vocabulary.encode(source), target_vocabulary.encode(target)
-    return attention_map([layer_attention(network, *indices)], source, target)
+        source = row["source_tokens"]
+        target = row["tokens"]
+        source_indices = source_vocabulary.encode(source)
+        target_indices = target_vocabulary.encode(target)
+    layers = layer_attention(network, source_indices, target_indices)
+    return attention_map([layers], source, target)
 
 
 def attention_map(
@@ -62,7 +65,8 @@ def attention_map(
 ) -> AttentionMap:
     """Join the attention (layers, n, m) of networks; ``source`` and ``target`` lack ``</s>``."""
     end = SPECIAL_TOKENS[END]
-    return AttentionMap(torch.cat([*layers]).cpu().numpy(), [*source, end], [*target, end])
+    weights = torch.cat(list(layers)).cpu().numpy()
+    return AttentionMap(weights, source=[*source, end], target=[*target, end])
 
 
 @torch.inference_mode()
@@ -74,8 +78,10 @@ def layer_attention(network: Network, source: Sequence[int], target: Sequence[in
     """
     device = network.output.bias.device
     previous = [END, *target[:-1]]
-    rows = (torch.tensor([row], device=device) for row in (source, previous))  # (1, m), (1, n)
-    _, attentions = network(*rows)
+    _, attentions = network(
+        torch.tensor([source], device=device),  # (1, m)
+        torch.tensor([previous], device=device),  # (1, n)
+    )
     return torch.cat(attentions)
 
 
@@ -93,13 +99,17 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     """Read lines of raw text, none without a word; a model without such states is a UserError."""
     network, description = load_model(model)
     split = Splitter(description, description.languages["source"], "raw")
-    tokens = [split(line) for line in lines]
     vocabulary, _ = description.vocabularies()
+    tokens = []
+    unknown = []
+    for line in lines:
+        row = split(line)
+        tokens.append(row)
+        unknown.append([token for token in row if token not in vocabulary])
     rows = [vocabulary.encode(row) for row in tokens]
     states = network.final_state(torch.from_numpy(pad(rows)))
     if states is None:
         raise UserError(
             f"{model}: has no state of one size after a sentence; name a model of kind: lstm"
         )
-    unknown = [[token for token in row if token not in vocabulary] for row in tokens]
     return FinalStates(tokens, unknown, states.numpy())

@@ -63,7 +63,12 @@ def time_decoding(
     graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
     batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"
     signature = f"{name}, {threads} CPU threads, {translator.settings.precision}, {batches}"
-    counts = {"lines": len(lines), "tokens": tokens}
-    rates = {f"{unit}_per_second": count / seconds for unit, count in counts.items()}
-    timed = {"seconds": {"score": seconds, "signature": signature}}
-    write_json(output, {**counts, **timed, **rates, "manifest": manifest})
+    content = {
+        "lines": len(lines),
+        "tokens": tokens,
+        "seconds": {"score": seconds, "signature": signature},
+        "lines_per_second": len(lines) / seconds,
+        "tokens_per_second": tokens / seconds,
+        "manifest": manifest,
+    }
+    write_json(output, content)

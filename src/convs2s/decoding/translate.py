@@ -17,7 +17,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import cut, pad
 from convs2s.decoding.parallel import Chunk, one_thread, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
+from convs2s.decoding.words import Form, Splitter, cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
 from convs2s.models.onnx_ensemble import OnnxEnsemble
@@ -71,11 +71,16 @@ class Translation:
     def as_json(self) -> dict[str, Any]:
         """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
         fields = dict(vars(self))
-        del fields["n_best"], fields["attention"]
+        del fields["n_best"]
+        del fields["attention"]
         if self.n_best:
-            keys = ("text", "words", "tokens", "score", "replacements", "alignment")
-            fields["n_best"] = [{key: getattr(best, key) for key in keys} for best in self.n_best]
+            fields["n_best"] = [best._own_fields() for best in self.n_best]
         return fields
+
+    def _own_fields(self) -> dict[str, Any]:
+        """Return what tells this hypothesis from others of its line."""
+        keys = ("text", "words", "tokens", "score", "replacements", "alignment")
+        return {key: getattr(self, key) for key in keys}
 
 
 class LineTranslator:
@@ -97,16 +102,17 @@ class LineTranslator:
         ``threads``. Models that do not fit together, and replacing unknown words where no model has
         attention, are refused with a UserError.
         """
-        self.models, self._name = models, " ".join(map(str, models))
+        self.models = models
         self._files = {path.absolute(): _stamp(path) for path in models if path.is_file()}
         self.ensemble, self.description = load_searched(models, device, settings)
-        self.pretokenized, self.threads = pretokenized, threads if device == "cpu" else 1
+        self.pretokenized = pretokenized
+        self.threads = threads if device == "cpu" else 1
         self._search_by(settings)
-        languages, name = self.description.languages, self.description.preparation
         self.source, self.target = self.description.vocabularies()
+        languages = self.description.languages
         form: Form = "tokens" if pretokenized else "raw"
         self._split = Splitter(self.description, languages["source"], form)
-        self._target_side = Preparation(name, languages["target"])
+        self._target_side = Preparation(self.description.preparation, languages["target"])
         self._of_words = self.description.bpe_codes is None
         self._is_truecased = bool(self.description.truecasers)
 
@@ -142,25 +148,37 @@ class LineTranslator:
 
         ``n_best`` is how many of the best hypotheses each has in its ``n_best``; None: none.
         """
-        prepared = [(number, text, self.prepare(text, number)) for number, text in lines]
-        lengths = np.array([len(tokens) for _, _, tokens in prepared])
+        sources = [self.prepare(text, number) for number, text in lines]
+        searched = self._search_in_batches(sources)
+        translations = []
+        for (number, text), source, hypotheses in zip(lines, sources, searched, strict=True):
+            wanted = hypotheses[: n_best or 1]
+            finished = [self._finish(number, text, source, hypothesis) for hypothesis in wanted]
+            best = finished[0]
+            if n_best is not None:
+                best = replace(best, n_best=finished)
+            translations.append(best)
+        return translations
+
+    def _search_in_batches(self, sources: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+        """Return the hypotheses of each sentence, the best first."""
+        lengths = np.array([len(tokens) for tokens in sources])
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
         most = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
-        batches = cut(order, lengths, most, self.settings.batch_tokens)
-        sources = [[prepared[index][2] for index in batch] for batch in batches]
-        hypotheses: dict[int, list[Hypothesis]] = {}  # by place in the chunk, the best first
-        searched = search_in_threads(self.search, sources, self.threads)
-        for batch, results in zip(batches, searched, strict=True):
-            hypotheses |= dict(zip(batch.tolist(), results, strict=True))
+        batches = []
+        for places in cut(order, lengths, most, self.settings.batch_tokens):
+            batches.append(places.tolist())
+        tokens_of_batches = []
+        for places in batches:
+            tokens_of_batches.append([sources[place] for place in places])
+        found = search_in_threads(self.search, tokens_of_batches, self.threads)
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
-        translations = []
-        for index, (number, text, tokens) in enumerate(prepared):
-            wanted = hypotheses.get(index, [empty])[: n_best or 1]
-            finished = [self._finish(number, text, tokens, hypothesis) for hypothesis in wanted]
-            best = finished[0] if n_best is None else replace(finished[0], n_best=finished)
-            translations.append(best)
-        return translations
+        hypotheses = [[empty] for _ in sources]
+        for places, results in zip(batches, found, strict=True):
+            for place, result in zip(places, results, strict=True):
+                hypotheses[place] = result
+        return hypotheses
 
     def files(self) -> list[Path]:
         """Return the model files, to load more of them than a search asks.
@@ -183,11 +201,10 @@ class LineTranslator:
         attending = [network for network in self._networks if network.attends]
         if not attending:
             raise UserError(f"{self.models[0]}: has no attention to show")
-        source, target = translation.source_tokens, translation.tokens
-        indices = self.source.encode(source), self.target.encode(target)
-        return attention_map(
-            [layer_attention(network, *indices) for network in attending], source, target
-        )
+        source = self.source.encode(translation.source_tokens)
+        target = self.target.encode(translation.tokens)
+        layers = [layer_attention(network, source, target) for network in attending]
+        return attention_map(layers, translation.source_tokens, translation.tokens)
 
     def prepare(self, text: str, number: int) -> list[str]:
         """Return the tokens that the model reads for a line; what it cuts is said."""
@@ -205,8 +222,9 @@ class LineTranslator:
             shortlist = Shortlisted(*self.shortlist.of_sentences(rows))
         results = beam_search(self.ensemble, pad(rows), self.settings, shortlist, stopped.is_set)
         if not all(results) and not stopped.is_set():
+            names = " ".join(map(str, self.models))
             raise UserError(
-                f"{self._name}: finds no translation: its scores are not finite numbers; train or "
+                f"{names}: finds no translation: its scores are not finite numbers; train or "
                 "import it again"
             )
         return results
@@ -215,10 +233,18 @@ class LineTranslator:
         self, number: int, text: str, source: list[str], hypothesis: Hypothesis
     ) -> Translation:
         tokens = self.target.decode(hypothesis.tokens)
-        alignment, dictionary = hypothesis.alignment, self.description.dictionary
-        after, replacements = tokens, list[Replacement]()
+        alignment = hypothesis.alignment
+        after = tokens
+        replacements = []
         if alignment is not None and self.settings.replace_unknown:
-            after, replacements = replace_unknown(tokens, alignment, source, dictionary)
+            dictionary = self.description.dictionary
+            after, replaced = replace_unknown(tokens, alignment, source, dictionary)
+            for replacement in replaced:
+                row = asdict(replacement)
+                # Positions count words instead of tokens.
+                row["position"] = self._word_position(tokens, replacement.position)
+                row["source_position"] = self._word_position(source, replacement.source_position)
+                replacements.append(row)
         return Translation(
             line=number,
             source=text,
@@ -230,15 +256,7 @@ class LineTranslator:
             words_before=self._target_words(tokens),
             tokens=tokens,
             score=hypothesis.score,
-            # Their positions count words instead of tokens.
-            replacements=[
-                asdict(replacement)
-                | {
-                    "position": self._word_position(tokens, replacement.position),
-                    "source_position": self._word_position(source, replacement.source_position),
-                }
-                for replacement in replacements
-            ],
+            replacements=replacements,
             alignment=alignment,
             precision=self.ensemble.precision,
         )
@@ -287,8 +305,9 @@ def load_searched(
     Errors are those of ``load_ensemble``, and a UserError for int8 where there is none.
     """
     precision = settings.precision
-    have_graphs = (describe_model(path).architecture.runs_onnx for path in models)
-    runs_onnx = device == "cpu" and all(have_graphs)
+    runs_onnx = device == "cpu" and all(
+        describe_model(path).architecture.runs_onnx for path in models
+    )
     if precision == "auto":
         precision = "int8" if runs_onnx else "fp32"
         if device != "cpu":
@@ -304,11 +323,15 @@ def load_searched(
         )
     if precision == "bf16" or not runs_onnx:
         return load_ensemble(models, device, settings)
-    loaded = [load_weights(path) for path in models]
-    _check_alike(models, [description for _, description in loaded])
-    networks = [Weights(arrays, one.architecture, one.sizes) for arrays, one in loaded]
+    networks = []
+    descriptions = []
+    for path in models:
+        arrays, description = load_weights(path)
+        networks.append(Weights(arrays, description.architecture, description.sizes))
+        descriptions.append(description)
+    _check_alike(models, descriptions)
     try:
-        return OnnxEnsemble(networks, precision, settings.ensemble), loaded[0][1]
+        return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
     except ValueError:
         return load_ensemble(models, device, DecodingSettings())  # says what is wrong
 
@@ -325,21 +348,26 @@ def load_ensemble(
 
     precision = "fp32" if settings.precision == "auto" else settings.precision
     check_precision(precision, device)
+    networks = []
+    descriptions = []
     with one_thread():  # a pool of threads would not survive the fork of workers
-        loaded = [load_model(path, device) for path in models]
-        _check_alike(models, [description for _, description in loaded])
-        of = [network for network, _ in loaded], settings.ensemble, precision
+        for path in models:
+            network, description = load_model(path, device)
+            networks.append(network)
+            descriptions.append(description)
+        _check_alike(models, descriptions)
         if settings.cuda_graphs and device == "cuda":
             from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
 
-            return RecordedEnsemble(*of), loaded[0][1]
-        return Ensemble(*of), loaded[0][1]
+            return RecordedEnsemble(networks, settings.ensemble, precision), descriptions[0]
+        return Ensemble(networks, settings.ensemble, precision), descriptions[0]
 
 
 def _check_alike(models: Sequence[Path], descriptions: Sequence[ModelDescription]) -> None:
+    first = descriptions[0]
     for path, description in zip(models, descriptions, strict=True):
         for name in ALIKE:
-            if getattr(descriptions[0], name) != getattr(description, name):
+            if getattr(first, name) != getattr(description, name):
                 raise UserError(
                     f"{path}: cannot form an ensemble with {models[0]}: their {name} differ; an "
                     "ensemble's models differ in the seed of their training or in their network "

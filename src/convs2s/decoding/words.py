@@ -22,12 +22,13 @@ class Splitter:
     def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
-        words = description.truecasers.get(language)
-        self._truecase = None if words is None else Truecaser(words)
+        self._truecase: Truecaser | None = None
+        cased_words = description.truecasers.get(language)
+        if cased_words is not None:
+            self._truecase = Truecaser(cased_words)
         self._bpe: Bpe | None = None
         if description.bpe_codes is not None:
-            codes, allowed = description.bpe_codes, description.splittable
-            self._bpe = Bpe(codes, allowed, description.glossaries)
+            self._bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
 
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""
@@ -36,12 +37,16 @@ class Splitter:
         words = self._preparation.prepare(line) if self._form == "raw" else line
         if self._truecase is not None:
             words = self._truecase(words)
-        return (words if self._bpe is None else self._bpe.split(words)).split()
+        if self._bpe is not None:
+            words = self._bpe.split(words)
+        return words.split()
 
 
 def most_tokens(positions: int | None) -> int:
     """Return how many tokens of a line a model with so many positions reads, ``</s>`` aside."""
-    return (LONGEST_SENTENCE if positions is None else positions) - 1
+    if positions is None:
+        positions = LONGEST_SENTENCE
+    return positions - 1
 
 
 def cut_overlong(tokens: list[str], positions: int | None, number: int, text: str) -> list[str]:
@@ -82,12 +87,18 @@ def replace_unknown(
     replaced = list(tokens)
     replacements: list[Replacement] = []
     for position, token in enumerate(tokens):
-        if token == SPECIAL_TOKENS[UNKNOWN]:
-            source_position = alignment[position]
-            source_word = source_tokens[source_position]
-            known = dictionary.get(source_word)
-            word = source_word if known is None else known
-            replaced[position] = word
-            by: Literal["dictionary", "copied"] = "copied" if known is None else "dictionary"
-            replacements.append(Replacement(position, source_position, source_word, word, by))
+        if token != SPECIAL_TOKENS[UNKNOWN]:
+            continue
+        source_position = alignment[position]
+        source_word = source_tokens[source_position]
+        known = dictionary.get(source_word)
+        replacement = Replacement(
+            position=position,
+            source_position=source_position,
+            source_word=source_word,
+            word=source_word if known is None else known,
+            by="copied" if known is None else "dictionary",
+        )
+        replaced[position] = replacement.word
+        replacements.append(replacement)
     return replaced, replacements

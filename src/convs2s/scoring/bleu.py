@@ -34,6 +34,7 @@ from sacrebleu.significance import PairedTest, Result
 from convs2s.errors import UserError
 
 BleuForm = Literal["tokenized", "detokenized"]
+Lines = Sequence[str]  # of a file, without their line feeds
 
 SAMPLES = 1000  # resamples of a comparison; sacrebleu's own default
 
@@ -106,9 +107,7 @@ class Comparison:
     signature: str
 
 
-def tokenized_bleu(
-    hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
-) -> Score:
+def tokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = False) -> Score:
     """Score lines of words that ASCII's blanks separate, as multi-bleu.perl does.
 
     Not smoothed: without a single match of four words the score is 0, as it is without any word
@@ -117,19 +116,17 @@ def tokenized_bleu(
     return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
 
 
-def detokenized_bleu(
-    hypotheses: Sequence[str], *references: Sequence[str], lowercase: bool = False
-) -> Score:
+def detokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = False) -> Score:
     """Score plain text, tokenized as ``mteval-v13a.pl -c`` does; ``lowercase`` omits the -c."""
     return _score(_ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references)
 
 
-def chrf(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
+def chrf(hypotheses: Lines, *references: Lines) -> Score:
     """Score plain text by F2 over its character n-grams up to 6 (Popović 2015), cased."""
     return _score(CHRF(), hypotheses, references)
 
 
-def length_ratio(hypotheses: Sequence[str], *references: Sequence[str]) -> Score:
+def length_ratio(hypotheses: Lines, *references: Lines) -> Score:
     """Divide the words of the hypotheses by those of the references (checked in section 5.1).
 
     Of several references the length that is nearest counts; without any word in them the ratio is
@@ -158,9 +155,9 @@ class SentenceBleu:
 
 
 def compare(
-    baseline: Sequence[str],
-    system: Sequence[str],
-    *references: Sequence[str],
+    baseline: Lines,
+    system: Lines,
+    *references: Lines,
     form: BleuForm = "tokenized",
     samples: int = SAMPLES,
     names: tuple[str, str] = ("baseline", "system"),
@@ -195,7 +192,7 @@ def compare(
     )
 
 
-def statistics_of(hypotheses: Sequence[str], *references: Sequence[str]) -> Statistics:
+def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
     """Return what `tokenized_bleu` is computed from, of shape (lines, 6)."""
     check_lines(hypotheses, references)
     counted = _ScriptBleu("tokenized")._extract_corpus_statistics(hypotheses, references)
@@ -290,17 +287,15 @@ class _ScriptBleu(BLEU):
         return signature
 
 
-def _score(
-    metric: BLEU | CHRF, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
-) -> Score:
+def _score(metric: BLEU | CHRF, hypotheses: Lines, references: Sequence[Lines]) -> Score:
     check_lines(hypotheses, references)
     score = metric.corpus_score(hypotheses, references).score
     return Score(score, str(metric.get_signature()))
 
 
 def check_lines(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Lines,
+    references: Sequence[Lines],
     name: object = "hypotheses",
     files: Sequence[object] = (),
 ) -> None:

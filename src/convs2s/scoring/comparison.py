@@ -16,6 +16,7 @@ from convs2s.scoring.bleu import (
     SAMPLES,
     BleuForm,
     Comparison,
+    Lines,
     SentenceBleu,
     SystemScore,
     compare,
@@ -142,6 +143,9 @@ class Part:
     differs: bool
 
 
+Parts = tuple[Part, ...]  # of one line, in their order
+
+
 @dataclass(frozen=True)
 class ComparedLine:
     """A line of both outputs, numbered from 1, with the smoothed BLEU of the line alone."""
@@ -149,8 +153,8 @@ class ComparedLine:
     number: int
     source: str | None
     references: tuple[str, ...]
-    baseline: tuple[Part, ...]
-    system: tuple[Part, ...]
+    baseline: Parts
+    system: Parts
     baseline_score: float
     system_score: float
 
@@ -197,19 +201,19 @@ class OutputComparison:
             yield f"system     {_marked(line.system, '{+', '+}')}"
 
 
-def _marked(parts: Sequence[Part], before: str, after: str) -> str:
+def _marked(parts: Parts, before: str, after: str) -> str:
     """Return a line with marks around what the other output has not."""
     return " ".join(f"{before}{part.text}{after}" if part.differs else part.text for part in parts)
 
 
 def compare_outputs(
-    baseline: Sequence[str],
-    system: Sequence[str],
-    *references: Sequence[str],
+    baseline: Lines,
+    system: Lines,
+    *references: Lines,
     form: BleuForm,
     names: tuple[str, str],
     most: int,
-    source: Sequence[str] | None = None,
+    source: Lines | None = None,
 ) -> OutputComparison:
     """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
 
@@ -251,7 +255,7 @@ def compare_outputs(
     )
 
 
-def mark_differences(baseline: str, system: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+def mark_differences(baseline: str, system: str) -> tuple[Parts, Parts]:
     """Return both lines in parts of words that they share and words that they do not."""
     words = baseline.split()
     other_words = system.split()

@@ -13,6 +13,7 @@ from pathlib import Path
 from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
     BleuForm,
+    Lines,
     Score,
     SentenceBleu,
     check_lines,
@@ -52,7 +53,7 @@ COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
 
 def first_and_oracle(
     groups: Iterable[Group],
-    references: Sequence[Sequence[str]],
+    references: Sequence[Lines],
     form: BleuForm,
     read: Reader = str,
     name: object = "hypotheses",
@@ -137,7 +138,7 @@ def rescore_n_best(
     write_lines(text, report)
 
 
-def _choices(n_best: Path, tokenized: Path, references: Sequence[str]) -> dict[str, list[str]]:
+def _choices(n_best: Path, tokenized: Path, references: Lines) -> dict[str, list[str]]:
     """Return the lines of each of ``CHOICES``.
 
     The list is read anew for each, so that no more than a sentence of it is in memory.
@@ -176,7 +177,7 @@ def by_length_penalty(alpha: float) -> Criterion:
 
 
 def curve(
-    groups: Iterable[Group], raw: Sequence[str], tokenized: Sequence[str], restore: Reader
+    groups: Iterable[Group], raw: Lines, tokenized: Lines, restore: Reader
 ) -> list[TunedPoint]:
     """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished."""
     chosen: dict[float, list[str]] = {alpha: [] for alpha in ALPHAS}

@@ -14,7 +14,7 @@ import numpy as np
 
 from convs2s import __version__
 from convs2s.config.task import RougePart
-from convs2s.scoring.bleu import Score, check_lines
+from convs2s.scoring.bleu import Lines, Score, check_lines
 from convs2s.scoring.rouge_stem import RougeExceptions, rouge_stem
 
 RougeKind = Literal["rouge_1", "rouge_2", "rouge_l"]
@@ -124,8 +124,8 @@ class RougeOptions:
 
 
 def rouge(
-    hypotheses: Sequence[str],
-    *references: Sequence[str],
+    hypotheses: Lines,
+    *references: Lines,
     options: RougeOptions,
     samples: int = ROUGE_SAMPLES,
 ) -> RougeScores:
@@ -138,9 +138,7 @@ def rouge(
     return mean_rouge(items, options.signature(len(references), samples), samples)
 
 
-def rouge_items(
-    hypotheses: Sequence[str], *references: Sequence[str], options: RougeOptions
-) -> list[RougeItem]:
+def rouge_items(hypotheses: Lines, *references: Lines, options: RougeOptions) -> list[RougeItem]:
     """Score each text against its references, as the script's option ``-d`` prints it."""
     check_lines(hypotheses, references)
     items: list[RougeItem] = []

@@ -115,6 +115,11 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
     return Effect(value, runs.spread(_variance_of_sentences(drawn)), batches)
 
 
+def _variance(sample: Sequence[float] | SetScores | int) -> float:
+    """Return the variance of what a sample is drawn from."""
+    return float(np.var(sample, ddof=1))
+
+
 class _VarianceOfRuns:
     """What the trainings add to the variance of a sum of means, and how certain that is."""
 
@@ -125,7 +130,7 @@ class _VarianceOfRuns:
         for sample in samples:
             varying = sample.singles or sample.scores
             degrees = len(varying) - 1
-            variance = float(np.var(varying, ddof=1)) / len(sample.scores)
+            variance = _variance(varying) / len(sample.scores)
             self._variance += variance
             self._uncertainty += variance**2 / degrees
             if sample.singles:
@@ -145,7 +150,7 @@ def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
 
     Each array is of shape (runs, draws).
     """
-    whole = float(np.var(sum(of_runs.mean(axis=0) for of_runs in drawn), ddof=1))
+    whole = _variance(sum(of_runs.mean(axis=0) for of_runs in drawn))
     counted_twice = 0.0
     for of_runs in drawn:
         runs = len(of_runs)
