@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import compress, pairwise
+from itertools import compress
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, SerializeAsAny, WrapValidator
@@ -71,7 +71,10 @@ class VocabularySelection(Section):
 
 
 def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
-    return tuple(Layer(stack.width, stack.kernel) for stack in stacks for _ in range(stack.layers))
+    layers: list[Layer] = []
+    for stack in stacks:
+        layers += [Layer(stack.width, stack.kernel)] * stack.layers
+    return tuple(layers)
 
 
 def _check_depth(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
@@ -174,43 +177,56 @@ class ConvS2SArchitecture(NetworkSettings):
         return tuple(self.attention == "all" or number in self.attention for number in numbers)
 
     @property
+    def attending_layers(self) -> list[Layer]:
+        """The decoder's blocks that attend to the source."""
+        return list(compress(self.decoder_layers, self.attends))
+
+    @property
     def blocks(self) -> tuple[Layer, ...]:
         """The convolutional blocks of both sides, the encoder's first."""
         return self.encoder_layers + self.decoder_layers
 
     def check(self, where: str) -> None:
         """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks."""
-        widths = sorted({block.width for block in compress(self.decoder_layers, self.attends)})
+        widths = sorted({block.width for block in self.attending_layers})
         if self.attention_weights == "shared" and len(widths) > 1:
             raise UserError(
                 f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} "
                 "channels cannot share them: give the attending blocks one width"
             )
         layers = len(self.decoder_layers)
-        if self.attention != "all" and (last := max(self.attention)) > layers:
+        last = 0 if self.attention == "all" else max(self.attention)
+        if last > layers:
             raise UserError(f"{where}.attention: names block {last}, but the decoder has {layers}")
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
-        width, stacks = self.embedding, (self.encoder_layers, self.decoder_layers)
-        attending = list(compress(stacks[1], self.attends))
+        embedding = self.embedding
+        maps: list[tuple[int, int]] = []  # inputs and outputs of each linear map or convolution
+        for stack, top in (
+            (self.encoder_layers, embedding),
+            (self.decoder_layers, self.output_embedding),
+        ):
+            below = stack[0].width
+            maps.append((embedding, below))
+            for layer in stack:
+                maps.append((layer.kernel * below, 2 * layer.width))
+                if below != layer.width:
+                    maps.append((below, layer.width))
+                below = layer.width
+            maps.append((below, top))
+        attending = self.attending_layers
         if self.attention_weights == "shared":
             attending = attending[:1]
-        maps = [(stacks[0][-1].width, width), (stacks[1][-1].width, self.output_embedding)]
         for layer in attending:
-            maps += [(layer.width, width), (width, layer.width)]
-        for stack in stacks:
-            maps.append((width, stack[0].width))
-            for below, layer in pairwise((stack[0], *stack)):
-                maps.append((layer.kernel * below.width, 2 * layer.width))
-                if below.width != layer.width:
-                    maps.append((below.width, layer.width))
+            maps.append((layer.width, embedding))
+            maps.append((embedding, layer.width))
         # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
         of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
         of_type = self.output_embedding + (1 if self.selection else 2)
         positions = sum(self.positions.rows(side) or 0 for side in ("source", "target"))
         embedded = source_types + target_types + positions
-        return of_maps + of_type * target_types + width * embedded
+        return of_maps + of_type * target_types + embedding * embedded
 
 
 class LstmArchitecture(NetworkSettings):

@@ -102,18 +102,26 @@ class Claim(Section):
 
 
 def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
-    """Return the index of a cell's row in its table, from 0; a UserError begins with ``where``."""
+    """Return the index of a cell's row in its table, from 0.
+
+    Raises:
+        UserError: There is none, or several have the name; begins with ``where``.
+    """
     check_known(where, "table", cell.table, tables)
     rows = tables[cell.table].rows
     groups = {row.group for row in rows if row.group}
     check_known(where, f"group of {cell.table}", cell.group, groups)
-    names = [row.system if cell.group in (None, row.group) else None for row in rows]
-    check_known(where, f"row of {cell.table}", cell.row, [name for name in names if name])
-    if (count := names.count(cell.row)) > 1:
+    systems: dict[str, list[int]] = {}  # name of a row of the group -> the indices that have it
+    for index, row in enumerate(rows):
+        if cell.group in (None, row.group):
+            systems.setdefault(row.system, []).append(index)
+    check_known(where, f"row of {cell.table}", cell.row, systems)
+    index, *others = systems[cell.row]
+    if others:
         raise UserError(
-            f"{where}: {cell.table} has {count} rows '{cell.row}'; name the group as well"
+            f"{where}: {cell.table} has {len(others) + 1} rows '{cell.row}'; name the group as well"
         )
-    return names.index(cell.row)
+    return index
 
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
@@ -131,24 +139,32 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
                 f"{len(compared.worse)}; expected as many"
             )
     for cell in claim.cells():
-        index = row_index(cell, tables, where)  # which says first whether there is such a table
-        row = tables[cell.table].rows[index]
-        columns = {column.key: column for column in tables[cell.table].columns}
-        check_known(where, f"column of {cell.table}", cell.column, columns)
-        if row.kind == "cited":
-            has_value = printed_number(row, cell.column) is not None
-        else:
-            has_value = row.measures.get(cell.column, columns[cell.column].measure) is not None
-        if not has_value:
-            raise UserError(
-                f"{where}: row '{cell.row}' of {cell.table} has no number in column "
-                f"'{cell.column}'; name another column"
-            )
+        _check_cell(cell, tables, where)
     for compared in claim.comparisons:
-        named = (*compared.better, *compared.worse)
-        rows = [tables[cell.table].rows[row_index(cell, tables, where)] for cell in named]
+        rows = []
+        for cell in (*compared.better, *compared.worse):
+            index = row_index(cell, tables, where)
+            rows.append(tables[cell.table].rows[index])
         if all(row.kind == "cited" for row in rows):
             raise UserError(
                 f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' are printed "
                 "values of others alone, which no run decides; name a row of ours"
             )
+
+
+def _check_cell(cell: CellName, tables: Mapping[str, Table], where: str) -> None:
+    """Check that a cell has a value: a printed one, or one that this project measures."""
+    index = row_index(cell, tables, where)  # which says first whether there is such a table
+    row = tables[cell.table].rows[index]
+    columns = {column.key: column for column in tables[cell.table].columns}
+    check_known(where, f"column of {cell.table}", cell.column, columns)
+    if row.kind == "cited":
+        has_value = printed_number(row, cell.column) is not None
+    else:
+        measure = row.measures.get(cell.column, columns[cell.column].measure)
+        has_value = measure is not None
+    if not has_value:
+        raise UserError(
+            f"{where}: row '{cell.row}' of {cell.table} has no number in column "
+            f"'{cell.column}'; name another column"
+        )

@@ -56,13 +56,15 @@ def _address(name: str) -> str:
     if not name.startswith("opus:"):
         return name
     parts = re.fullmatch(r"opus:([\w.-]+)/([\w.-]+)/(\w+)-(\w+)#(\w+)", name, re.ASCII)
-    if not parts or parts[5] not in parts.groups()[2:4] or parts[3] >= parts[4]:
-        raise PydanticCustomError(
-            "opus",
-            "expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE, both languages in the order of "
-            "letters, such as opus:SETIMES/v2/en-ro#ro",
-        )
-    return OPUS.format(parts[1], parts[2], f"{parts[3]}-{parts[4]}", parts[5])
+    if parts:
+        corpus, version, first, second, side = parts.groups()
+        if first < second and side in (first, second):
+            return OPUS.format(corpus, version, f"{first}-{second}", side)
+    raise PydanticCustomError(
+        "opus",
+        "expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE, both languages in the order of "
+        "letters, such as opus:SETIMES/v2/en-ro#ro",
+    )
 
 
 CorpusFile = Annotated[FileName, AfterValidator(_address)]
@@ -190,7 +192,8 @@ class CleanLimits(Section):
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:
-        most = min((bound for bound in (self.maximum, self.tokens) if bound), default=self.minimum)
+        bounds = [bound for bound in (self.maximum, self.tokens) if bound is not None]
+        most = min(bounds, default=self.minimum)
         if self.minimum > most:
             raise PydanticCustomError(
                 "bounds", "expected a minimum of at most {most}, or no pair is kept", {"most": most}

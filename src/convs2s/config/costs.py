@@ -103,5 +103,7 @@ class Costs(Section):
         A paper's hours are those of its recipe, which models ending in _fp32 have too.
         """
         known = {(entry.text, entry.model): entry for entry in self.trainings}
+        if (text, model) in known:
+            return known[text, model]
         papers = known.get((text, model.removesuffix("_fp32")))
-        return known.get((text, model), papers if papers and papers.printed else None)
+        return papers if papers and papers.printed else None

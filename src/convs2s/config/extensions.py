@@ -47,7 +47,8 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
         if os.pathsep in path:
             raise UserError(f"extensions: {path}: rename what has '{os.pathsep}' in its name")
         known.append(path)
-    os.environ[VARIABLE] = os.pathsep.join(filter(None, dict.fromkeys(known)))
+    files_once = [path for path in dict.fromkeys(known) if path]
+    os.environ[VARIABLE] = os.pathsep.join(files_once)
 
 
 def extension_files() -> list[Path]:
@@ -103,7 +104,8 @@ def digest_of_extension(registry: Registry, name: str) -> str | None:
     """Return a digest of the code of the extension that adds a name; None: none does."""
     for path in extension_files():
         if name in _names(path, registry):
-            return hashlib.sha256(code_of(_text(path)).encode()).hexdigest()[:16]
+            code = code_of(_text(path))
+            return hashlib.sha256(code.encode()).hexdigest()[:16]
     return None
 
 
@@ -174,13 +176,17 @@ def _module(path: Path, text: str) -> ModuleType:
     """Return an extension as a module that goes by its path, its part without torch run."""
     first: list[ast.stmt] = []
     rest = ast.parse(text, path).body
-    while rest and not ast.unparse(rest[0]).startswith(("import torch", "from torch")):
+    while rest and not _imports_torch(rest[0]):
         first.append(rest.pop(0))
     module = ModuleType(str(path))
     module.__dict__.update(__file__=str(path), _rest=rest)
     sys.modules[str(path)] = module  # where pydantic looks for it
     _run(module, first)
     return module
+
+
+def _imports_torch(statement: ast.stmt) -> bool:
+    return ast.unparse(statement).startswith(("import torch", "from torch"))
 
 
 def _run(module: ModuleType, statements: list[ast.stmt]) -> None:

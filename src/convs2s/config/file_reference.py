@@ -33,7 +33,9 @@ def with_texts(value: Any, change: Callable[[str], str]) -> Any:
         return {key: with_texts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [with_texts(item, change) for item in value]
-    return change(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return change(value)
+    return value
 
 
 def without_credentials(address: str) -> str:
@@ -46,7 +48,8 @@ def authorization(address: str) -> dict[str, str]:
     match = _IN_ADDRESS.search(address)
     if not match:
         return {}
-    token = base64.b64encode(unquote(match[0].removesuffix("@")).encode()).decode()
+    credentials = unquote(match[0].removesuffix("@"))
+    token = base64.b64encode(credentials.encode()).decode()
     return {"Authorization": f"Basic {token}"}
 
 
@@ -88,7 +91,11 @@ class FileReference:
 
 
 def parse_file_reference(reference: str) -> FileReference:
-    """Split ``LOCATION#MEMBER``; a UserError names an empty part, or what is not read."""
+    """Split ``LOCATION#MEMBER``.
+
+    Raises:
+        UserError: A part is empty, or nothing reads such a file.
+    """
     location, mark, member = reference.partition("#")
     shown = masked(reference)
     if not location or (mark and not member):
@@ -110,7 +117,10 @@ def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalF
 
 def files_of_pairs(pairs: Iterable[tuple[str, str]], files: Iterable[str]) -> LocalFiles:
     """Return the same for the references of pairs of files."""
-    return files_by_location((reference for pair in pairs for reference in pair), files)
+    references: list[str] = []
+    for pair in pairs:
+        references += pair
+    return files_by_location(references, files)
 
 
 def check_model_reference(reference: str, where: str) -> None:
@@ -123,9 +133,11 @@ def check_model_reference(reference: str, where: str) -> None:
 def local_path(url: str, downloads: Path) -> Path:
     """Return the place of a URL's file: downloads/HOST/PATH, downloads/demo/PATH for demo://PATH.
 
-    A UserError says that it is no plain http(s), demo or titles URL with a file's name at its end.
+    Raises:
+        UserError: It is no plain http(s), demo or titles URL with a file's name at its end.
     """
-    shown, scheme = masked(url), _SCHEME.match(url)
+    shown = masked(url)
+    scheme = _SCHEME.match(url)
     is_read = scheme is not None and scheme[1] in _READ_SCHEMES
     is_plain = url.isascii() and not re.search(r"[\s\[\]\\]", url) and has_valid_port(url)
     if not is_read or not is_plain:
@@ -136,8 +148,9 @@ def local_path(url: str, downloads: Path) -> Path:
             f"{shown}: a URL with ?, # or @ has no place among the downloads; fetch it "
             "by hand and name the local file instead"
         )
-    made = "" if parts.scheme in _WEB_SCHEMES else f"{parts.scheme}/"
-    place = f"{made}{parts.netloc}{parts.path}"
+    place = f"{parts.netloc}{parts.path}"
+    if parts.scheme not in _WEB_SCHEMES:  # what the workflow makes has a folder of its own
+        place = f"{parts.scheme}/{place}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
         raise UserError(f"{shown}: expected the URL of one file, without .., // or / at its end")
     return downloads / place
@@ -177,13 +190,15 @@ def download_size(location: str, downloads: Mapping[str, Download]) -> int:
     """Return the bytes of a file: to download, as stated; a user's own, as it is; else 0."""
     if "://" in location:
         known = known_download(location, downloads)
-        return (known.bytes or 0) if known else 0
+        return 0 if known is None or known.bytes is None else known.bytes
     path = Path(location)
     return path.stat().st_size if path.is_file() else 0
 
 
 def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:
     """Return what is known of a URL's file, also by the other one of http and https."""
-    rest = url.partition("://")[2]
-    spelt = (url, f"https://{rest}", f"http://{rest}")
-    return next((downloads[name] for name in spelt if name in downloads), None)
+    _, _, rest = url.partition("://")
+    for name in (url, f"https://{rest}", f"http://{rest}"):
+        if name in downloads:
+            return downloads[name]
+    return None

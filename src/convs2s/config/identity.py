@@ -86,14 +86,18 @@ def counted(section: Section, *, with_null: bool = True) -> Values:
     stated = section.model_dump(mode="json", exclude_none=not with_null)
     if type(section) not in _ALWAYS:
         return stated
-    changed = section.model_dump(exclude_defaults=True).keys() - {*_NEVER.get(type(section), ())}
-    counting = changed.union(_ALWAYS[type(section)].split())
+    counting = set(section.model_dump(exclude_defaults=True))
+    counting.update(_ALWAYS[type(section)].split())
+    counting.difference_update(_NEVER.get(type(section), ()))
     found: Values = {}
     for key in stated:
-        if key in counting:
-            value = getattr(section, key)
-            is_section = isinstance(value, Section)
-            found[key] = counted(value, with_null=with_null) if is_section else stated[key]
+        if key not in counting:
+            continue
+        value = getattr(section, key)
+        if isinstance(value, Section):
+            found[key] = counted(value, with_null=with_null)
+        else:
+            found[key] = stated[key]
     return found
 
 

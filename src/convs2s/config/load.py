@@ -168,8 +168,11 @@ class _Folders:
         """Return the names of all YAML files of a folder, the user's own and those that came."""
         for file in (self.own / folder).glob("[!.]*.yml"):  # .#NAME is an editor's lock
             raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
-        places = [place / folder for place in (self.own, self.shipped) if place]
-        return sorted({file.stem for place in places for file in place.glob("[!.]*.yaml")})
+        names: set[str] = set()
+        for root in (self.own, self.shipped):
+            if root is not None:
+                names.update(file.stem for file in (root / folder).glob("[!.]*.yaml"))
+        return sorted(names)
 
     def content(self, file: str) -> object:
         """Return what a file states, None where it is empty."""
@@ -284,9 +287,12 @@ def _read_tables(
         )
     for name in scale.without:
         check_known(f"config/scales/{name_of_scale}.yaml: without", "table", name, tables)
-    tables = {name: table.filled() for name, table in tables.items()}
-    left = {name: table for name, table in tables.items() if name not in scale.without}
-    return tables, {name: table for name, table in left.items() if scale.shown_rows(table)}
+    shown = {}
+    for name, table in tables.items():
+        tables[name] = table.filled()
+        if name not in scale.without and scale.shown_rows(tables[name]):
+            shown[name] = tables[name]
+    return tables, shown
 
 
 def _read_tasks(folders: _Folders, overrides: _Overrides, scale: Scale) -> dict[str, Task]:

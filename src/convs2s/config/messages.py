@@ -13,6 +13,9 @@ from convs2s.errors import UserError
 
 Place = tuple[str | int, ...]  # the way to a value: keys of mappings and indices of lists
 
+_MOST_NAMES = 12  # known names that a message lists
+_MOST_SHOWN = 60  # characters of a value that a message shows
+
 # Where pydantic speaks of Python's types, or at length; {} is its name of a limit.
 _WORDS = {
     "dict_type": "expected a mapping of keys to values",
@@ -31,7 +34,11 @@ _WORDS = {
 
 
 def validated(section: type[S], stated: object, where: str) -> S:
-    """Return what is stated as its class; a UserError begins with ``where`` and names the key."""
+    """Return what is stated as its class.
+
+    Raises:
+        UserError: It is not valid; begins with ``where`` and names the key.
+    """
     try:
         return section.model_validate(stated)
     except ValidationError as error:
@@ -44,10 +51,17 @@ def validated(section: type[S], stated: object, where: str) -> S:
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:
     """Return "unknown task 'dmeo'; did you mean 'demo'?", or the known names if none is near."""
     names = sorted(map(str, known))
-    if near := get_close_matches(str(name), names, n=1):
+    near = get_close_matches(str(name), names, n=1)
+    if near:
         return f"unknown {noun} '{name}'; did you mean '{near[0]}'?"
-    listed = ", ".join([*names[:12], "..."] if len(names) > 12 else names) or "none"
-    return f"unknown {noun} '{name}'; expected {'one of ' if len(names) > 1 else ''}{listed}"
+    if not names:
+        return f"unknown {noun} '{name}'; expected none"
+    if len(names) == 1:
+        return f"unknown {noun} '{name}'; expected {names[0]}"
+    shown = ", ".join(names[:_MOST_NAMES])
+    if len(names) > _MOST_NAMES:
+        shown += ", ..."
+    return f"unknown {noun} '{name}'; expected one of {shown}"
 
 
 def check_known(where: str, noun: str, name: str | None, known: Collection[str]) -> None:
@@ -81,32 +95,50 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
     place = place_of(failure["loc"], stated)
     if failure["type"] == "extra_forbidden":
         place = place[:-1]
-        mappings = _schemas_at(schema, place)
-        kinds = {constant_kind(option) for option in mappings} & {*failure["loc"]}
-        fitting = [option for option in mappings if not kinds or constant_kind(option) in kinds]
-        known = {key for option in fitting for key in option.get("properties", ())}
-        text = unknown("key", failure["loc"][-1], known)
+        text = unknown("key", failure["loc"][-1], _known_keys(failure, schema, place))
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
     else:
-        own_words = failure["msg"].replace("Input should be", "expected")
-        words = _WORDS.get(failure["type"])
-        expected = words.format_map(failure.get("ctx", {})) if words else own_words
-        if _is_of_form(failure):
-            schemas = _schemas_at(schema, place)
-            if failure["loc"][-1:] == ("[key]",):  # the name of an entry
-                schemas = [
-                    each.get("propertyNames", {}) for each in _schemas_at(schema, place[:-1])
-                ]
-            stated_forms = (option.get("patternErrorMessage") for option in schemas)
-            expected = next(filter(None, stated_forms), expected)
         value = failure["input"]
         # As YAML would have it: true, false and null.
         is_constant = value is None or isinstance(value, bool)
         shown = masked(json.dumps(value) if is_constant else repr(value))
-        text = f"{expected}, not {shown if len(shown) <= 60 else f'{shown[:57]}...'}"
-    dotted = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return f"{dotted.removeprefix('.')}: {text}" if place else text
+        if len(shown) > _MOST_SHOWN:
+            shown = f"{shown[: _MOST_SHOWN - 3]}..."
+        text = f"{_expectation(failure, schema, place)}, not {shown}"
+    if not place:
+        return text
+    dotted = ""
+    for part in place:
+        dotted += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return f"{dotted.removeprefix('.')}: {text}"
+
+
+def _known_keys(failure: ErrorDetails, schema: Schema, place: Place) -> set[str]:
+    """Return the keys of the mapping at a place: of a union those of the branch that was meant."""
+    mappings = _schemas_at(schema, place)
+    kinds = {constant_kind(option) for option in mappings} & {*failure["loc"]}
+    known: set[str] = set()
+    for option in mappings:
+        if not kinds or constant_kind(option) in kinds:
+            known.update(option.get("properties", ()))
+    return known
+
+
+def _expectation(failure: ErrorDetails, schema: Schema, place: Place) -> str:
+    """Say what was expected: in the words of the class, else in ours, else in pydantic's."""
+    if _is_of_form(failure):
+        schemas = _schemas_at(schema, place)
+        if failure["loc"][-1:] == ("[key]",):  # the name of an entry
+            mappings = _schemas_at(schema, place[:-1])
+            schemas = [mapping.get("propertyNames", {}) for mapping in mappings]
+        for option in schemas:
+            if "patternErrorMessage" in option:
+                return str(option["patternErrorMessage"])
+    words = _WORDS.get(failure["type"])
+    if words is not None:
+        return words.format_map(failure.get("ctx", {}))
+    return failure["msg"].replace("Input should be", "expected")
 
 
 def _is_of_form(failure: ErrorDetails) -> bool:
@@ -119,11 +151,11 @@ def _schemas_at(schema: Schema, place: Place) -> list[Schema]:
     """Return what may stand at a place, with the branches of unions."""
     schemas = alternatives(schema)
     for part in place:
-        below = [
-            option.get("properties", {}).get(part)
-            or option.get("items" if isinstance(part, int) else "additionalProperties")
-            for option in schemas
-        ]
-        unions = [option for option in below if isinstance(option, dict)]
-        schemas = [option for union in unions for option in (union, *alternatives(union))]
+        below: list[Schema] = []
+        for option in schemas:
+            entries = "items" if isinstance(part, int) else "additionalProperties"
+            union = option.get("properties", {}).get(part) or option.get(entries)
+            if isinstance(union, dict):
+                below += [union, *alternatives(union)]
+        schemas = below
     return schemas

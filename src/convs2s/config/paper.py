@@ -158,8 +158,11 @@ class Table(Section):
     @property
     def is_by_layers(self) -> bool:
         """Whether each row has a place on an axis of layers."""
-        return bool(self.rows) and all(row.x is not None and row.group for row in self.rows)
+        if not self.rows:
+            return False
+        return all(row.x is not None and row.group for row in self.rows)
 
     def filled(self) -> Self:
         """Return the table with what ``ours`` says in each row that does not say otherwise."""
-        return self.model_copy(update={"rows": tuple(row.filled(self.ours) for row in self.rows)})
+        rows = tuple(row.filled(self.ours) for row in self.rows)
+        return self.model_copy(update={"rows": rows})

@@ -27,9 +27,10 @@ def alternatives(names: Iterable[str]) -> str:
 
 def members(run: str) -> list[str]:
     """Return the models of a run: ``ensemble2`` is seed1 and seed2, any other one is itself."""
-    if run.startswith(_ENSEMBLE):
-        return [f"seed{seed}" for seed in range(1, int(run.removeprefix(_ENSEMBLE)) + 1)]
-    return [run]
+    if not run.startswith(_ENSEMBLE):
+        return [run]
+    count = int(run.removeprefix(_ENSEMBLE))
+    return [f"seed{seed}" for seed in range(1, count + 1)]
 
 
 def of_at_most(run: str, seeds: int | None) -> str:

@@ -65,17 +65,22 @@ class Shrinking(Section):
                 return {below: narrowed(value[below], below) for below in value}
             if isinstance(value, list):
                 return [narrowed(item) for item in value]
-            is_width = key in ("embedding", "output_embedding", "width")
-            return max(1, value // self.divide_by) if is_width else value
+            if key in ("embedding", "output_embedding", "width"):
+                return max(1, value // self.divide_by)
+            return value
 
-        keeps = name in self.keep_recipe
-        changed = {} if self.dropout is None or keeps else {"dropout": self.dropout}
-        recipe = self.training.model_dump(mode="json")
+        network = narrowed(architecture.model_dump(mode="json"))
+        if name in self.keep_recipe:
+            recipe: Values = {"threads": self.training.threads}
+        else:
+            recipe = self.training.model_dump(mode="json")
+            if self.dropout is not None:
+                network["dropout"] = self.dropout
         return {
             "extends": name,
             "description": f"{name} with 1/{self.divide_by} of its widths",
-            "architecture": narrowed(architecture.model_dump(mode="json")) | changed,
-            "training": {"threads": recipe["threads"]} if keeps else recipe,
+            "architecture": network,
+            "training": recipe,
         }
 
 
@@ -169,7 +174,9 @@ class Scale(Section):
 
     def why_left_out(self, row: Row) -> str | None:
         """Return why the scale's tables lack a row of the paper's; None where they have it."""
-        for left_out in self.left_out if row.kind == "ours" else ():
+        if row.kind != "ours":
+            return None
+        for left_out in self.left_out:
             if row.model in left_out.models or row.task in left_out.tasks:
                 return left_out.because
         return None
@@ -180,9 +187,13 @@ class Scale(Section):
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
         """Return the models that the papers' rows are compared with and that need a stand-in."""
-        rows = (table.rows[number] for table in tables for number in self.shown_rows(table))
-        names = dict.fromkeys(row.model for row in rows if row.kind == "ours" and row.model)
-        return [name for name in names if name not in self.models]
+        names: list[str] = []
+        for table in tables:
+            for number in self.shown_rows(table):
+                row = table.rows[number]
+                if row.kind == "ours" and row.model and row.model not in self.models:
+                    names.append(row.model)
+        return list(dict.fromkeys(names))
 
     def testset_for(self, name: str) -> str:
         """Return the test set that stands in for one of the paper's."""
@@ -203,10 +214,11 @@ class Scale(Section):
 
     def headline_of(self, task: Task) -> Headline:
         """Return what a task's headline rests on at this scale: stand-ins, and no more seeds."""
-        headline, known = task.headline, task.corpus.tests
-        tests = [
-            new if (new := self.testset_for(old)) in known else old for old in task.headline_tests()
-        ]
+        headline = task.headline
+        tests = []
+        for name in task.headline_tests():
+            stand_in = self.testset_for(name)
+            tests.append(stand_in if stand_in in task.corpus.tests else name)
         return headline.model_copy(
             update={
                 "model": self.models.get(headline.model, headline.model),

@@ -42,24 +42,26 @@ class Section(BaseModel):
         properties = handler.resolve_ref_schema(schema)["properties"]
         for base in reversed(cls.__mro__):
             if issubclass(base, Section):
-                for key, text in _attribute_docstrings(base).items():
-                    properties[cls.model_fields[key].alias or key]["description"] = text
+                for name, text in _attribute_docstrings(base).items():
+                    key = cls.model_fields[name].alias or name
+                    properties[key]["description"] = text
         return schema
 
 
 @cache
 def _attribute_docstrings(section: type[Section]) -> dict[str, str]:
+    """Return field -> the text below it."""
     (definition,) = ast.parse(inspect.getsource(section)).body
     assert isinstance(definition, ast.ClassDef)
-    return {
-        field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in zip(definition.body, definition.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }
+    texts = {}
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                texts[name] = inspect.cleandoc(text)
+    return texts
 
 
 PositiveInt = Annotated[int, Field(ge=1)]
@@ -146,20 +148,26 @@ def _inlined(part: object, definitions: Mapping[str, Schema]) -> object:
     target = definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {})
     inlined: Schema = {}
     for key, value in {**target, **part}.items():
-        is_text = isinstance(value, str)
-        if key == "description" and is_text:
+        if key in ("$defs", "$ref", "discriminator"):
+            continue
+        if key == "title" and isinstance(value, str):
+            continue  # it repeats the key; where it is no text, title is a key of the configuration
+        if key == "description" and isinstance(value, str):
             inlined[key] = " ".join(value.split())
-        # Titles repeat the keys; where it is no text, title is a key of the configuration.
-        elif key not in ("$defs", "$ref", "discriminator") and not (key == "title" and is_text):
+        else:
             inlined[key] = _inlined(value, definitions)
     return inlined
 
 
 def alternatives(schema: Schema) -> list[Schema]:
     """Return what a value may be: the branches of a union, or the schema itself."""
-    branches: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
-    nested = [option for branch in branches for option in alternatives(branch)]
-    return nested or [schema]
+    branches = schema.get("anyOf") or schema.get("oneOf")
+    if not branches:
+        return [schema]
+    found = []
+    for branch in branches:
+        found += alternatives(branch)
+    return found
 
 
 def constant_kind(schema: Schema) -> str | None:
@@ -172,5 +180,7 @@ def choices(schema: Schema) -> list[str]:
     """Return the texts that a schema lists; empty where it lists none."""
     listed: list[str] = []
     for option in alternatives(schema):
-        listed += option.get("enum", [option["const"]] if "const" in option else [])
+        if "const" in option:
+            listed.append(option["const"])
+        listed += option.get("enum", ())
     return listed

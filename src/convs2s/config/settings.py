@@ -23,7 +23,7 @@ from convs2s.config.model import ModelSettings, check_model
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
-from convs2s.config.section import T, Values
+from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
@@ -48,9 +48,13 @@ class Settings:
 
     def model_references(self) -> set[str]:
         """Return the model files that trainings start from or tasks take vocabularies of."""
-        starts = (model.training.start for model in self.models.values())
-        vocabularies = (task.vocabulary_of for task in self.tasks.values())
-        return {start.model for start in starts if start} | set(filter(None, vocabularies))
+        references: set[str] = set()
+        for model in self.models:
+            references.update(self.start_of(model))
+        for task in self.tasks.values():
+            if task.vocabulary_of is not None:
+                references.add(task.vocabulary_of)
+        return references
 
     def start_of(self, model: str) -> list[str]:
         """Return the model file that a training starts from, if it starts from one."""
@@ -66,10 +70,13 @@ class Settings:
     def needed_references(self, name: str) -> list[str]:
         """Return what a task's headline needs, with the models to fetch that it begins with."""
         task = self.tasks[name]
-        start = self.models[task.headline.model].training.start
-        begun = [task.vocabulary_of or "", start.model if start else ""]
-        fetched = [] if task.released else [model for model in begun if "://" in model]
-        return [*task.needed_references(), *fetched]
+        references = task.needed_references()
+        if task.released:
+            return references
+        begun = self.start_of(task.headline.model)
+        if task.vocabulary_of is not None:
+            begun = [task.vocabulary_of, *begun]
+        return references + [model for model in begun if "://" in model]
 
     def downloads_by_place(self) -> dict[str, Download]:
         """Return what is known of each file to fetch, by its place below the downloads folder.
@@ -78,33 +85,48 @@ class Settings:
         config/downloads.yaml knows, whichever a task names, so that its checksum holds; where it
         knows neither, the latter. What the workflow makes itself (demo://, titles://) is there too.
         """
-        references = {name for task in self.tasks.values() for name in task.references()}
-        files = map(parse_file_reference, references | self.model_references())
-        return {
-            str(local_path(url, Path())): known_download(url, self.downloads)
-            or Download.model_construct(url=url)  # not validated: it may be the workflow's own
-            for url in sorted({file.location for file in files if file.is_url})
-        }
+        references = self.model_references()
+        for task in self.tasks.values():
+            references.update(task.references())
+        files = map(parse_file_reference, references)
+        urls = {file.location for file in files if file.is_url}
+        places = {}
+        for url in sorted(urls):
+            download = known_download(url, self.downloads)
+            if download is None:  # not validated: it may be the workflow's own
+                download = Download.model_construct(url=url)
+            places[str(local_path(url, Path()))] = download
+        return places
 
     def download_at(self, place: str) -> dict[str, object]:
         """Return where the file at a place below the downloads folder comes from.
 
-        These are arguments of ``download_file``; a UserError names the nearest place.
+        These are arguments of ``download_file``.
+
+        Raises:
+            UserError: There is none; names the nearest place.
         """
         downloads = self.downloads_by_place()
         check_known(f"{self.scale.downloads_dir}/{place}", "download", place, downloads)
         file = downloads[place]
-        return {"url": file.url, "size": file.bytes, "sha256": file.sha256, "md5": file.md5}
+        return {
+            "url": file.url,
+            "size": file.bytes,
+            "sha256": file.sha256,
+            "md5": file.md5,
+        }
 
     def is_large(self, name: str) -> bool:
         """Return whether a task's training files have more than ``scatter_above`` megabytes.
 
         What the mirror stands in for is small, and so is what has no known size.
         """
-        files = {file for pair in self.tasks[name].file_pairs("train") for file in pair}
-        locations = {parse_file_reference(file).location for file in files}
-        sizes = [download_size(location, self.downloads) for location in locations]
-        known = 0 if self.scale.generated_mirror else sum(sizes)
+        locations: set[str] = set()
+        for pair in self.tasks[name].file_pairs("train"):
+            locations.update(parse_file_reference(file).location for file in pair)
+        known = 0
+        if not self.scale.generated_mirror:
+            known = sum(download_size(location, self.downloads) for location in locations)
         return known >= 1_000_000 * self.options.scatter_above
 
     def dataset_metadata(self, name: str) -> DatasetMetadata:
@@ -113,7 +135,11 @@ class Settings:
         return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
     def model(self, name: str) -> ModelSettings:
-        """Return a model; a UserError names the nearest one where there is none of this name."""
+        """Return a model.
+
+        Raises:
+            UserError: There is none of this name; names the nearest one.
+        """
         return _named(self.models, "model", name)
 
     def effective(
@@ -121,19 +147,19 @@ class Settings:
     ) -> dict[str, Values]:
         """Return all that applies to a task, with its headline's model and decoding by default."""
         task = _named(self.tasks, "task", task_name)
-        model, decoding = model or task.headline.model, decoding or task.headline.decoding
-        parts = {
-            "task": (task.name, task),
-            "model": (model, self.model(model)),
-            "decoding": (decoding, _named(self.decodings, "decoding", decoding)),
-            "scale": (self.options.scale, self.scale),
+        model = model or task.headline.model
+        decoding = decoding or task.headline.decoding
+        return {
+            "task": _with_name(task.name, task),
+            "model": _with_name(model, self.model(model)),
+            "decoding": _with_name(decoding, _named(self.decodings, "decoding", decoding)),
+            "scale": _with_name(self.options.scale, self.scale),
+            "options": self.options.model_dump(mode="json", exclude={"scale", "overrides"}),
         }
-        named = {
-            part: {"name": name, **section.model_dump(mode="json")}
-            for part, (name, section) in parts.items()
-        }
-        options = self.options.model_dump(mode="json", exclude={"scale", "overrides"})
-        return {**named, "options": options}
+
+
+def _with_name(name: str, section: Section) -> Values:
+    return {"name": name, **section.model_dump(mode="json")}
 
 
 def _named(known: Mapping[str, T], noun: str, name: str) -> T:
@@ -164,8 +190,11 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
 def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_model: _Name) -> None:
     """Check every name in the configuration that refers to another part of it.
 
-    A UserError names the file, the key and the nearest valid name; ``tasks_from`` states ``tasks``,
-    ``of_task`` and ``of_model`` give a file and the name of an entry also what overrides it.
+    ``tasks_from`` states ``tasks``; ``of_task`` and ``of_model`` give a file and the name of an
+    entry also what overrides it.
+
+    Raises:
+        UserError: Names the file, the key and the nearest valid name.
     """
     _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
     for name in settings.options.tasks or ():
@@ -192,7 +221,8 @@ def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_mod
 def _check_scale(where: str, settings: Settings) -> None:
     scale = settings.scale
     results = scale.results_dir
-    if results[0] == "-" or results == "." or Path(results).is_relative_to(scale.downloads_dir):
+    is_among_downloads = Path(results).is_relative_to(scale.downloads_dir)
+    if results.startswith("-") or results == "." or is_among_downloads:
         raise UserError(f"{where}: results_dir: name one outside of downloads_dir, without - first")
     for left_out in scale.left_out:
         for name in left_out.models:
@@ -209,10 +239,12 @@ def _check_scale(where: str, settings: Settings) -> None:
             check_known(f"{where}: {key}.{name}", noun, stand_in, known)
     for name in scale.seeds_of:
         check_known(f"{where}: seeds_of", "table", name, settings.tables)
-    for name in scale.shrink.keep_recipe if scale.shrink else ():
-        check_known(f"{where}: shrink.keep_recipe", "model", name, settings.models)
+    if scale.shrink is not None:
+        for name in scale.shrink.keep_recipe:
+            check_known(f"{where}: shrink.keep_recipe", "model", name, settings.models)
     if scale.n_best is not None:
-        model, decoding = scale.n_best.model, scale.n_best.decoding
+        model = scale.n_best.model
+        decoding = scale.n_best.decoding
         check_known(f"{where}: n_best.model", "model", model, settings.models)
         check_known(f"{where}: n_best.decoding", "decoding", decoding, settings.decodings)
         check_replacement(f"{where}: n_best.decoding", model, decoding, settings)
@@ -235,10 +267,12 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         raise UserError(f"{where}: metrics: they are lines of bleu.txt: leave them out with rouge")
     for name in task.metrics:
         check_added(f"{where}: metrics", "METRICS", name)
-    for key, tests in (("rouge", task.rouge), ("n_best", task.n_best)):
-        for test in tests:
-            check_known(f"{where}: {key}", "test set", test, task.corpus.tests)
-    headline, where = task.headline, f"{where}: headline"
+    for test in task.rouge:
+        check_known(f"{where}: rouge", "test set", test, task.corpus.tests)
+    for test in task.n_best:
+        check_known(f"{where}: n_best", "test set", test, task.corpus.tests)
+    headline = task.headline
+    where = f"{where}: headline"
     check_known(f"{where}.model", "model", headline.model, settings.models)
     check_known(f"{where}.decoding", "decoding", headline.decoding, settings.decodings)
     check_replacement(f"{where}.decoding", headline.model, headline.decoding, settings)
@@ -278,12 +312,10 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
             )
         if counts[0] and task.metric == "bleu":
             raise UserError(f"{where}.tests.{name}: BLEU takes the target alone: no references")
-    made = {
-        f"titles://{name}/{file}"
-        for name, other in settings.tasks.items()
-        if other.titles and other.text is None
-        for file in TITLE_FILES
-    }
+    made: set[str] = set()
+    for name, other in settings.tasks.items():
+        if other.titles and other.text is None:
+            made.update(f"titles://{name}/{file}" for file in TITLE_FILES)
     for reference in task.references():
         try:
             parse_file_reference(reference).path(Path())  # the place of a URL among the downloads
@@ -329,6 +361,7 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     task = settings.tasks[settings.scale.task_for(task_name)]
     where = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{task.name}'"
     if row.testset is not None:
-        check_known(where, "test set", settings.scale.testset_for(row.testset), task.corpus.tests)
+        stand_in = settings.scale.testset_for(row.testset)
+        check_known(where, "test set", stand_in, task.corpus.tests)
     if row.decoding is not None:
         _check_tuning(where, task, row.decoding, settings)

@@ -9,6 +9,7 @@ from convs2s.config.corpus import (
     AlignmentSettings,
     CleanLimits,
     Corpus,
+    FilePair,
     HoldOut,
     HoldOutPart,
     Languages,
@@ -178,7 +179,11 @@ class Task(Section):
 
     @classmethod
     def named(cls, name: str, stated: object, where: str | None = None) -> Self:
-        """Validate the content of NAME.yaml; a UserError begins with ``where`` or the name."""
+        """Validate the content of NAME.yaml.
+
+        Raises:
+            UserError: It is not valid; begins with ``where`` or the name.
+        """
         task = validated(cls, stated, where or name)
         task._name = name
         return task
@@ -224,16 +229,23 @@ class Task(Section):
         return list(dict.fromkeys(name for name in names if name))
 
     def side_of(self, language: str) -> str:
-        """Return the side of a language; a UserError says that the task does not have it."""
+        """Return the side of a language.
+
+        Raises:
+            UserError: The task does not have it.
+        """
         check_known(f"task {self.name}", "language", language, self.language_pair)
-        return ("source", "target")[self.language_pair.index(language)]
+        return "source" if language == self.languages.source else "target"
 
     def file_pairs(self, split: str) -> list[tuple[str, str]]:
         """Return the (source, target) file references that a split is made from."""
+        pairs: Sequence[FilePair]
         if split == "train" or self.hold_out_of(split):
             pairs = self.corpus.train
+        elif split == "valid":
+            pairs = self.corpus.valid
         else:
-            pairs = self.corpus.valid if split == "valid" else self._test_pairs(split)
+            pairs = self._test_pairs(split)
         return [(pair.source, pair.target) for pair in pairs]
 
     def reference_count(self, testset: str) -> int:
@@ -248,7 +260,10 @@ class Task(Section):
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
         """Return the (target, reference) file references of a test set's further reference.
 
-        The target itself would be number 0; a UserError says how many there are.
+        The target itself would be number 0.
+
+        Raises:
+            UserError: There is none of this number; says how many there are.
         """
         count = self.reference_count(testset)
         if number >= count:
@@ -277,26 +292,34 @@ class Task(Section):
         return self._references_of(self.splits)
 
     def _references_of(self, splits: Sequence[str]) -> list[str]:
-        sides = [side for split in splits for pair in self.file_pairs(split) for side in pair]
-        tests = [self.corpus.tests[name] for name in splits if name in self.corpus.tests]
-        further = [file for pairs in tests for pair in pairs for file in pair.references]
-        made = any(side.startswith("titles://") for side in sides)
-        papers = self.titles.files if self.titles and made else ()
+        sides: list[str] = []
+        further: list[str] = []
+        for split in splits:
+            for source, target in self.file_pairs(split):
+                sides += [source, target]
+            for pair in self.corpus.tests.get(split, ()):
+                further += pair.references
+        is_made_of_papers = any(side.startswith("titles://") for side in sides)
+        papers = self.titles.files if self.titles and is_made_of_papers else ()
         return list(dict.fromkeys([*sides, *further, *papers, *self.released_references()]))
 
     def released_references(self) -> list[str]:
         """Return the file references of the released model; none where there is none."""
-        files = self.released.model_dump().values() if self.released else ()
-        return [file for file in files if file]
+        if self.released is None:
+            return []
+        files = self.released.model_dump(exclude_none=True)
+        return list(files.values())
 
     def require_files(self, is_made: Callable[[str], bool]) -> None:
         """Check that the files that no download brings exist, or will be made.
 
-        A UserError names all that are missing, and how to come by them.
+        Raises:
+            UserError: Names all that are missing, and how to come by them.
         """
         files = map(parse_file_reference, self.needed_references())
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
-        if missing := [path for path in paths if not is_made(path)]:
+        missing = [path for path in paths if not is_made(path)]
+        if missing:
             advice = f"put them there, or name others in config/tasks/{self.text_name}.yaml"
             raise UserError(
                 f"{self.text_name}: missing files: {', '.join(missing)}; "
@@ -326,7 +349,11 @@ class Task(Section):
         return list(self.headline.tests or self.corpus.tests)
 
     def check_metric(self, metric: str) -> None:
-        """Check that a report in a metric is the task's; a UserError names the one that is."""
+        """Check that a report in a metric is the task's.
+
+        Raises:
+            UserError: It is not; names the one that is.
+        """
         if metric != self.metric:
             raise UserError(
                 f"{self.name} has no {metric}.txt, as its task says `metric: {self.metric}`: ask "
@@ -356,10 +383,12 @@ class Task(Section):
         """
         sources = []
         for file in self._references_of(("train", "valid")):
+            facts = {}
             download = known_download(parse_file_reference(file).location, downloads)
-            facts = download.model_dump(include={"sha256", "md5", "licence"}) if download else {}
             if file.startswith("demo://"):
                 facts = {"licence": "MIT: this project generates it"}
+            elif download is not None:
+                facts = download.model_dump(include={"sha256", "md5", "licence"})
             sources.append(DataSource(file=file, **facts))
         return DatasetMetadata(
             **dict(self.model_metadata()),

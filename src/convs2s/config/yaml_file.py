@@ -9,7 +9,8 @@ from yaml.constructor import ConstructorError
 from convs2s.errors import UserError
 from convs2s.files.limits import DEEPEST_NESTING, MOST_YAML_VALUES
 
-_TEXT, _MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -40,14 +41,18 @@ def option_files(root: Path) -> list[str]:
     One without a value, such as one of comments alone, is left out: Snakemake does not read it.
     """
     options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
-    there = [file for file in (options, "config.local.yaml") if (root / file).exists()]
-    return [file for file in there if read_yaml(root / file, file) is not None]
+    files = []
+    for file in (options, "config.local.yaml"):
+        if (root / file).exists() and read_yaml(root / file, file) is not None:
+            files.append(file)
+    return files
 
 
 def read_yaml(path: Path, name: str) -> object:
     """Return the content of a YAML file; None where it is empty.
 
-    A UserError names the file (``name``), and the line of what is not YAML or a repeated key.
+    Raises:
+        UserError: Names the file (``name``), and the line of what is not YAML or a repeated key.
     """
     try:
         return _parse(path.read_bytes())
@@ -72,7 +77,8 @@ def read_scalar(text: str) -> object:
 def _parse(content: bytes) -> object:
     loader = _Loader(content)
     try:
-        if (node := loader.get_single_node()) is None:
+        node = loader.get_single_node()
+        if node is None:
             return None
         _check(node, DEEPEST_NESTING, {})
         return loader.construct_document(node)
@@ -90,19 +96,29 @@ def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
     if not depth:
         raise _fault(f"more than {DEEPEST_NESTING} lists and mappings in each other", node)
     if node not in sizes:
-        below = node.value
+        below: list[yaml.Node] = []
         if isinstance(node, yaml.MappingNode):
-            below = [part for pair in node.value for part in pair]
-            keys = set()
-            for key, _ in node.value:
-                if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
-                    if (key.tag, key.value) in keys:
-                        raise _fault(f"duplicate key '{key.value}'", key)
-                    keys.add((key.tag, key.value))
-        sizes[node] = 1 + sum(_check(part, depth - 1, sizes) for part in below)
+            _refuse_repeated_keys(node)
+            for pair in node.value:
+                below += pair
+        else:
+            below = node.value
+        size = 1
+        for part in below:
+            size += _check(part, depth - 1, sizes)
+        sizes[node] = size
         if sizes[node] > MOST_YAML_VALUES:
             raise _fault(f"more than {MOST_YAML_VALUES} values, aliases written out", node)
     return sizes[node]
+
+
+def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
+    keys = set()
+    for key, _ in node.value:
+        if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
+            if (key.tag, key.value) in keys:
+                raise _fault(f"duplicate key '{key.value}'", key)
+            keys.add((key.tag, key.value))
 
 
 def _fault(problem: str, node: yaml.Node) -> ConstructorError:

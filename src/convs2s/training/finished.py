@@ -121,7 +121,8 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
         batch = collate(store, rows)
         types = shortlist.types(batch.source)
         sizes.append(len(types))
-        outside += int(np.isin(batch.target, types, invert=True).sum())
+        is_outside = np.isin(batch.target, types, invert=True)
+        outside += int(is_outside.sum())
     tokens = int(store.lengths("target").sum())
     return {"types": sum(sizes) / len(sizes), "outside": outside / tokens}
 

@@ -134,7 +134,8 @@ def choose_kernel(
     kernels = matmul.kernels()
     number = 0
     # Elsewhere there is but one kernel, the first.
-    if workers.is_first and torch.device(device).type == "cpu" and job.recipe.precision == "fp32":
+    has_choice = torch.device(device).type == "cpu" and job.recipe.precision == "fp32"
+    if workers.is_first and has_choice:
         if not folder.kernels.is_file():
             write_json(folder.kernels, {"products": _new_kernel(job, network)})
         begun = read_json(folder.kernels)

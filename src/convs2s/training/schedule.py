@@ -36,7 +36,8 @@ class Schedule:
         if schedule.kind == "step":
             # The summand keeps a division that is due from coming late by a rounding error.
             divisions = math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
-            return recipe.learning_rate / schedule.divide_by ** max(0, divisions)
+            divisor = schedule.divide_by ** max(0, divisions)
+            return recipe.learning_rate / divisor
         if schedule.kind == "cosine":
             assert recipe.maximum_epochs is not None  # `check_model`
             if progress < schedule.warmup:

@@ -86,7 +86,8 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
     glossaries = list(description.vocabulary.glossaries)
     if model.glossaries != glossaries or model.splittable != data.splittable:
         yield "its vocabulary has another threshold or other glossaries"
-    for side, types in (("source", model.source_types), ("target", model.target_types)):
+    its_types = {"source": model.source_types, "target": model.target_types}
+    for side, types in its_types.items():
         if types != data.types[side]:
             difference = _first_difference(types, data.types[side])
             yield f"its {side} vocabulary differs: {difference}; {_ADVICE}"
@@ -124,11 +125,15 @@ def _codes(owner: str, codes: str | None) -> str:
 
 def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:
     """Name the keys of two mappings that differ, the first few with their values."""
-    keys = [key for key in sorted({*its, *ours}) if its.get(key) != ours.get(key)]
-    shown = [f"{key} is {its.get(key)}, not {ours.get(key)}" for key in keys[:_MOST_SHOWN]]
-    if len(keys) > _MOST_SHOWN:
-        shown.append("and others")
-    return ", ".join(shown)
+    changes = []
+    for key in sorted({*its, *ours}):
+        old = its.get(key)
+        new = ours.get(key)
+        if old != new:
+            changes.append(f"{key} is {old}, not {new}")
+    if len(changes) > _MOST_SHOWN:
+        changes[_MOST_SHOWN:] = ["and others"]
+    return ", ".join(changes)
 
 
 def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path) -> int:

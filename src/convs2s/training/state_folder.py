@@ -154,7 +154,8 @@ class StateFolder:
             ) from None
         lock.seek(0)
         said = lock.read().strip()
-        write_text(self.parent / REFUSED, json.dumps({"owner": said, "refused": owner}))
+        refused = json.dumps({"owner": said, "refused": owner})
+        write_text(self.parent / REFUSED, refused)
         raise UserError(
             f"{self.parent}: another training is writing here ({said}); "
             "wait for it to end or stop it, then run the same command again"

@@ -217,7 +217,8 @@ class Trainer:
             if self.recipe.average is not None:
                 path = self.folder.epoch_file(epoch)
                 self._write(path, self.network.state_dict(), {"epoch": epoch})
-                self.folder.epoch_file(epoch - self.recipe.average).unlink(missing_ok=True)
+                unneeded = self.folder.epoch_file(epoch - self.recipe.average)
+                unneeded.unlink(missing_ok=True)
         self._save()
         self._keep_best()
         self.watch.end_epoch(state.history, state.schedule.best_epoch)
@@ -264,7 +265,8 @@ class Trainer:
         """Return the mean of the parameters after so many last epochs."""
         states = []
         for record in self.state.history[-average:]:
-            states.append(self._weights(self.folder.epoch_file(record.epoch), record.epoch))
+            path = self.folder.epoch_file(record.epoch)
+            states.append(self._weights(path, record.epoch))
         mean = {}
         for name, value in self.network.state_dict().items():
             # In float64, in the order of the states.

@@ -72,11 +72,13 @@ def counted(state: Path, owner: str) -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        this = replace(this, ended=line_of(error), is_lasting=isinstance(error, LastingError))
+        is_lasting = isinstance(error, LastingError)
+        this = replace(this, ended=line_of(error), is_lasting=is_lasting)
         # What lasts is repeated whatever was saved before it; else a new state makes the note void.
-        saved = _time_of(state) if this.is_lasting else note.saved
+        saved = _time_of(state) if is_lasting else note.saved
+        ended = replace(note, saved=saved, tries=(*note.tries, this))
         with suppress(OSError, UserError):  # a full disk must not hide how it ended
-            write_json(path, replace(note, saved=saved, tries=(*note.tries, this)))
+            write_json(path, ended)
         raise
     path.unlink()
 

@@ -47,11 +47,14 @@ class ValidationBleu:
                 sources.append(source)
                 references.append(self._words(target[:-1].tolist()))  # no </s>
             found = beam_search(ensemble, pad(sources), GREEDY)
-            hypotheses = [self._words(best[0].tokens if best else ()) for best in found]
+            hypotheses = []
+            for best in found:
+                hypotheses.append(self._words(best[0].tokens) if best else "")
             parts[number][:] = statistics_of(hypotheses, references)
-        statistics = np.concatenate(parts)
+        statistics = np.concatenate(parts)  # (pairs, 6)
         totals = self._workers.totals(statistics.ravel().tolist())
-        return bleu_of_statistics(np.array(totals, np.int64).reshape(statistics.shape))
+        summed = np.array(totals, np.int64)
+        return bleu_of_statistics(summed.reshape(statistics.shape))
 
     def _words(self, tokens: Sequence[int]) -> str:
         line = " ".join(self._vocabulary.decode(tokens))

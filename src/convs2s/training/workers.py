@@ -77,7 +77,8 @@ class Workers:
 
     def flags(self, flags: Sequence[bool]) -> list[bool]:
         """Return for each flag whether it is set for any worker."""
-        return [total > 0.0 for total in self.totals([float(flag) for flag in flags])]
+        totals = self.totals([float(flag) for flag in flags])
+        return [total > 0.0 for total in totals]
 
     def wait(self) -> None:
         """Return when every worker is here."""
@@ -93,8 +94,8 @@ class Workers:
             return
         checksum = 0
         for tensor in parameters:
-            data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-            checksum = zlib.crc32(data.numpy().data, checksum)
+            numbers = tensor.detach().cpu().contiguous().reshape(-1)
+            checksum = zlib.crc32(numbers.view(torch.uint8).numpy().data, checksum)
         # Each worker fills in its own place, so the sums are the checksums of all.
         checksums = [0.0] * self.count
         checksums[self.rank] = float(checksum)
@@ -136,8 +137,10 @@ class _Bucket:
         sizes = [_aligned_size(parameter) for parameter in parameters]
         self.flat = parameters[0].new_zeros(sum(sizes), requires_grad=False)
         self.views: dict[nn.Parameter, Tensor] = {}  # each gradient's part of the memory
-        for parameter, part in zip(parameters, self.flat.split(sizes), strict=True):
-            self.views[parameter] = part.narrow(0, 0, parameter.numel()).view_as(parameter)
+        parts = self.flat.split(sizes)
+        for parameter, part in zip(parameters, parts, strict=True):
+            gradient = part.narrow(0, 0, parameter.numel())
+            self.views[parameter] = gradient.view_as(parameter)
         self.missing = 0  # how many gradients the running pass has not finished
 
 
