@@ -71,19 +71,22 @@ def draw(
 def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure's shown rows (from 0), whose ``x`` counts layers."""
     bleu = printed.columns[0].key
-    ours = {one.cell.address.row: one for one in ours_by_row if one.cell.address.column == bleu}
+    ours = {}
+    for result in ours_by_row:
+        if result.cell.address.column == bleu:
+            ours[result.cell.address.row] = result
     for number in shown:
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
-        result = ours.get(number)
+        of_row = ours.get(number)
         yield Depth(
             side=row.group,
             layers=int(row.x),
             paper=printed_number(row, bleu),
-            bleu=result.mean if result else None,
-            deviation=result.deviation if result else None,
-            seeds=len(result.entries) if result else 0,
+            bleu=of_row.mean if of_row else None,
+            deviation=of_row.deviation if of_row else None,
+            seeds=len(of_row.entries) if of_row else 0,
         )
 
 

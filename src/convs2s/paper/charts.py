@@ -88,10 +88,11 @@ def save_figure(
             elif output.suffix == ".png":
                 temporary.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
             else:
-                page = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
-                # Every second part is a list of resources.
-                page[1::2] = [b"".join(sorted(part.splitlines(True))) for part in page[1::2]]
-                temporary.write_bytes(b"".join(page))
+                parts = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
+                for place in range(1, len(parts), 2):  # every second one is a list of resources
+                    resources = parts[place].splitlines(keepends=True)
+                    parts[place] = b"".join(sorted(resources))
+                temporary.write_bytes(b"".join(parts))
 
 
 def chart_of(rows: Sequence[Mapping[Any, Any]]) -> alt.Chart:

@@ -408,17 +408,26 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     finding = _described(finding, scored.values())
     finding = replace(finding, runs=runs, measure=f"{finding.measure} per {wanted.per}")
     sign = _sign(found)
+    # The slope of least squares is a weighted sum of the rows' means.
     middle = mean(wanted.x[row] for row in scored)
     squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
-    slopes = [(sign * (wanted.x[row] - middle) / squares, scored[row]) for row in scored]
+    slopes = []
+    for row, cell in scored.items():
+        from_middle = wanted.x[row] - middle
+        slopes.append((sign * from_middle / squares, cell))
     finding = judged_effect(settings, finding, slopes, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = [(low, high) for low in scored for high in scored if wanted.x[low] < wanted.x[high]]
+    pairs = []
+    for low in scored:
+        for high in scored:
+            if wanted.x[low] < wanted.x[high]:
+                pairs.append((low, high))
     clearest = 1.0
     note = finding.note
     for low, high in pairs:
-        effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
+        rise = [(sign, scored[high]), (-sign, scored[low])]
+        effect = effect_of(samples_of(rise))
         p, error = effect.chance(0.0)
         p = len(pairs) * (p + _ERRORS * error)
         if effect.value < 0 and p < clearest:

@@ -202,7 +202,9 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
 
 def _kernels(entry: LedgerEntry) -> object:
     trained: Any = entry.inputs.get("trained", {})
-    return trained.get("architecture", {}).get("kind"), trained.get("training", {}).get("precision")
+    kind = trained.get("architecture", {}).get("kind")
+    precision = trained.get("training", {}).get("precision")
+    return kind, precision
 
 
 def on_one_processor(
@@ -227,7 +229,8 @@ def on_one_processor(
     candidates = set(chain.from_iterable(map(processors, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):
         there = [_on_processor(cell, processor, processors) for cell in cells]
-        if all(set(one.runs) == set(cell.runs) for one, cell in zip(there, cells, strict=True)):
+        # No run is lacking, as a cell on a processor has no other runs than the cell.
+        if all(len(one.runs) == len(cell.runs) for one, cell in zip(there, cells, strict=True)):
             return there
     return list(cells)
 

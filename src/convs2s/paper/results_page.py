@@ -58,31 +58,28 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    headlines = [written[name] for name in ("table1", "table2") if name in written]
-    short = [_with_value(table, "Metric", {"Notes"}) for table in headlines]
-    verdicts = _with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"})
-    *shown_first, shown_last = _without_repetition([*short, verdicts])
+    short = []
+    for name in ("table1", "table2"):
+        if name in written:
+            short.append(_with_value(written[name], "Metric", {"Notes"}))
+    short.append(_with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"}))
+    *headlines, verdicts = _without_repetition(short)
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
         f"{len(made):,} of {len(wanted):,} files of numbers. More: [every table]"
         f"({folder.name}/tables.md), [every claim and test]({folder.name}/claims.md).\n",
-        *shown_first,
+        *headlines,
         *plots,
-        shown_last,
+        verdicts,
         discussion,
     ]
-    pages = {
-        output: parts,
-        folder / "claims.md": ["\n#".join(map(markdown, (claims, tests)))],
-        folder / "tables.md": [
-            f"# Every table at scale {settings.options.scale}\n",
-            *("#" + markdown(table) for table in (*written.values(), *_costs(tables))),
-            *plateaus,
-        ],
-    }
-    for page, texts in pages.items():
-        write_text(page, "\n".join(filter(None, texts)))
+    every_table = [f"# Every table at scale {settings.options.scale}\n"]
+    for table in (*written.values(), *_costs(tables)):
+        every_table.append(f"#{markdown(table)}")
+    write_text(output, "\n".join(filter(None, parts)))
+    write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
+    write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
 
 
 def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:

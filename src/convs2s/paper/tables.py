@@ -232,7 +232,10 @@ def _provenance(
 ) -> dict[str, TableValue]:
     """Return what stands beside a row's values: heading -> text."""
     names = {column.key: column.name for column in columns}
-    texts: dict[str, dict[str, str]] = {heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)}
+    # Heading -> name of a column -> what is said of its value.
+    texts: dict[str, dict[str, str]] = {}
+    for heading in ("Lines", "Scale", *FOOTNOTES):
+        texts[heading] = {}
     for key, result in ours.items():
         for heading, text in _provenance_of(result).items():
             if text:
