@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,17 @@ Point = dict[str, Any]
 """A value of a curve, by the names of what its axes, colors and tooltips show."""
 
 
+@dataclass(frozen=True)
+class _Points:
+    """What the panels of learning curves show."""
+
+    validation: list[Point] = field(default_factory=list)
+    training: list[Point] = field(default_factory=list)
+    bleu: list[Point] = field(default_factory=list)  # of validation data, where it was measured
+    best: list[Point] = field(default_factory=list)  # those of validation that are ringed
+    drops: list[Point] = field(default_factory=list)  # where the learning rate falls
+
+
 def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
     """Draw perplexity and learning rate by epoch; a UserError says that there is no epoch."""
     record = read_history(history)
@@ -67,55 +79,57 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     of_perplexity = alt.Tooltip("perplexity:Q", format=".5~g")
     of_rate = alt.Tooltip("rate:Q", title="learning rate", format=".3~g")
     tooltip: list[str | alt.Tooltip] = ["run:N", "data:N", "epoch:Q", of_perplexity, of_rate]
-    validation: list[Point] = []
-    training: list[Point] = []
-    bleu: list[Point] = []
-    best: list[Point] = []
-    drops: list[Point] = []
-    for run, epochs in runs.items():
-        best_epoch = _best(epochs).epoch
-        for row in epochs:
-            point = {"run": run, "epoch": row.epoch, "rate": row.learning_rate}
-            if row.valid_bleu is not None:
-                bleu.append({**point, "data": "validation", "BLEU": row.valid_bleu})
-            in_validation = {**point, "data": "validation", "perplexity": row.valid_perplexity}
-            validation.append(in_validation)
-            if row.epoch == best_epoch:
-                best.append(in_validation)
-            training.append({**point, "data": TRAINING, "perplexity": perplexity(row.train_loss)})
-        for before, row in pairwise(epochs):
-            if 2 * row.learning_rate <= before.learning_rate:
-                drops.append({"run": run, "epoch": row.epoch - 0.5})
-    # A cosine ends at next to nothing: the axis ends at a ten thousandth of its largest rate.
-    least = max(point["rate"] for point in validation) / 1e4
-    for point in validation:
-        point["drawn rate"] = max(point["rate"], least)
+    points = _points_of(runs)
     has_points = last_epoch <= _MOST_POINTS
     dot: Any = alt.OverlayMarkDef(size=_POINT_SIZE) if has_points else False
 
-    both = [*validation, *training]
+    both = [*points.validation, *points.training]
     y = _log_axis("perplexity", [point["perplexity"] for point in both])
     of_both = chart_of(both).encode(x=x, y=y, color=color, tooltip=tooltip)
-    rings = chart_of(best).mark_point(filled=False, size=_RING_SIZE)
+    rings = chart_of(points.best).mark_point(filled=False, size=_RING_SIZE)
     rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
     drawn = {"perplexity": [*_lines(of_both, has_points), rings]}
-    if bleu:
+    if points.bleu:
         scores = alt.Y("BLEU:Q", title="BLEU", scale=alt.Scale(zero=False))
-        of_bleu = chart_of(bleu).mark_line(point=dot)
+        of_bleu = chart_of(points.bleu).mark_line(point=dot)
         drawn["BLEU"] = [of_bleu.encode(x=x, y=scores, color=color)]
-    rates = [point["drawn rate"] for point in validation]
+    rates = [point["drawn rate"] for point in points.validation]
     rate = _log_axis("drawn rate", rates, title="learning rate")
-    steps = chart_of(validation).mark_line(interpolate="step", point=dot)
+    steps = chart_of(points.validation).mark_line(interpolate="step", point=dot)
     steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
     drawn["learning rate"] = [steps]
 
-    rules = chart_of(drops).mark_rule(strokeDash=_DOTTED)
+    rules = chart_of(points.drops).mark_rule(strokeDash=_DOTTED)
     rules = rules.encode(x=x, color=color)
     panels: dict[str, Panel] = {}
     for what, layers in drawn.items():
         height = 220 if what == "perplexity" else 80
         panels[what] = alt.LayerChart(layer=[rules, *layers]).properties(height=height)
     return panels
+
+
+def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> _Points:
+    points = _Points()
+    for run, epochs in runs.items():
+        best_epoch = _best(epochs).epoch
+        for row in epochs:
+            about = {"run": run, "epoch": row.epoch, "rate": row.learning_rate}
+            validation = {**about, "data": "validation", "perplexity": row.valid_perplexity}
+            points.validation.append(validation)
+            if row.epoch == best_epoch:
+                points.best.append(validation)
+            if row.valid_bleu is not None:
+                points.bleu.append({**about, "data": "validation", "BLEU": row.valid_bleu})
+            train_perplexity = perplexity(row.train_loss)
+            points.training.append({**about, "data": TRAINING, "perplexity": train_perplexity})
+        for before, row in pairwise(epochs):
+            if 2 * row.learning_rate <= before.learning_rate:
+                points.drops.append({"run": run, "epoch": row.epoch - 0.5})
+    # A cosine ends at next to nothing: the axis ends at a ten thousandth of its largest rate.
+    least = max(point["rate"] for point in points.validation) / 1e4
+    for point in points.validation:
+        point["drawn rate"] = max(point["rate"], least)
+    return points
 
 
 def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
