@@ -43,10 +43,10 @@ def example_of(
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
     attention = translator.attention(translation).as_json()
-    source, target = translation.source_tokens, translation.tokens
     # No text of the sentence: a ledger takes no signature that a page could read as markup.
-    lengths = f"{len(source)} tokens of source and {len(target)} of translation"
-    signature = f"{lengths}, {header['model']} {header['run']}"
+    source = f"{len(translation.source_tokens)} tokens of source"
+    target = f"{len(translation.tokens)} of translation"
+    signature = f"{source} and {target}, {header['model']} {header['run']}"
     return ExampleAttention(
         **header,
         stand_in=stand_in,

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
-from convs2s.paper.charts import PANEL_WIDTH, Panel, save_figure
+from convs2s.paper.charts import PANEL_WIDTH, Panel, chart_of, save_figure
 
 _LONGEST_LABEL = 24  # characters
-_SMALLEST_CELL, _LARGEST_CELL, _LARGEST_MAP = 14, 28, 430  # pixels
+_SMALLEST_CELL = 14  # pixels, as the next two
+_LARGEST_CELL = 28
+_LARGEST_MAP = 430
 _FONT_SHARE = 0.68  # of a cell's height, so that labels of neighbors do not touch
 
 
@@ -46,10 +48,10 @@ class ExampleAttention:
     def strongest(self) -> list[tuple[str, list[str]]]:
         """Return each target token with the source token that each layer looks at most."""
         places = np.array(self.weights).argmax(axis=2).T  # (target, layers)
-        return [
-            (token, [self.source_tokens[place] for place in row])
-            for token, row in zip(self.target_tokens, places, strict=True)
-        ]
+        strongest = []
+        for token, of_layers in zip(self.target_tokens, places, strict=True):
+            strongest.append((token, [self.source_tokens[place] for place in of_layers]))
+        return strongest
 
 
 def read_example(path: Path) -> ExampleAttention:
@@ -115,12 +117,12 @@ def attention_maps(
         scale=alt.Scale(scheme="magma", reverse=True, domain=[0, 1]),
         legend=legend if has_legend else None,
     )
-    return [
-        _layer_map(layer, source, target, cell)
-        .encode(color=color)
-        .properties(title=alt.TitleParams(f"layer {n}", subtitle=spread(layer)))
-        for n, layer in enumerate(maps, start=1)
-    ]
+    panels: list[Panel] = []
+    for number, layer in enumerate(maps, start=1):
+        title = alt.TitleParams(f"layer {number}", subtitle=spread(layer))
+        panel = _layer_map(layer, source, target, cell).encode(color=color)
+        panels.append(panel.properties(title=title))
+    return panels
 
 
 def spread(weights: NDArray[np.floating[Any]]) -> str:
@@ -147,15 +149,21 @@ def _layer_map(
     """Return the map of one layer's weights (target, source), without its colors."""
     # A word may stand in a sentence twice, so a place is told by its number, which no label shows.
     word = "slice(datum.label, indexof(datum.label, ' ') + 1)"
-    rows: list[dict[str, object]] = [
-        {"s": f"{i} {shorten(source_word)}", "t": f"{j} {shorten(target_word)}"}
-        | {"source": source_word, "target": target_word, "w": round(float(weights[j, i]), 4)}
-        for j, target_word in enumerate(target)
-        for i, source_word in enumerate(source)
-    ]
+    rows: list[dict[str, object]] = []
+    for j, target_word in enumerate(target):
+        for i, source_word in enumerate(source):
+            rows.append(
+                {
+                    "s": f"{i} {shorten(source_word)}",
+                    "t": f"{j} {shorten(target_word)}",
+                    "source": source_word,
+                    "target": target_word,
+                    "w": round(float(weights[j, i]), 4),
+                }
+            )
     size = min(10.0, _FONT_SHARE * cell)
     axis = alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size)
-    chart = alt.Chart(alt.InlineData(values=rows), width=alt.Step(cell), height=alt.Step(cell))
+    chart = chart_of(rows).properties(width=alt.Step(cell), height=alt.Step(cell))
     squares: alt.Chart = chart.mark_rect(aria=False, stroke="white", strokeWidth=0.5).encode(
         x=alt.X("t:O", sort=None, title="target", axis=axis),
         y=alt.Y("s:O", sort=None, title="source", axis=axis),

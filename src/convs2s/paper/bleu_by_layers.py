@@ -12,7 +12,7 @@ from convs2s.config.paper import Table, printed_number
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
+from convs2s.paper.charts import Panel, chart_of, colors_of, padded, save_figure, shapes_of
 from convs2s.paper.results import Result, entries_of, results
 
 _LINE = 54  # characters of the note on what was not run: those that the width of a panel holds
@@ -43,7 +43,8 @@ def plot_bleu_by_layers(
     """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV."""
     ours_by_row = results(cells, entries_of(settings, cells, scores, published))
     drawn = draw(settings, name, ours_by_row, outputs)
-    write_text(points, pd.DataFrame(map(asdict, drawn)).to_csv(index=False, lineterminator="\n"))
+    table = pd.DataFrame(map(asdict, drawn))
+    write_text(points, table.to_csv(index=False, lineterminator="\n"))
 
 
 def draw(
@@ -58,7 +59,8 @@ def draw(
 
     Its two panels stand below each other, or side by side in two columns.
     """
-    printed, stand_in = settings.paper[name], settings.scale.stand_in
+    printed = settings.paper[name]
+    stand_in = settings.scale.stand_in
     drawn = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
     panels = layer_panels(drawn, on_stand_in=stand_in is not None)
     heading = ["tokenized BLEU (0 to 100) before replacement"]
@@ -69,19 +71,22 @@ def draw(
 def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
     """Yield the networks of the figure's shown rows (from 0), whose ``x`` counts layers."""
     bleu = printed.columns[0].key
-    ours = {one.cell.address.row: one for one in ours_by_row if one.cell.address.column == bleu}
+    ours = {}
+    for result in ours_by_row:
+        if result.cell.address.column == bleu:
+            ours[result.cell.address.row] = result
     for number in shown:
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
-        result = ours.get(number)
+        of_row = ours.get(number)
         yield Depth(
             side=row.group,
             layers=int(row.x),
             paper=printed_number(row, bleu),
-            bleu=result.mean if result else None,
-            deviation=result.deviation if result else None,
-            seeds=len(result.entries) if result else 0,
+            bleu=of_row.mean if of_row else None,
+            deviation=of_row.deviation if of_row else None,
+            seeds=len(of_row.entries) if of_row else 0,
         )
 
 
@@ -100,7 +105,8 @@ def layer_panels(rows: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
         if missing := [row.layers for row in rows if row.side == side and not row.seeds]:
             absent.append(f"{side} {spans(missing)}")
     note = textwrap.wrap("not run: " + "; ".join(absent), _LINE) if absent else []
-    label, shared = "layers of the encoder or decoder", [*ours, *papers]
+    label = "layers of the encoder or decoder"
+    shared = [*ours, *papers]
     upper = _panel("ours", ours, ours if on_stand_in else shared, rows, [label])
     lower = _panel("paper", papers, papers if on_stand_in else shared, rows, [label, *note])
     return [upper.properties(title=title), lower.properties(title="the paper (tables 7 and 8)")]
@@ -115,20 +121,29 @@ def _panel(
 ) -> alt.LayerChart:
     """Return one panel: its BLEU axis has room for ``on_axis``, its others for all networks."""
     sides = list(dict.fromkeys(row.side for row in networks))
-    rows: list[dict[str, object]] = [
-        {"network": row.side, "layers": row.layers, "bleu": row.bleu, "whose": whose}
-        | dict(zip(("low", "high"), _ends(row), strict=True))
-        | {"deviation": "none" if row.deviation is None else f"{row.deviation:.2f}"}
-        for row in drawn
-    ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    rows: list[dict[str, object]] = []
+    for row in drawn:
+        low, high = _ends(row)
+        rows.append(
+            {
+                "network": row.side,
+                "layers": row.layers,
+                "bleu": row.bleu,
+                "whose": whose,
+                "low": low,
+                "high": high,
+                "deviation": "none" if row.deviation is None else f"{row.deviation:.2f}",
+            }
+        )
+    most = max(row.layers for row in networks)
+    base = chart_of(rows).encode(
         x=alt.X(
             "layers:Q",
             title=label,
-            scale=alt.Scale(domain=[0, 1 + max(row.layers for row in networks)], nice=False),
+            scale=alt.Scale(domain=[0, 1 + most], nice=False),
             axis=alt.Axis(tickMinStep=1, format="d"),
         ),
-        color=alt.Color("network:N", title=None, scale=alt.Scale(domain=sides, range=COLORS)),
+        color=colors_of("network", sides, title=None),
         tooltip=[
             alt.Tooltip("network:N"),
             alt.Tooltip("layers:Q", title="Layers"),
@@ -137,10 +152,14 @@ def _panel(
             alt.Tooltip("deviation:N", title="deviation over seeds"),
         ],
     )
-    scale = alt.Scale(domain=padded(end for row in on_axis for end in _ends(row)), nice=False)
-    y, bottom = (alt.Y(f"{field}:Q", title="BLEU", scale=scale) for field in ("bleu", "low"))
-    shape = alt.Shape("network:N", title=None, scale=alt.Scale(domain=sides, range=SHAPES))
-    points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=shape)
+    ends: list[float] = []
+    for row in on_axis:
+        ends += _ends(row)
+    scale = alt.Scale(domain=padded(ends), nice=False)
+    y = alt.Y("bleu:Q", title="BLEU", scale=scale)
+    bottom = alt.Y("low:Q", title="BLEU", scale=scale)
+    points = base.mark_point(filled=True, size=45, opacity=1)
+    points = points.encode(y=y, shape=shapes_of("network", sides, title=None))
     lines = base.mark_line(strokeWidth=1.5).encode(y=y)
     bars = base.mark_rule().encode(y=bottom, y2="high:Q")
     # A line through no value would be a complaint in the browser's console.

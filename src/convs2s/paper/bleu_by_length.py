@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_text
-from convs2s.paper.charts import COLORS, SHAPES, save_figure
+from convs2s.paper.charts import chart_of, colors_of, save_figure, shapes_of
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
@@ -60,12 +60,16 @@ def plot_bleu_by_length(
     words; the source's vocabulary has the most frequent type first. A UserError says that a file is
     missing or malformed, or that the files differ in their number of lines.
     """
-    sources, references = list(read_lines(source)), list(read_lines(reference))
+    sources = list(read_lines(source))
+    references = list(read_lines(reference))
     translated = [[" ".join(line.words) for line in read_translations(system)]]
+    files = [(source, sources), (system, translated[0])]
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
-        translated.append([max(group, key=lambda row: row.score).text for group in groups])
-    for file, lines in zip((source, system, baseline), [sources, *translated], strict=False):
+        best = [max(group, key=lambda row: row.score).text for group in groups]
+        translated.append(best)
+        files.append((baseline, best))
+    for file, lines in files:
         if len(lines) != len(references):
             raise UserError(
                 f"{file} has {len(lines)} lines or lists but {reference} has {len(references)}: "
@@ -96,20 +100,27 @@ def bleu_by_length(
     """
     words = [line.split() for line in sources]
     unknown = len(places) + 1
-    values = {
-        "length": np.array([len(row) for row in words], dtype=float),
-        "rank": np.array(
-            [sum(places.get(word, unknown) for word in row) / max(len(row), 1) for row in words]
-        ),
-    }
-    for by, numbers in values.items():
+    lengths = [len(row) for row in words]
+    mean_ranks = []
+    for row in words:
+        mean_ranks.append(sum(places.get(word, unknown) for word in row) / max(len(row), 1))
+    for by, values in (("length", lengths), ("rank", mean_ranks)):
+        numbers = np.array(values, dtype=float)
         groups = groups_of_equal_size(numbers, count)
         for curve, lines in curves.items():
             for group in groups:
-                score = tokenized_bleu(*([side[i] for i in group] for side in (lines, references)))
                 of_group = numbers[group]
-                spread = float(of_group.min()), float(of_group.max()), float(of_group.mean())
-                yield GroupBleu(curve, by, len(group), *spread, score.score, score.signature)
+                score = tokenized_bleu([lines[i] for i in group], [references[i] for i in group])
+                yield GroupBleu(
+                    curve,
+                    by,
+                    sentences=len(group),
+                    lowest=float(of_group.min()),
+                    highest=float(of_group.max()),
+                    mean=float(of_group.mean()),
+                    bleu=score.score,
+                    signature=score.signature,
+                )
 
 
 def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArray[np.intp]]:
@@ -123,26 +134,24 @@ def _panel(points: Sequence[GroupBleu], by: str) -> alt.LayerChart:
     """Return the curves by length or rank; groups stand side by side, as they are equally large."""
     curves = list(dict.fromkeys(point.curve for point in points))
     drawn = [point for point in points if point.by == by]
-    rows: list[dict[str, object]] = [
-        {"curve": curve, "bleu": point.bleu, "group": number}
-        for curve in curves
-        for number, point in enumerate(point for point in drawn if point.curve == curve)
-    ]
-    # Groups may have equal labels, so they are told apart by number.
-    ends = [
-        dict.fromkeys((f"{point.lowest:.0f}", f"{point.highest:.0f}"))
-        for point in drawn
-        if point.curve == curves[0]
-    ]
-    spans = list(map("–".join, ends))
+    rows: list[dict[str, object]] = []
+    spans = []  # of the groups, which are told apart by number: they may have equal labels
+    for curve in curves:
+        of_curve = [point for point in drawn if point.curve == curve]
+        for number, point in enumerate(of_curve):
+            rows.append({"curve": curve, "bleu": point.bleu, "group": number})
+            if curve == curves[0]:
+                lowest = f"{point.lowest:.0f}"
+                highest = f"{point.highest:.0f}"
+                spans.append(lowest if lowest == highest else f"{lowest}–{highest}")
     axis = alt.Axis(labelAngle=-45, labelExpr=f"{json.dumps(spans)}[datum.value]")
     # The axis goes from 0 and is that of both panels.
     domain = [0, 1.05 * max(1.0, *(point.bleu for point in points))]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("group:O", sort=None, title=AXES[by], axis=axis),
         y=alt.Y("bleu:Q", title="tokenized BLEU (0 to 100)", scale=alt.Scale(domain=domain)),
-        color=alt.Color("curve:N", title=None, scale=alt.Scale(domain=curves, range=COLORS)),
+        color=colors_of("curve", curves, title=None),
     )
-    shape = alt.Shape("curve:N", title=None, scale=alt.Scale(domain=curves, range=SHAPES))
-    marks = base.mark_point(filled=True, opacity=1).encode(shape=shape)
+    marks = base.mark_point(filled=True, opacity=1)
+    marks = marks.encode(shape=shapes_of("curve", curves, title=None))
     return alt.LayerChart(layer=[base.mark_line(), marks]).properties(height=150)

@@ -130,13 +130,15 @@ def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
     A UserError says that config/paper.yaml has no such table, and names the nearest one.
     """
     check_known("config/paper.yaml", "table", name, settings.paper)
-    printed, known = settings.paper[name], RunInputs(settings)
-    possible = (
-        _cell(settings, CellAddress(name, number, column.key), row, column, files, known)
-        for number, row in enumerate(printed.rows)
-        for column in printed.columns
-    )
-    return [cell for cell in possible if cell]
+    printed = settings.paper[name]
+    known = RunInputs(settings)
+    found = []
+    for number, row in enumerate(printed.rows):
+        for column in printed.columns:
+            address = CellAddress(name, number, column.key)
+            if cell := _cell(settings, address, row, column, files, known):
+                found.append(cell)
+    return found
 
 
 def cells_of_tables(settings: Settings) -> dict[str, list[Cell]]:

@@ -8,8 +8,9 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import altair as alt
 import vl_convert
@@ -62,16 +63,21 @@ def save_figure(
     Panels stand row by row below the lines of the heading, the first of which says what stands in
     for the paper's data. Formats are .svg, .png and .pdf.
     """
-    sized = [
-        panel.properties(width=PANEL_WIDTH) if panel.width is alt.Undefined else panel
-        for panel in panels
-    ]
+    sized = []
+    for panel in panels:
+        if panel.width is alt.Undefined:
+            panel = panel.properties(width=PANEL_WIDTH)
+        sized.append(panel)
     figure = alt.concat(*sized, columns=columns, spacing=12)
     if not shares_colors:
         figure = figure.resolve_scale(color="independent", shape="independent")
-    lines = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
+    lines = list(heading)
+    if stand_in:
+        lines.insert(0, f"STAND-IN DATA: {stand_in}")
     if lines:
-        wrapped = [part for line in lines for part in textwrap.wrap(line, _LINE) or [""]]
+        wrapped: list[str] = []
+        for line in lines:
+            wrapped += textwrap.wrap(line, _LINE) or [""]
         figure = figure.properties(title=wrapped)
     figure = figure.properties(config=_look(_FONT, "white"))
     drawn = vl_convert.vegalite_to_svg(figure.to_dict(), vl_version=VEGA_LITE)
@@ -82,10 +88,26 @@ def save_figure(
             elif output.suffix == ".png":
                 temporary.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
             else:
-                page = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
-                # Every second part is a list of resources.
-                page[1::2] = [b"".join(sorted(part.splitlines(True))) for part in page[1::2]]
-                temporary.write_bytes(b"".join(page))
+                parts = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
+                for place in range(1, len(parts), 2):  # every second one is a list of resources
+                    resources = parts[place].splitlines(keepends=True)
+                    parts[place] = b"".join(sorted(resources))
+                temporary.write_bytes(b"".join(parts))
+
+
+def chart_of(rows: Sequence[Mapping[Any, Any]]) -> alt.Chart:
+    """Return a chart without marks that holds the rows of its data."""
+    return alt.Chart(alt.InlineData(values=rows))
+
+
+def colors_of(field: str, names: Sequence[str], **look: Any) -> alt.Color:
+    """Return the colors of a field's values, in the order of their names."""
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=names, range=COLORS), **look)
+
+
+def shapes_of(field: str, names: Sequence[str], **look: Any) -> alt.Shape:
+    """Return the shapes of the points of a field's values, in the order of their names."""
+    return alt.Shape(f"{field}:N", scale=alt.Scale(domain=names, range=SHAPES), **look)
 
 
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
@@ -93,7 +115,8 @@ def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
     known = [value for value in values if value > 0 or not is_log]
     if not known:
         return [1.0, 10.0] if is_log else [0.0, 1.0]
-    low, high = min(known), max(known)
+    low = min(known)
+    high = max(known)
     if is_log:
         factor = max(1.1, math.exp(_ROOM * (math.log(high) - math.log(low))))
         return [low / factor, min(high * factor, sys.float_info.max)]

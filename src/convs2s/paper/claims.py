@@ -10,13 +10,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal, get_args
 
-import numpy as np
-
 from convs2s.config.claims import CellName, CellsCompared, Trend
 from convs2s.config.measures import MEASURES
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_json, write_text
-from convs2s.paper.cells import cells_of_tables
+from convs2s.paper.cells import CellAddress, cells_of_tables
 from convs2s.paper.evidence import (
     LOWER_IS_BETTER,
     CellFinder,
@@ -91,8 +89,11 @@ class JudgedClaim:
 
         Of a trend that a pair of rows refutes that is what its note says, not its slope.
         """
-        valued = (finding for finding in self.findings if finding.value is not None)
-        found = next((one for one in valued if one.verdict == self.verdict), Finding(""))
+        found = Finding("")
+        for finding in self.findings:
+            if finding.value is not None and finding.verdict == self.verdict:
+                found = finding
+                break
         if found.p_reversal is not None and found.p_reversal < LEVEL:
             return replace(found, value=None, interval=None, measure=None)
         return replace(found, note=None)
@@ -111,49 +112,59 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
 
     judged = []
     for name, claim in settings.claims.items():
-        findings = corrected(
-            [
-                *(compare_cells(settings, compared, find) for compared in claim.comparisons),
-                *(follow_trend(settings, trend, find) for trend in claim.trends),
-                *(
-                    compare_length(settings, lengths.within, *find([name]))
-                    for lengths in claim.lengths
-                    for name in lengths.cells
-                ),
-                *(compare_meanings(settings, *find([name])) for name in claim.phrases),
-            ]
-        )
-        verdict = "not tested" if claim.untested else verdict_of(each.verdict for each in findings)
+        findings = []
+        for compared in claim.comparisons:
+            findings.append(compare_cells(settings, compared, find))
+        for trend in claim.trends:
+            findings.append(follow_trend(settings, trend, find))
+        for lengths in claim.lengths:
+            for cell_name in lengths.cells:
+                (found,) = find([cell_name])
+                findings.append(compare_length(settings, lengths.within, found))
+        for cell_name in claim.phrases:
+            (found,) = find([cell_name])
+            findings.append(compare_meanings(settings, found))
+        findings = corrected(findings)
+        verdict: Verdict = "not tested"
+        if not claim.untested:
+            verdict = verdict_of(finding.verdict for finding in findings)
         judged.append(
-            JudgedClaim(name, claim.says, claim.source, verdict, findings, claim.untested)
+            JudgedClaim(name, claim.says, claim.source, verdict, tuple(findings), claim.untested)
         )
     return judged
 
 
-def corrected(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def corrected(findings: Sequence[Finding]) -> list[Finding]:
     """Return a claim's findings with p by Holm's correction, and the verdicts that follow.
 
     Where p is too close to the level for the number of draws, there is no telling.
     """
-    stated = [(each, p) for each in findings for p in (each.p, each.p_reversal)]
-    p_values = iter(holm([p for _, p in stated if p is not None]))
+    stated: list[float] = []
+    for finding in findings:
+        for p in (finding.p, finding.p_reversal):
+            if p is not None:
+                stated.append(p)
+    corrected_p = iter(holm(stated))
     judged = []
     for finding in findings:
         if finding.p is None:
             judged.append(finding)
             continue
-        p = next(p_values)
-        p_reversal = next(p_values) if finding.p_reversal is not None else None
+        p = next(corrected_p)
+        p_reversal = None if finding.p_reversal is None else next(corrected_p)
+        # The error of p grows as p does by the correction.
         error = (finding.p_error or 0.0) * (p / finding.p if finding.p else 1.0)
-        verdict, note = finding.verdict, finding.note
+        verdict = finding.verdict
+        note = finding.note
         if p_reversal is not None and p_reversal < LEVEL:
             verdict = "not held"
         elif error and abs(p - LEVEL) <= _ERRORS * error:
-            verdict, note = "undecided", _joined(note, "more draws could turn the verdict")
+            verdict = "undecided"
+            note = _joined(note, "more draws could turn the verdict")
         elif p >= LEVEL:
             verdict = "undecided"
         judged.append(replace(finding, verdict=verdict, p_holm=p, p_reversal=p_reversal, note=note))
-    return tuple(judged)
+    return judged
 
 
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
@@ -178,50 +189,52 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
     """
     cells = chain.from_iterable(cells_of_tables(settings).values())
     judged = judge(settings, runs_by_cell(cells, read_ledger(ledger)))
-    scale, stand_in = settings.options.scale, settings.scale.stand_in
+    scale = settings.options.scale
+    stand_in = settings.scale.stand_in
     for output in outputs:
         if output.suffix == ".json":
             about = {"scale": scale, "stand_in": stand_in, "level": LEVEL}
             write_json(output, {**about, "claims": [asdict(claim) for claim in judged]})
-            continue
-        if output.suffix == ".csv":
-            described = scale + (" (STAND-IN DATA)" if stand_in else "")
+        elif output.suffix == ".csv":
+            described = f"{scale} (STAND-IN DATA)" if stand_in else scale
             rows = [{**row, "Scale": described} for row in rows_of_findings(judged)]
-            text = csv(Sheet([], rows, "Verdict"))
+            write_text(output, csv(Sheet([], rows, "Verdict")))
         else:
-            text = "\n#".join(map(markdown, printed_claims(settings, judged)))
-        write_text(output, text)
+            claims, findings = printed_claims(settings, judged)
+            write_text(output, f"{markdown(claims)}\n#{markdown(findings)}")
 
 
 def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[Sheet, Sheet]:
     """Return the claims with their verdicts, and the comparisons that those come from."""
-    stand_in = settings.scale.stand_in
-    headings = [
-        "Claims of the papers, with verdicts",
-        *([f"STAND-IN DATA: {stand_in}"] if stand_in else []),
+    headings = ["Claims of the papers, with verdicts"]
+    if settings.scale.stand_in:
+        headings.append(f"STAND-IN DATA: {settings.scale.stand_in}")
+    headings.append(
         f"Scale: {settings.options.scale}. A verdict needs three runs a side and a two-sided, "
         f"corrected p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and without a "
         "verdict over sentences alone. A difference is positive where it is as the claim says; "
-        "where that says that two are equal, it is the first less the second.",
-    ]
+        "where that says that two are equal, it is the first less the second."
+    )
     rows = []
     for claim in judged:
         counts = Counter(finding.verdict for finding in claim.findings)
-        counted = ", ".join(
-            f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
-        )
+        counted = []
+        for verdict in get_args(Verdict):
+            if counts[verdict]:
+                counted.append(f"{counts[verdict]} {verdict}")
+        decisive = claim.decisive
         rows.append(
             {
                 "Claim": claim.name,
                 "What the paper says": claim.says,
                 "Source": claim.source,
                 "Verdict": claim.verdict,
-                "Difference": _signed(claim.decisive.value),
-                "95% interval": _interval(claim.decisive),
-                "Measure": claim.decisive.measure or "",
-                "Comparisons": counted if len(claim.findings) > 1 else "",
+                "Difference": _signed(decisive.value),
+                "95% interval": _interval(decisive),
+                "Measure": decisive.measure or "",
+                "Comparisons": ", ".join(counted) if len(claim.findings) > 1 else "",
                 "Tests": str(sum(finding.tests for finding in claim.findings) or ""),
-                "Notes": claim.untested or claim.decisive.note or "",
+                "Notes": claim.untested or decisive.note or "",
             }
         )
     shared = {"Measure": "measured by {}"}
@@ -238,32 +251,37 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
 
 def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
     """Return a row for each comparison, and one for a claim that has none."""
-    return [
-        {
-            "Claim": claim.name,
-            "Says": claim.says,
-            "Source": claim.source,
-            "Verdict of the claim": claim.verdict,
-            "Comparison": finding.comparison,
-            "Verdict": finding.verdict,
-            "Difference (paper)": _signed(finding.printed),
-            "Difference (ours)": _signed(finding.value),
-            "95% interval": _interval(finding),
-            "Measure": finding.measure or "",
-            "Without brevity penalty": _signed(finding.without_brevity),
-            "p": _chance(finding.p) + (f" ± {finding.p_error:.4f}" if finding.p_error else ""),
-            "p (Holm)": _chance(finding.p_holm),
-            "p of a reversal": _chance(finding.p_reversal),
-            "Tests": str(finding.tests or ""),
-            "Test": finding.test or "",
-            "Runs": finding.runs or "",
-            "Test set": finding.test_set or "",
-            "Metric": finding.metric or "",
-            "Notes": finding.note or "",
-        }
-        for claim in judged
-        for finding in claim.findings or [Finding("", "not tested", note=claim.untested)]
-    ]
+    rows = []
+    for claim in judged:
+        for finding in claim.findings or [Finding("", "not tested", note=claim.untested)]:
+            p = _chance(finding.p)
+            if finding.p_error:
+                p += f" ± {finding.p_error:.4f}"
+            rows.append(
+                {
+                    "Claim": claim.name,
+                    "Says": claim.says,
+                    "Source": claim.source,
+                    "Verdict of the claim": claim.verdict,
+                    "Comparison": finding.comparison,
+                    "Verdict": finding.verdict,
+                    "Difference (paper)": _signed(finding.printed),
+                    "Difference (ours)": _signed(finding.value),
+                    "95% interval": _interval(finding),
+                    "Measure": finding.measure or "",
+                    "Without brevity penalty": _signed(finding.without_brevity),
+                    "p": p,
+                    "p (Holm)": _chance(finding.p_holm),
+                    "p of a reversal": _chance(finding.p_reversal),
+                    "Tests": str(finding.tests or ""),
+                    "Test": finding.test or "",
+                    "Runs": finding.runs or "",
+                    "Test set": finding.test_set or "",
+                    "Metric": finding.metric or "",
+                    "Notes": finding.note or "",
+                }
+            )
+    return rows
 
 
 def _interval(finding: Finding) -> str:
@@ -280,30 +298,52 @@ def _signed(value: float | None) -> str:
 
 def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
     """Return what a comparison of cells came to, before the correction."""
-    found, count = find([*compared.better, *compared.worse]), len(compared.better)
-    better, worse = found[:count], found[count:]
-    sides = [" + ".join(each.label for each in side) for side in (better, worse)]
-    link = f"at most {compared.margin:g} behind" if compared.margin else "better than"
+    found = find([*compared.better, *compared.worse])
+    better = found[: len(compared.better)]
+    worse = found[len(compared.better) :]
+    link = "better than"
     region = (-compared.margin, math.inf)
+    if compared.margin:
+        link = f"at most {compared.margin:g} behind"
     if compared.within is not None:
-        link, region = f"within {compared.within:g} of", (-compared.within, compared.within)
-    cells = list({each.address: each for each in (*better, *worse)}.values())
-    counts = Counter(each.address for each in better)
-    counts.subtract(each.address for each in worse)
-    sign = -1.0 if any(each.measure in LOWER_IS_BETTER for each in cells) else 1.0
-    weighted = [(sign * counts[each.address], each) for each in cells]
-    printed = [weight * each.printed for weight, each in weighted if each.printed is not None]
-    of_printed = sum(printed) if len(printed) == len(weighted) else None
-    finding = Finding(f"{sides[0]} {link} {sides[1]}", printed=of_printed)
-    if missing := [f"{each.label}: {each.missing}" for each in cells if each.missing]:
+        link = f"within {compared.within:g} of"
+        region = (-compared.within, compared.within)
+    # A cell may stand on both sides, or twice on one: what counts is the sum.
+    counts = Counter[CellAddress]()
+    cells: dict[CellAddress, Evidence] = {}
+    for cell in better:
+        counts[cell.address] += 1
+        cells[cell.address] = cell
+    for cell in worse:
+        counts[cell.address] -= 1
+        cells[cell.address] = cell
+    sign = _sign(cells.values())
+    weighted = [(sign * counts[address], cell) for address, cell in cells.items()]
+    finding = Finding(f"{_sum_of_labels(better)} {link} {_sum_of_labels(worse)}")
+    if all(cell.printed is not None for cell in cells.values()):
+        printed = sum(weight * (cell.printed or 0.0) for weight, cell in weighted)
+        finding = replace(finding, printed=printed)
+    missing = [f"{cell.label}: {cell.missing}" for cell in cells.values() if cell.missing]
+    if missing:
         return replace(finding, note="; ".join(missing))
-    runs = [" + ".join(each.runs_in_words for each in side) for side in (better, worse)]
-    finding = replace(_described(finding, cells), runs=" against ".join(runs))
-    fewest = min(each.trainings for each in better)
+    runs_of_better = " + ".join(cell.runs_in_words for cell in better)
+    runs_of_worse = " + ".join(cell.runs_in_words for cell in worse)
+    finding = _described(finding, cells.values())
+    finding = replace(finding, runs=f"{runs_of_better} against {runs_of_worse}")
+    fewest = min(cell.trainings for cell in better)
     if compared.models and fewest < compared.models:
         note = f"the claim is of {compared.models} models together, here are {fewest}"
         finding = replace(finding, note=note)
     return judged_effect(settings, finding, weighted, region, decides=finding.note is None)
+
+
+def _sum_of_labels(cells: Iterable[Evidence]) -> str:
+    return " + ".join(cell.label for cell in cells)
+
+
+def _sign(cells: Iterable[Evidence]) -> float:
+    """Return 1, or -1 where the lower value is the better one."""
+    return -1.0 if any(cell.measure in LOWER_IS_BETTER for cell in cells) else 1.0
 
 
 def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding:
@@ -327,18 +367,23 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     if cell.missing:
         return replace(finding, note=f"{cell.label}: {cell.missing}")
     finding = replace(_described(finding, [cell]), runs=cell.runs_in_words)
-    known = [entry.scores for entry in cell.entries if "phrases_chance" in entry.scores]
-    more = [scores["phrases_apart"].score - scores["phrases_chance"].score for scores in known]
+    more: list[float] = []  # of each run: the share less what chance gives
+    p_values: list[float] = []
+    for entry in cell.entries:
+        if "phrases_chance" in entry.scores:
+            apart = entry.scores["phrases_apart"].score
+            more.append(apart - entry.scores["phrases_chance"].score)
+            p_values.append(entry.scores["phrases_p"].score)
     why_not = why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)])
-    if len(known) < len(cell.entries):
+    if len(more) < len(cell.entries):
         why_not = _joined(why_not, "a record without swaps; let project_phrases run again")
     else:
         finding = replace(finding, value=mean(more))
     if why_not:
         return replace(finding, verdict="no verdict", note=why_not)
     verdict: Verdict = "held" if mean(more) > 0 else "not held"
-    agree = len({value > 0 for value in more}) == 1
-    p = max(scores["phrases_p"].score for scores in known) if agree else 1.0
+    on_one_side = all(value > 0 for value in more) or not any(value > 0 for value in more)
+    p = max(p_values) if on_one_side else 1.0
     return replace(finding, verdict=verdict, p=p, tests=1, test=PERMUTATIONS)
 
 
@@ -351,7 +396,8 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     """
     found = find([wanted.cell(row) for row in wanted.x])
     cells = dict(zip(wanted.x, found, strict=True))
-    first, last = (end(wanted.x, key=wanted.x.__getitem__) for end in (min, max))
+    first = min(wanted.x, key=wanted.x.__getitem__)
+    last = max(wanted.x, key=wanted.x.__getitem__)
     finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows")
     scored = {row: each for row, each in cells.items() if each.entries}
     missing = ", ".join(repr(row) for row in cells if row not in scored)
@@ -361,23 +407,35 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
     finding = _described(finding, scored.values())
     finding = replace(finding, runs=runs, measure=f"{finding.measure} per {wanted.per}")
-    sign = -1.0 if any(each.measure in LOWER_IS_BETTER for each in found) else 1.0
+    sign = _sign(found)
+    # The slope of least squares is a weighted sum of the rows' means.
     middle = mean(wanted.x[row] for row in scored)
     squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
-    slopes = [(sign * (wanted.x[row] - middle) / squares, scored[row]) for row in scored]
+    slopes = []
+    for row, cell in scored.items():
+        from_middle = wanted.x[row] - middle
+        slopes.append((sign * from_middle / squares, cell))
     finding = judged_effect(settings, finding, slopes, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = [(low, high) for low in scored for high in scored if wanted.x[low] < wanted.x[high]]
-    clearest, note = 1.0, None
+    pairs = []
+    for low in scored:
+        for high in scored:
+            if wanted.x[low] < wanted.x[high]:
+                pairs.append((low, high))
+    clearest = 1.0
+    note = finding.note
     for low, high in pairs:
-        effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
-        p = len(pairs) * sum(np.multiply((1, _ERRORS), effect.chance(0.0)))
+        rise = [(sign, scored[high]), (-sign, scored[low])]
+        effect = effect_of(samples_of(rise))
+        p, error = effect.chance(0.0)
+        p = len(pairs) * (p + _ERRORS * error)
         if effect.value < 0 and p < clearest:
             clearest = p
-            chance = f"p = {p:.4f} of {len(pairs)} pairs, before Holm"
-            note = f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"
-    note = _joined(finding.note, note if clearest < LEVEL else None)
+            if p < LEVEL:
+                chance = f"p = {p:.4f} of {len(pairs)} pairs, before Holm"
+                reversal = f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"
+                note = _joined(finding.note, reversal)
     return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
 
 
@@ -400,37 +458,57 @@ def judged_effect(
     if not all(entry.processor for cell in cells for entry in cell.entries):
         finding = replace(finding, note=_joined(finding.note, "of processors that are not stated"))
     # Printed values of others are a constant part of the difference.
-    constant = sum(weight * (cell.printed or 0) for weight, cell in weighted if cell.is_cited)
-    constant -= quantity == "length_ratio"
-    ours = [(weight, cell) for weight, cell in weighted if not cell.is_cited]
+    constant = -1.0 if quantity == "length_ratio" else 0.0
+    ours = []
+    for weight, cell in weighted:
+        if not cell.is_cited:
+            ours.append((weight, cell))
+        elif cell.printed is not None:
+            constant += weight * cell.printed
     samples = samples_of(ours, quantity)
     value = constant + sum(mean(sample.scores) for sample in samples)
     finding = replace(finding, value=value)
     if quantity == "score":
-        ratios = [cell.length_ratio for cell in cells if cell.sentences("score")]
-        alike = all(abs(ratio - 1) <= _BREVITY for ratio in ratios if ratio)
-        of_words = all(cell.measure.startswith("bleu_tokenized") for cell in cells)
-        if of_words and not alike and len(ratios) == len(cells):  # else not all are known
-            bare = sum(weight * mean(cell.scores("without_brevity")) for weight, cell in weighted)
-            finding = replace(finding, without_brevity=bare)
+        finding = replace(finding, without_brevity=_without_brevity(weighted))
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
+    of_sentences = len(drawn) == len(samples)
     too_few = why_no_verdict(ours)
     if too_few or not decides:
-        interval = over_sentences(drawn, constant) if len(drawn) == len(samples) else None
+        interval = over_sentences(drawn, constant) if of_sentences else None
         note = _joined(finding.note, too_few)
         return replace(finding, verdict="no verdict", interval=interval, note=note)
     effect = effect_of(samples, constant)
-    p, error = effect.chance(*region)
+    low, high = region
+    p, error = effect.chance(low, high)
+    test = HIERARCHICAL if of_sentences else RUNS
+    if len(samples) == 1 and len(ours) > 1:
+        test += SAME_MODELS
     return replace(
         finding,
-        verdict="held" if region[0] < value < region[1] else "not held",
+        verdict="held" if low < value < high else "not held",
         interval=effect.interval,
         p=p,
         p_error=error,
         tests=1,
-        test=(HIERARCHICAL if len(drawn) == len(samples) else RUNS)
-        + (SAME_MODELS if len(samples) == 1 < len(ours) else ""),
+        test=test,
     )
+
+
+def _without_brevity(weighted: Weighted) -> float | None:
+    """Return the difference of BLEU without its brevity penalty, where lengths differ.
+
+    None where they do not, where it is no tokenized BLEU, or where sentences are not known.
+    """
+    difference = 0.0
+    lengths_differ = False
+    for weight, cell in weighted:
+        if not cell.measure.startswith("bleu_tokenized") or not cell.sentences("score"):
+            return None
+        ratio = cell.length_ratio
+        if ratio is not None and abs(ratio - 1) > _BREVITY:
+            lengths_differ = True
+        difference += weight * mean(cell.scores("without_brevity"))
+    return difference if lengths_differ else None
 
 
 def _joined(*notes: str | None) -> str | None:
@@ -439,15 +517,17 @@ def _joined(*notes: str | None) -> str | None:
 
 def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:
     """Return the finding with the test sets, measures and metrics of its cells."""
-    test_sets, measures, metrics = dict[str, None](), dict[str, None](), dict[str, None]()
+    test_sets: dict[str, None] = {}
+    measures: dict[str, None] = {}
+    metrics: dict[str, None] = {}
     for cell in cells:
         for entry in cell.entries:
-            lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
-            if entry.run.testset:
-                test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
             measures[cell.heading] = None
-            signature = entry.scores[cell.measure].signature
-            metrics[" ".join(filter(None, [MEASURES[cell.measure].label, signature]))] = None
+            if entry.run.testset:
+                lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
+                test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
+            signature = entry.scores[cell.measure].signature or ""
+            metrics[f"{MEASURES[cell.measure].label} {signature}".strip()] = None
     return replace(
         finding,
         test_set="; ".join(test_sets) or None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from convs2s.config.claims import CellName, row_index
 from convs2s.config.measures import MEASURES
-from convs2s.config.paper import printed_number
+from convs2s.config.paper import Row, printed_number
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.paper.cells import CellAddress
@@ -71,19 +71,25 @@ class Evidence:
     def runs_in_words(self) -> str:
         """How many runs there are, or which ensemble."""
         ensembles = [run for run in self.runs if run.startswith("ensemble")]
-        return "printed" if self.is_cited else ", ".join(ensembles) or str(len(self.runs))
+        if self.is_cited:
+            return "printed"
+        return ", ".join(ensembles) or str(len(self.runs))
 
     def scores(self, quantity: Quantity = "score") -> list[float]:
         """Return what is taken of each run."""
         if quantity == "score":
             return [entry.scores[self.measure].score for entry in self.entries]
-        found = (_measured(text, measured) for text in self.sentences(quantity))
-        return [float(getattr(each, quantity)[0]) for each in found]
+        scores = []
+        for sentences in self.sentences(quantity):
+            of_all = _measured(sentences, measured)
+            scores.append(float(getattr(of_all, quantity)[0]))
+        return scores
 
     def drawn(self, quantity: Quantity) -> SetScores | None:
         """Return the same on test sets drawn anew (runs, draws); None without the sentences."""
-        of_length = "length_ratio" in (quantity, self.measure)
-        name = "length_ratio" if of_length else "bleu" if quantity == "score" else quantity
+        name = "bleu" if quantity == "score" else quantity
+        if self.measure == "length_ratio":
+            name = "length_ratio"
         texts = self.sentences(quantity)
         if len(texts) < len(self.entries):
             return None
@@ -95,11 +101,16 @@ class Evidence:
         Those of the measure itself; for detokenized BLEU those of tokenized BLEU; for a length any
         tokenized BLEU's, as all have the same words.
         """
-        if "length_ratio" in (quantity, self.measure):
-            return [text for entry in self.entries for text in list(entry.sentences.values())[:1]]
         measure = self.measure.replace("detokenized", "tokenized")
-        stated = (entry.sentences.get(measure) for entry in self.entries)
-        return [text for text in stated if text is not None]
+        texts = []
+        for entry in self.entries:
+            if "length_ratio" in (quantity, self.measure):
+                text = next(iter(entry.sentences.values()), None)
+            else:
+                text = entry.sentences.get(measure)
+            if text is not None:
+                texts.append(text)
+        return texts
 
     @property
     def length_ratio(self) -> float | None:
@@ -121,23 +132,27 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     """Return what there is on a cell that a claim names."""
     table = settings.tables[name.table]
     index = row_index(name, settings.tables, "config/claims.yaml")
-    row, address = table.rows[index], CellAddress(name.table, index, name.column)
-    (column,) = (column for column in table.columns if column.key == name.column)
+    row = table.rows[index]
+    column = next(column for column in table.columns if column.key == name.column)
+    address = CellAddress(name.table, index, name.column)
     is_cited = row.kind == "cited"
-    scored = [] if is_cited else sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
+    scored: list[LedgerEntry] = []
     missing = None
     if is_cited:
-        missing = "a printed value is of the paper's data" if settings.scale.stand_in else None
-    elif not scored:
-        model = row.model if settings.scale.has_task(row.task) else None
-        missing = "not run" if model and settings.scale.model_for(model) else "no stand-in"
-        if name.table not in settings.paper or settings.scale.why_left_out(row):
-            missing = "left out at this scale"
-    group = f"{row.group} " if row.group else ""
-    which = f" {column.name}" if len(table.columns) > 1 else ""
+        if settings.scale.stand_in:
+            missing = "a printed value is of the paper's data"
+    else:
+        scored = sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
+        if not scored:
+            missing = _why_missing(settings, name.table, row)
+    label = [name.table, repr(row.system)]
+    if row.group:
+        label.insert(1, row.group)
+    if len(table.columns) > 1:
+        label.append(column.name)
     return Evidence(
         address=address,
-        label=f"{name.table} {group}{row.system!r}{which}",
+        label=" ".join(label),
         heading=column.name,
         measure=row.measures.get(name.column, column.measure) or "",
         printed=printed_number(row, name.column),
@@ -147,6 +162,14 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     )
 
 
+def _why_missing(settings: Settings, table: str, row: Row) -> str:
+    """Return why no run of a row of ours has a score."""
+    if table not in settings.paper or settings.scale.why_left_out(row):
+        return "left out at this scale"
+    model = row.model if settings.scale.has_task(row.task) else None
+    return "not run" if model and settings.scale.model_for(model) else "no stand-in"
+
+
 def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
     """Return what names the processors that give the numbers of a run, its own first.
 
@@ -154,16 +177,22 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
     on the kernels, and perplexity is the same to the last digit in all: rounding that differs
     anywhere changes most of its digits within a training.
     """
-    made: dict[tuple[object, str | None], dict[str, float]] = {}  # training -> its perplexity
+    # Kernels and processor -> training -> its perplexity.
+    made: dict[tuple[object, str | None], dict[str, float]] = {}
     for entry in chain.from_iterable(runs.values()):
-        if entry.processor and (score := entry.scores.get("perplexity")):
-            made.setdefault((_kernels(entry), entry.processor), {})[entry.fingerprint] = score.score
+        score = entry.scores.get("perplexity")
+        if entry.processor and score:
+            trained = made.setdefault((_kernels(entry), entry.processor), {})
+            trained[entry.fingerprint] = score.score
 
     def processors(entry: LedgerEntry) -> list[str | None]:
-        kernels, equal = _kernels(entry), [entry.processor]
+        kernels = _kernels(entry)
         own = made.get((kernels, entry.processor), {})
+        equal = [entry.processor]
         for (of_kernels, processor), scores in made.items():
-            both = own.keys() & scores.keys() if of_kernels == kernels else ()
+            if of_kernels != kernels:
+                continue
+            both = own.keys() & scores.keys()
             if both and all(own[training] == scores[training] for training in both):
                 equal.append(processor)
         return equal
@@ -173,7 +202,9 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
 
 def _kernels(entry: LedgerEntry) -> object:
     trained: Any = entry.inputs.get("trained", {})
-    return trained.get("architecture", {}).get("kind"), trained.get("training", {}).get("precision")
+    kind = trained.get("architecture", {}).get("kind")
+    precision = trained.get("training", {}).get("precision")
+    return kind, precision
 
 
 def on_one_processor(
@@ -187,20 +218,30 @@ def on_one_processor(
     own = {entry.processor for entry in entries if entry.origin is None}
     here = Counter(entry.processor for entry in entries)
     tables = {cell.address.table for cell in cells}
-    shown = chain.from_iterable(runs[address] for address in runs if address.table in tables)
-    in_tables = Counter(entry.processor for entry in shown)
+    in_tables = Counter[str | None]()
+    for address, shown in runs.items():
+        if address.table in tables:
+            in_tables.update(entry.processor for entry in shown)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
         return processor in own, *rank_of(processor, here, in_tables)
 
     candidates = set(chain.from_iterable(map(processors, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):
-        equal = [[each for each in cell.entries if processor in processors(each)] for cell in cells]
-        there = [{each.run: replace(each, processor=processor) for each in cell} for cell in equal]
-        if [on.keys() for on in there] == [{each.run for each in cell.entries} for cell in cells]:
-            of_cells = zip(cells, there, strict=True)
-            return [replace(cell, entries=tuple(runs.values())) for cell, runs in of_cells]
+        there = [_on_processor(cell, processor, processors) for cell in cells]
+        # No run is lacking, as a cell on a processor has no other runs than the cell.
+        if all(len(one.runs) == len(cell.runs) for one, cell in zip(there, cells, strict=True)):
+            return there
     return list(cells)
+
+
+def _on_processor(cell: Evidence, processor: str | None, processors: ProcessorsOfRun) -> Evidence:
+    """Return a cell with those of its runs that a processor would give."""
+    runs: dict[str, LedgerEntry] = {}
+    for entry in cell.entries:
+        if processor in processors(entry):
+            runs[entry.run.run] = replace(entry, processor=processor)
+    return replace(cell, entries=tuple(runs.values()))
 
 
 def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
@@ -209,28 +250,34 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
     Perplexity is of one vocabulary, any other score of one test set and one metric, and all of one
     kind of processor: rounding sends a training another way. An unknown kind is one of its own.
     """
-    kinds, processors = dict[str, None](), dict[str, None]()
+    kinds: dict[str, None] = {}
+    processors: dict[str, None] = {}
     for cell in cells:
         for entry in cell.entries:
-            task, signature = entry.run.task, entry.scores[cell.measure].signature
-            text = settings.tasks[task].text_name
-            of_test_set = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
-            of_training = f"{MEASURES[cell.measure].label} of {task}"
-            kinds[of_training if cell.measure == "perplexity" else of_test_set] = None
+            task = entry.run.task
+            if cell.measure == "perplexity":
+                kind = f"{MEASURES[cell.measure].label} of {task}"
+            else:
+                text = settings.tasks[task].text_name
+                signature = entry.scores[cell.measure].signature
+                kind = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
+            kinds[kind] = None
             processors[entry.processor or "one that is not stated"] = None
-    for stated, among in (("not of one kind", kinds), ("not of one processor", processors)):
-        if len(among) > 1:
-            return f"{stated}: {' against '.join(among)}"
+    if len(kinds) > 1:
+        return f"not of one kind: {' against '.join(kinds)}"
+    if len(processors) > 1:
+        return f"not of one processor: {' against '.join(processors)}"
     return None
 
 
 def why_no_verdict(weighted: Weighted) -> str | None:
     """Return why runs are too few for a verdict, or no two systems; None where they are enough."""
-    weights, cells = defaultdict[object, float](float), [cell for _, cell in weighted]
+    weights = defaultdict[object, float](float)
     for weight, cell in weighted:
         weights[frozenset((each.fingerprint, cell.measure) for each in cell.entries)] += weight
     if not any(abs(weight) > _ROUNDING for weight in weights.values()):
         return "the same runs on both sides: at this scale the systems are one"
+    cells = [cell for _, cell in weighted]
     trainings = [cell.trainings for cell in cells]
     if min(trainings) < LEAST_RUNS:
         if max(trainings) == 1:
@@ -251,19 +298,27 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
     for weight, cell in weighted:
         models = tuple(entry.models for entry in cell.entries)
         groups.setdefault(models, []).append((weight, cell))
+    cells = [cell for _, cell in weighted]
     samples = []
     for group in groups.values():
-        columns = ([weight * score for score in cell.scores(quantity)] for weight, cell in group)
-        drawn = [(weight, cell.drawn(quantity)) for weight, cell in group]
-        of_sentences = [weight * runs for weight, runs in drawn if runs is not None]
         weight, cell = group[0]
-        others = [each for _, each in weighted]
-        singles = _models_alone(cell.ensemble, others) if cell.ensemble else None
+        scores = [0.0] * len(cell.scores(quantity))
+        drawn: list[SetScores] = []
+        for weight, cell in group:
+            for place, score in enumerate(cell.scores(quantity)):
+                scores[place] += weight * score
+            of_sentences = cell.drawn(quantity)
+            if of_sentences is not None:
+                drawn.append(weight * of_sentences)
+        weight, cell = group[0]
+        singles = None
+        if cell.ensemble and (alone := _models_alone(cell.ensemble, cells)):
+            singles = [weight * score for score in alone]
         samples.append(
             SampledRuns(
-                scores=[sum(column) for column in zip(*columns, strict=True)],
-                drawn=np.sum(of_sentences, axis=0) if len(of_sentences) == len(group) else None,
-                singles=singles and [weight * score for score in singles],
+                scores=scores,
+                drawn=np.sum(drawn, axis=0) if len(drawn) == len(group) else None,
+                singles=singles,
             )
         )
     return samples
@@ -272,8 +327,11 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
 def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[float] | None:
     """Return the scores of an ensemble's models alone, where one of the cells has enough."""
     for cell in cells:
-        alone = {entry.models: entry.scores[cell.measure].score for entry in cell.entries}
-        scores = [alone[model,] for model in ensemble.models if (model,) in alone]
+        alone: dict[str, float] = {}
+        for entry in cell.entries:
+            if len(entry.models) == 1:
+                alone[entry.models[0]] = entry.scores[cell.measure].score
+        scores = [alone[model] for model in ensemble.models if model in alone]
         if len(scores) >= LEAST_RUNS:
             return scores
     return None

@@ -44,8 +44,10 @@ def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, s
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
                 files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
                 files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]
-            if reason := next(filter(None, map(reason_in, files)), None):
-                failures[file.path] = reason
+            for log in files:
+                if reason := reason_in(log):
+                    failures[file.path] = reason
+                    break
     return failures
 
 
@@ -60,13 +62,21 @@ def reason_in(log: Path) -> str | None:
             text = stream.read().decode("utf-8", "replace").rstrip()
     except OSError:
         return None
-    last, (_, traced, raised) = text[text.rfind("\n") + 1 :].strip(), text.rpartition(_TRACEBACK)
+    last = text[text.rfind("\n") + 1 :].strip()
+    _, traced, raised = text.rpartition(_TRACEBACK)
     if traced and ", process " not in raised:  # no later try; a fault may have several lines
-        last = next(filter(_FAULT.match, raised.splitlines()[::-1]), last)
+        for line in raised.splitlines():
+            if _FAULT.match(line):
+                last = line
     stated = _STATED.match(last)
     if stated and (stated[2] or stated[1].startswith("interrupted")):
         return STOPPED  # `errors.UnfinishedError` is said without "error:"
-    reason = stated[1] if stated else last if _FAULT.match(last) else None
-    if reason and len(reason) > _LONGEST:  # it has to fit into a table
+    if stated:
+        reason = stated[1]
+    elif _FAULT.match(last):
+        reason = last
+    else:
+        return None
+    if len(reason) > _LONGEST:  # it has to fit into a table
         reason = f"{reason[: _LONGEST - 3]}..."
-    return reason and f"failed: {reason}"
+    return f"failed: {reason}"

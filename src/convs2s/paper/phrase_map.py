@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
 from convs2s.files.text import atomic_text
-from convs2s.paper.charts import COLORS, SHAPES, Panel, padded, save_figure
+from convs2s.paper.charts import COLORS, SHAPES, Panel, chart_of, padded, save_figure
 
 
 @dataclass(frozen=True)
@@ -55,40 +55,39 @@ def plot_phrase_states(
 ) -> None:
     """Draw maps of phrases, a panel for each, and write what is drawn as CSV."""
     maps = list(map(read_phrase_map, projections))
-    rows = [
-        {"task": shown.task, "model": shown.model, "run": shown.run, "phrases": shown.name}
-        | asdict(state)
-        | {"tokens": " ".join(state.tokens)}
-        for shown in maps
-        for state in shown.states
-    ]
+    rows = []
+    for shown in maps:
+        about = {"task": shown.task, "model": shown.model, "run": shown.run, "phrases": shown.name}
+        for state in shown.states:
+            rows.append({**about, **asdict(state), "tokens": " ".join(state.tokens)})
     save_figure(list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False)
     with atomic_text(points) as stream:
-        writer = csv.DictWriter(stream, next(iter(rows)), lineterminator="\n")
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
 def _panel(shown: PhraseMap) -> Panel:
     """Return one set: a color and a shape for each meaning, numbers for the listed phrases."""
-    labels = [
-        f"{number}  {state.phrase}" + (f" ({state.unknown} unknown)" if state.unknown else "")
-        for number, state in enumerate(shown.states, start=1)
-    ]
-    looks = [state.meaning % len(COLORS) for state in shown.states]
-    rows: list[dict[str, object]] = [
-        {"phrase": label, "number": number, "x": state.x, "y": state.y}
+    labels = []
+    looks = []
+    rows: list[dict[str, object]] = []
+    for number, state in enumerate(shown.states, start=1):
+        label = f"{number}  {state.phrase}"
+        if state.unknown:
+            label += f" ({state.unknown} unknown)"
+        labels.append(label)
+        looks.append(state.meaning % len(COLORS))
         # Points of two meanings may lie close together, so their numbers stand on either side.
-        | {"side": state.meaning % 2}
-        for number, (label, state) in enumerate(zip(labels, shown.states, strict=True), start=1)
-    ]
+        side = state.meaning % 2
+        rows.append({"phrase": label, "number": number, "x": state.x, "y": state.y, "side": side})
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     across = alt.Scale(domain=padded(state.x for state in shown.states), nice=False)
     up = alt.Scale(domain=padded(state.y for state in shown.states), nice=False)
     colors = alt.Scale(domain=labels, range=[COLORS[look] for look in looks])
     shapes = alt.Scale(domain=labels, range=[SHAPES[look] for look in looks])
     legend = alt.Legend(columns=1, title=None)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("x:Q", title=f"component 1 ({first} of the variance)", scale=across),
         y=alt.Y("y:Q", title=f"component 2 ({second})", scale=up),
         color=alt.Color("phrase:N", scale=colors, legend=legend),

@@ -36,8 +36,11 @@ def project_phrases(
     The header names task, model, run, scale and the phrases. A warning on the standard error names
     the phrases with words that the model does not know; a UserError says that the model is no LSTM.
     """
-    texts = [text for meaning in phrases.meanings for text in meaning]
-    meanings = [number for number, alike in enumerate(phrases.meanings) for _ in alike]
+    texts: list[str] = []
+    meanings: list[int] = []  # the number of each text's meaning
+    for number, alike in enumerate(phrases.meanings):
+        texts += alike
+        meanings += [number] * len(alike)
     read = final_states(model, texts)
     for text, words in zip(texts, read.unknown, strict=True):
         if words:
@@ -48,7 +51,11 @@ def project_phrases(
             )
     points, explained = pca(read.states)
     chance, p = chance_of_share(read.states, meanings)
-    rows = zip(texts, meanings, read.tokens, read.unknown, points, strict=True)
+    states = []
+    for place, text in enumerate(texts):
+        x, y = points[place].tolist()
+        unknown = len(read.unknown[place])
+        states.append(PhraseState(text, meanings[place], read.tokens[place], unknown, x, y))
     written = PhraseMap(
         **header,
         stand_in=stand_in,
@@ -56,10 +63,7 @@ def project_phrases(
         source=phrases.source,
         explained=explained,
         apart=share_between(read.states, meanings),
-        states=[
-            PhraseState(text, meaning, tokens, len(unknown), float(x), float(y))
-            for text, meaning, tokens, unknown, (x, y) in rows
-        ],
+        states=states,
         p=p,
         chance=chance,
     )
@@ -107,10 +111,13 @@ def share_between(states: Array, meanings: Sequence[int] | NDArray[np.integer[An
     It is 1 where all phrases of a meaning have one state, and near (meanings - 1) / (states - 1)
     where states do not depend on the meaning.
     """
-    groups, centered = np.array(meanings), _centered(states)
+    groups = np.array(meanings)
+    centered = _centered(states)
     total = float((centered**2).sum())
-    means = [centered[groups == meaning] for meaning in np.unique(groups)]
-    between = sum(len(group) * float((group.mean(0) ** 2).sum()) for group in means)
+    between = 0.0
+    for meaning in np.unique(groups):
+        alike = centered[groups == meaning]
+        between += len(alike) * float((alike.mean(0) ** 2).sum())
     return between / total if total else 0.0
 
 

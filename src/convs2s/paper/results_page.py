@@ -1,5 +1,6 @@
 """docs/results.md: what a scale's runs gave, from a ledger alone, with no results folder."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
@@ -10,7 +11,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_text
 from convs2s.paper import bleu_by_layers
 from convs2s.paper.cells import cells_of_tables
-from convs2s.paper.charts import save_figure
+from convs2s.paper.charts import Panel, save_figure
 from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
@@ -19,7 +20,8 @@ from convs2s.paper.table_formats import Sheet, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
-_TREND_WIDTH, _TRENDS = 100, 8  # pixels of a panel, and panels in a row: two of each exhibit
+_TREND_WIDTH = 100  # pixels of a panel
+_TRENDS = 8  # panels in a row: two of each exhibit
 
 _Results = Mapping[str, Sequence[Result]]  # of each exhibit
 
@@ -48,7 +50,7 @@ def write_results_page(
     shown = list(chain.from_iterable(cells.values()))
     wanted = {file.fingerprint for cell in shown for file in cell.files}
     runs = runs_by_cell(shown, entries)
-    made = {entry.fingerprint for of_cell in runs.values() for entry in of_cell}
+    made = {entry.fingerprint for entry in chain.from_iterable(runs.values())}
     if not made:
         scale = settings.options.scale
         raise UserError(f"{ledger}: has no run of scale {scale}: name its own by --scale")
@@ -56,31 +58,28 @@ def write_results_page(
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
     written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
-    headlines = [written[name] for name in ("table1", "table2") if name in written]
-    short = [_with_value(table, "Metric", {"Notes"}) for table in headlines]
-    verdicts = _with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"})
-    *shown_first, shown_last = _without_repetition([*short, verdicts])
+    short = []
+    for name in ("table1", "table2"):
+        if name in written:
+            short.append(_with_value(written[name], "Metric", {"Notes"}))
+    short.append(_with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"}))
+    *headlines, verdicts = _without_repetition(short)
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
         f"{len(made):,} of {len(wanted):,} files of numbers. More: [every table]"
         f"({folder.name}/tables.md), [every claim and test]({folder.name}/claims.md).\n",
-        *shown_first,
+        *headlines,
         *plots,
-        shown_last,
+        verdicts,
         discussion,
     ]
-    pages = {
-        output: parts,
-        folder / "claims.md": ["\n#".join(map(markdown, (claims, tests)))],
-        folder / "tables.md": [
-            f"# Every table at scale {settings.options.scale}\n",
-            *("#" + markdown(table) for table in (*written.values(), *_costs(tables))),
-            *plateaus,
-        ],
-    }
-    for page, texts in pages.items():
-        write_text(page, "\n".join(filter(None, texts)))
+    every_table = [f"# Every table at scale {settings.options.scale}\n"]
+    for table in (*written.values(), *_costs(tables)):
+        every_table.append(f"#{markdown(table)}")
+    write_text(output, "\n".join(filter(None, parts)))
+    write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
+    write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
 
 
 def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
@@ -104,33 +103,38 @@ def _without_repetition(tables: Sequence[Sheet]) -> Iterator[str]:
 
 def _costs(tables: _Results) -> Iterator[Sheet]:
     """Yield what the trainings of each exhibit took, where the ledger has their hours."""
-    hours = {
-        (result.cell.task, result.cell.model, run): hours
-        for result in tables.get(TRAININGS, ())
-        if result.cell.measure == "training_hours"
-        for run, hours in result.scores.items()
-    }
-    trainings = {
-        name: {training for one in table for training in one.cell.trainings}
-        for name, table in tables.items()
-    }
+    hours: dict[tuple[str, str, str], float] = {}
+    for result in tables.get(TRAININGS, ()):
+        if result.cell.measure == "training_hours":
+            for run, score in result.scores.items():
+                hours[result.cell.task, result.cell.model, run] = score
+    trainings: dict[str, set[tuple[str, str, str]]] = {}
+    for name, table in tables.items():
+        trainings[name] = set()
+        for result in table:
+            trainings[name].update(result.cell.trainings)
     trainings["all, each training once"] = set().union(*trainings.values())
-    rows = [
-        {
-            "Table or figure": name,
-            "Trainings": str(len(wanted)),
-            "With hours in the ledger": str(len(wanted & hours.keys())),
-            "GPU- and thread-hours": f"{sum(hours[run] for run in wanted & hours.keys()):.2f}",
-        }
-        for name, wanted in trainings.items()
-    ]
+    rows = []
+    for name, wanted in trainings.items():
+        timed = wanted & hours.keys()
+        rows.append(
+            {
+                "Table or figure": name,
+                "Trainings": str(len(wanted)),
+                "With hours in the ledger": str(len(timed)),
+                "GPU- and thread-hours": f"{math.fsum(hours[run] for run in timed):.2f}",
+            }
+        )
     if hours:
         yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure")
 
 
 def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str], list[str]]:
     """Draw trends and BLEU by layers, and plateaus; return Markdown that shows either."""
-    stand_in, panels, shown, plateaus = settings.scale.stand_in, [], [], []
+    stand_in = settings.scale.stand_in
+    panels: list[Panel] = []
+    shown: list[str] = []
+    plateaus: list[str] = []
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
         for panel in chain(*trend_panels(settings, name, table, is_small=True)):

@@ -42,8 +42,11 @@ class RunInputs:
     ) -> Inputs:
         """Return the inputs of a file of numbers such as ``bleu.json`` or ``training.json``."""
         settings = self._settings.tasks[task]
-        inputs: dict[str, object] = {"numbers": numbers, "run": run}
-        inputs["trained"] = self._trained(task, model)
+        inputs: dict[str, object] = {
+            "numbers": numbers,
+            "run": run,
+            "trained": self._trained(task, model),
+        }
         if testset is not None:
             inputs["test set"] = self._test_set(task, testset)
         if decoding is not None:
@@ -69,16 +72,21 @@ class RunInputs:
 
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:
         """Return what a model is trained on and how, or the files of a released one."""
-        task, model = self._settings.tasks[task_name], self._settings.models[model_name]
+        task = self._settings.tasks[task_name]
+        model = self._settings.models[model_name]
         if task.released:
             references = task.released_references()
             return {"released": references, **self._files(references)}
         pairs = {split: task.file_pairs(split) for split in ("train", "valid")}
-        files = [side for split in pairs.values() for pair in split for side in pair]
+        files: list[str] = []
+        for pair in (*pairs["train"], *pairs["valid"]):
+            files += pair
+        if task.titles:
+            files += task.titles.files
         inputs: dict[str, object] = {
             "text": counted(task),
             "pairs": pairs,
-            **self._files([*files, *(task.titles.files if task.titles else ())]),
+            **self._files(files),
             **recipe_identity(model.architecture, model.training),
             "version": TRAINING_VERSION,
         }
@@ -93,14 +101,18 @@ class RunInputs:
         """Return the files of a test set, source and target and further references."""
         task = self._settings.tasks[task_name]
         count = task.reference_count(testset) if testset in task.corpus.tests else 1
-        further = [task.reference_pairs(testset, number) for number in range(1, count)]
-        pairs = [pair for part in (task.file_pairs(testset), *further) for pair in part]
-        return {"pairs": pairs, **self._files(side for pair in pairs for side in pair)}
+        pairs = [*task.file_pairs(testset)]
+        for number in range(1, count):
+            pairs += task.reference_pairs(testset, number)
+        files: list[str] = []
+        for pair in pairs:
+            files += pair
+        return {"pairs": pairs, **self._files(files)}
 
     def _inputs_of_decoding(self, task_name: str, name: str) -> Inputs:
         """Return a decoding, and the set that its length penalty is tuned on, if it is."""
-        task, decoding = self._settings.tasks[task_name], self._settings.decodings[name]
-        tuned_on = self._settings.scale.development_set(task, decoding)
+        decoding = self._settings.decodings[name]
+        tuned_on = self._settings.scale.development_set(self._settings.tasks[task_name], decoding)
         stated = counted(decoding)
         if tuned_on is not None:
             stated["tuned"] = self._test_set(task_name, tuned_on)
@@ -113,10 +125,11 @@ class RunInputs:
         generated = [location for location in locations if location.startswith("demo://")]
         inputs: dict[str, object] = {}
         if downloads:
-            known = {url: known_download(url, self._settings.downloads) for url in downloads}
-            inputs["checksums"] = {
-                url: file and (file.sha256 or file.md5) for url, file in known.items()
-            }
+            checksums: dict[str, str | None] = {}
+            for url in downloads:
+                known = known_download(url, self._settings.downloads)
+                checksums[url] = (known.sha256 or known.md5) if known else None
+            inputs["checksums"] = checksums
         if generated:
             folders = sorted({location.split("/")[2] for location in generated})
             inputs["generated"] = {folder: CORPUS_SHA256[folder] for folder in folders}

@@ -42,7 +42,9 @@ FOOTNOTES = _SHARED | {
 _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 """Columns that serve those who check or run a row: not in the report and the page of results."""
 
-_PAPER, _OURS, _DIFFERENCE = "{} (paper)", "{} (ours)", "{} (difference)"
+_PAPER = "{} (paper)"
+_OURS = "{} (ours)"
+_DIFFERENCE = "{} (difference)"
 _DETAILS = ("{} (mean)", "{} (deviation)", "{} (each)")
 _DIGITS_OF_CHECKSUM = 10
 _MOST_NAMED = 20  # rows that a scale leaves out: of more their number is said
@@ -95,7 +97,8 @@ def table_rows(settings: Settings, name: str, shown: Iterable[Result]) -> list[T
 
 def sheet(settings: Settings, name: str, shown: Iterable[Result]) -> Sheet:
     """Return a table as text, below its title, stand-in data, scale and source, and notes."""
-    printed, scale = settings.paper[name], settings.scale
+    printed = settings.paper[name]
+    scale = settings.scale
     headings = [printed.title]
     if scale.stand_in:
         headings.append(f"STAND-IN DATA: {scale.stand_in}")
@@ -165,12 +168,14 @@ def _values(
 ) -> dict[str, TableValue]:
     """Return what a column of the paper becomes: heading -> value."""
     result = of_row.get(column.key)
-    name, digits = column.name, column.digits
+    name = column.name
+    digits = column.digits
     papers = printed_number(row, column.key)
     mean = deviation = difference = None
     scores = ours = ""
     if result is not None:
-        mean, deviation = result.mean, result.deviation
+        mean = result.mean
+        deviation = result.deviation
         scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in result.scores.items())
         ours = _number(mean, digits) or scores
         if ours and deviation is not None:
@@ -227,7 +232,10 @@ def _provenance(
 ) -> dict[str, TableValue]:
     """Return what stands beside a row's values: heading -> text."""
     names = {column.key: column.name for column in columns}
-    texts: dict[str, dict[str, str]] = {heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)}
+    # Heading -> name of a column -> what is said of its value.
+    texts: dict[str, dict[str, str]] = {}
+    for heading in ("Lines", "Scale", *FOOTNOTES):
+        texts[heading] = {}
     for key, result in ours.items():
         for heading, text in _provenance_of(result).items():
             if text:
@@ -255,7 +263,8 @@ def _provenance(
 
 def _provenance_of(result: Result) -> dict[str, str]:
     """Return what stands beside a value: its runs, test set, metric, models, machine and days."""
-    cell, first_run = result.cell, result.cell.files[0].run
+    cell = result.cell
+    first_run = cell.files[0].run
     if not result.entries:  # the cell itself says why
         return {}
     digests: dict[str, None] = {}
@@ -271,7 +280,8 @@ def _provenance_of(result: Result) -> dict[str, str]:
         if entry.origin:
             origins[entry.origin] = None
         days.append(entry.date)
-    first_day, last_day = min(days), max(days)
+    first_day = min(days)
+    last_day = max(days)
     test_set = ""
     if cell.testset:
         lines = f" ({result.lines:,} lines)" if result.lines is not None else ""

@@ -75,7 +75,8 @@ class Training:
             if epoch.tokens_per_second and "workers" in machine:
                 hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
                 held = hours * _devices(machine)
-                total = (total or Hours()) + (Hours(0, held) if "gpu" in machine else Hours(held))
+                total = total or Hours()
+                total += Hours(gpus=held) if "gpu" in machine else Hours(cores=held)
         return total
 
 
@@ -83,7 +84,8 @@ def read_training(
     task: str, model: str, run: str, folder: Path, exists: Callable[[Path], bool] = Path.is_file
 ) -> Training:
     """Read what there is of a training; ``exists`` says of a file whether it can be read."""
-    history, record = folder / "history.jsonl", folder / "training.json"
+    history = folder / "history.jsonl"
+    record = folder / "training.json"
     epochs = read_history(history).epochs if exists(history) else ()
     summary = read_record(record) if exists(record) else _Record()
     return Training(task, model, run, folder, epochs, summary)
@@ -114,7 +116,8 @@ def measure_training_speed(
                 f"workers: {last['workers']}, CPU threads of each: {last['threads']}"
             )
             machines.setdefault(last_name, (last, []))[1].append(epoch)
-    hours, rates = 0.0, dict[str, float]()
+    hours = 0.0
+    rates: dict[str, float] = {}
     for name, (machine, its_epochs) in machines.items():
         if ("gpu" in machine) == ("gpu" in last):
             rates[name] = statistics.median(epoch.tokens_per_second for epoch in its_epochs)

@@ -8,13 +8,15 @@ import altair as alt
 
 from convs2s.config.paper import Column, printed_number
 from convs2s.config.settings import Settings
-from convs2s.paper.charts import COLORS, Panel, padded
+from convs2s.paper.charts import Panel, chart_of, colors_of, padded
 from convs2s.paper.results import Result
 
 _LEAST_ROWS = 2  # with a value: fewer have no trend
 _WIDE = 10  # an axis is logarithmic whose largest value is more than so many times its least
-_SMALL, _OF_ROW = 64, 17  # pixels: the height of a small panel, and that of a row in a large one
-_HEAD, _TAIL = 13, 10  # characters of a long name that are kept
+_SMALL = 64  # pixels: the height of a small panel
+_OF_ROW = 17  # pixels: the height of a row in a large panel
+_HEAD = 13  # characters of a long name that are kept at its begin
+_TAIL = 10  # and at its end
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,12 @@ def trend_panels(
     """
     columns = list[list[Panel]]()
     for column in settings.paper[name].columns:
-        sides = papers, ours = _sides(settings, name, column, shown, only_both=is_small)
-        least = min(len(papers), len(ours)) if is_small else len(ours)
-        if least >= _LEAST_ROWS and not (is_small and columns):
+        sides = _sides(settings, name, column, shown, only_both=is_small)
+        papers, ours = sides
+        has_trend = len(ours) >= _LEAST_ROWS
+        if is_small:
+            has_trend = has_trend and len(papers) >= _LEAST_ROWS and not columns
+        if has_trend:
             panels = _panels(settings, name, column, sides, is_small=is_small, first=not columns)
             columns.append(panels)
     return columns
@@ -54,19 +59,24 @@ def _sides(
     settings: Settings, name: str, column: Column, shown: Sequence[Result], *, only_both: bool
 ) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours."""
-    papers, ours = list[_Point](), list[_Point]()
+    papers: list[_Point] = []
+    ours: list[_Point] = []
     for result in shown:
-        number, row = result.cell.address.row, settings.paper[name].rows[result.cell.address.row]
-        printed, mean = printed_number(row, column.key), result.mean
-        is_left_out = only_both and (printed is None or mean is None)
-        if result.cell.address.column != column.key or is_left_out:
+        address = result.cell.address
+        if address.column != column.key:
             continue
-        about = (row.system, row.group or "", number if row.x is None else row.x)
+        row = settings.paper[name].rows[address.row]
+        printed = printed_number(row, column.key)
+        mean = result.mean
+        if only_both and (printed is None or mean is None):
+            continue
+        group = row.group or ""
+        place = address.row if row.x is None else row.x
         if printed is not None:
-            papers.append(_Point(*about, printed, printed, printed))
+            papers.append(_Point(row.system, group, place, printed, printed, printed))
         if mean is not None:
             spread = result.deviation or 0.0
-            ours.append(_Point(*about, mean, mean - spread, mean + spread))
+            ours.append(_Point(row.system, group, place, mean, mean - spread, mean + spread))
     return papers, ours
 
 
@@ -79,21 +89,22 @@ def _panels(
     their legend in the ``first`` large panel.
     """
     papers, ours = sides
-    both, panels = [*papers, *ours], list[Panel]()
+    both = [*papers, *ours]
+    panels: list[Panel] = []
     groups = list(dict.fromkeys(point.group for point in both))
     legend = alt.Legend(title=settings.paper[name].group_label, columns=1)
-    colors = alt.Scale(domain=groups, range=COLORS)
     for side, whose in ((papers, "paper"), (ours, "ours")):
         on_axis = side if settings.scale.stand_in else both
-        ends = [end for point in on_axis for end in (point.low, point.high)]
-        is_log = 0 < _WIDE * min(ends, default=0) < max(ends, default=0)
-        ends = padded(ends, is_log=is_log)
-        scale = alt.Scale(type="log" if is_log else "linear", domain=ends, nice=False)
+        least = min((point.low for point in on_axis), default=0.0)
+        most = max((point.high for point in on_axis), default=0.0)
+        is_log = 0 < _WIDE * least < most
+        domain = padded([least, most] if on_axis else [], is_log=is_log)
+        scale = alt.Scale(type="log" if is_log else "linear", domain=domain, nice=False)
         has_legend = first and len(groups) > 1 and not (is_small or panels)
         rows = [asdict(point) | {"whose": whose} for point in side]
         number = f".{column.digits}f"
-        base = alt.Chart(alt.InlineData(values=rows)).encode(
-            color=alt.Color("group:N", scale=colors, legend=legend if has_legend else None),
+        base = chart_of(rows).encode(
+            color=colors_of("group", groups, legend=legend if has_legend else None),
             tooltip=[
                 alt.Tooltip("row:N"),
                 alt.Tooltip("group:N"),
@@ -115,27 +126,30 @@ def _panels(
 def _small(base: alt.Chart, scale: alt.Scale) -> alt.LayerChart:
     """Return the values with rows from left to right."""
     across = alt.X("place:Q", axis=None, scale=alt.Scale(padding=6, zero=False))
-    up = alt.Y("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=3, grid=False))
-    points = base.mark_point(filled=True, opacity=1, size=16)
-    layers = [base.mark_line(strokeWidth=1.5).encode(across, up), points.encode(across, up)]
-    return alt.LayerChart(layer=layers).properties(height=_SMALL)
+    ticks = alt.Axis(tickCount=3, grid=False)
+    up = alt.Y("value:Q", title=None, scale=scale, axis=ticks)
+    lines = base.mark_line(strokeWidth=1.5).encode(across, up)
+    points = base.mark_point(filled=True, opacity=1, size=16).encode(across, up)
+    return alt.LayerChart(layer=[lines, points]).properties(height=_SMALL)
 
 
 def _of_rows(
     base: alt.Chart, scale: alt.Scale, places: Sequence[float], names: Mapping[float, str]
 ) -> alt.LayerChart:
     """Return the values with rows from the top, named at the left where there are names."""
-    shortened = {
-        f"{place:g}": name if len(name) <= _HEAD + _TAIL else f"{name[:_HEAD]}…{name[-_TAIL:]}"
-        for place, name in names.items()
-    }
+    shortened = {}
+    for place, name in names.items():
+        is_long = len(name) > _HEAD + _TAIL
+        shortened[f"{place:g}"] = f"{name[:_HEAD]}…{name[-_TAIL:]}" if is_long else name
     expression = f"{json.dumps(shortened)}[datum.value]"
     axis = alt.Axis(
         title=None, labels=bool(names), labelExpr=expression, labelPadding=4, grid=True, ticks=False
     )
     down = alt.Y("place:O", axis=axis, scale=alt.Scale(domain=list(places)))
-    right = alt.X("value:Q", title=None, scale=scale, axis=alt.Axis(tickCount=4, labelSeparation=6))
+    ticks = alt.Axis(tickCount=4, labelSeparation=6)
+    right = alt.X("value:Q", title=None, scale=scale, axis=ticks)
     low = alt.X("low:Q", title=None, scale=scale)
-    points = base.mark_point(filled=True, opacity=1, size=40)
-    layers = [base.mark_rule().encode(down, low, x2="high:Q"), points.encode(down, right)]
-    return alt.LayerChart(layer=layers).properties(height=_OF_ROW * len(places))
+    bars = base.mark_rule().encode(down, low, x2="high:Q")
+    points = base.mark_point(filled=True, opacity=1, size=40).encode(down, right)
+    panel = alt.LayerChart(layer=[bars, points])
+    return panel.properties(height=_OF_ROW * len(places))

@@ -165,8 +165,10 @@ def evaluate_bleu(
     ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
     """
     system = read_translations(translations)
-    plain, in_words = (read_reference(path, translations, len(system)) for path in (raw, tokenized))
-    text, before = [line.text for line in system], [line.text_before for line in system]
+    plain = read_reference(raw, translations, len(system))
+    in_words = read_reference(tokenized, translations, len(system))
+    text = [line.text for line in system]
+    before = [line.text_before for line in system]
     words = [" ".join(line.words) for line in system]
     words_before = [" ".join(line.words_before) for line in system]
     source = [line.source for line in system]
@@ -244,14 +246,15 @@ def evaluate_rouge(
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
     options = RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
     wanted = [read_reference(path, translations, len(system)) for path in references]
-    text, before = [line.text for line in system], [line.text_before for line in system]
+    text = [line.text for line in system]
+    before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
     # The first reference stands for those that an item has not: their length of 0 would be the
     # nearest one to that of a short output.
-    filled = [
-        [line if line.strip() else first for line, first in zip(lines, wanted[0], strict=True)]
-        for lines in wanted
-    ]
+    filled = []
+    for lines in wanted:
+        pairs = zip(lines, wanted[0], strict=True)
+        filled.append([line if line.strip() else first for line, first in pairs])
     evaluation = RougeEvaluation(
         test_set=test_set,
         lines=len(system),

@@ -64,19 +64,19 @@ def summarize_runs(
     summaries = {}
     for test, runs in tests.items():
         trees = {run: asdict(evaluation) for run, evaluation in runs.items()}
-        (run, evaluation), *_ = runs.items()
+        evaluation = next(iter(runs.values()))
         # What the runs share, the means of their scores, and each run's evaluation.
-        summary = {name: trees[run][name] for name in evaluation.SHARED}
+        first_tree = next(iter(trees.values()))
+        summary = {name: first_tree[name] for name in evaluation.SHARED}
         for name in evaluation.AVERAGED:
             summary[name] = _averaged([tree[name] for tree in trees.values()])
         if isinstance(evaluation, RougeEvaluation):
-            summary["difference"] = {
-                variant: {
-                    part: summary["rouge"][variant][part]["mean"] - score.score
-                    for part, score in parts.items()
+            summary["difference"] = {}
+            for variant, parts in evaluation.lead.rouge.items():
+                means = summary["rouge"][variant]
+                summary["difference"][variant] = {
+                    part: means[part]["mean"] - score.score for part, score in parts.items()
                 }
-                for variant, parts in evaluation.lead.rouge.items()
-            }
         summaries[test] = {**summary, "runs": trees}
     write_json(json, {"stand_in": stand_in, **header, "tests": summaries})
     report = list(heading(stand_in, header))
@@ -140,29 +140,25 @@ def _test_set(test: str, runs: Runs) -> Iterator[str]:
 
     yield ""
     names = [f"{name} (95%)" if by_rouge else name for name in first.scores()]
-    rows = [
-        [run, *map(str, result.scores().values()), f"{result.length_ratio:.3f}"]
-        for run, result in runs.items()
-    ]
+    rows = []
+    for run, result in runs.items():
+        rows.append([run, *map(str, result.scores().values()), f"{result.length_ratio:.3f}"])
     if by_rouge:
         rows.append(["lead", *map(str, lead.values()), ""])
     yield from aligned(["by run", *names, "length ratio"], rows)
 
     if by_rouge:
         yield ""
-        rows = [
-            [
-                name,
-                *(
-                    f"{fmean(run.rouge[variant][part].score for run in by_rouge):.2f}"
-                    for part in ROUGE_PARTS
-                ),
-                *(f"{by_rouge[0].lead.rouge[variant][part].score:.2f}" for part in ROUGE_PARTS),
-            ]
-            for variant, name in ROUGE_NAMES.items()
-        ]
-        parts = ROUGE_PARTS.values()
-        yield from aligned(["on average", *parts, *(f"lead's {part}" for part in parts)], rows)
+        rows = []
+        for variant, name in ROUGE_NAMES.items():
+            row = [name]
+            for part in ROUGE_PARTS:
+                row.append(f"{fmean(run.rouge[variant][part].score for run in by_rouge):.2f}")
+            for part in ROUGE_PARTS:
+                row.append(f"{by_rouge[0].lead.rouge[variant][part].score:.2f}")
+            rows.append(row)
+        of_lead = [f"lead's {part}" for part in ROUGE_PARTS.values()]
+        yield from aligned(["on average", *ROUGE_PARTS.values(), *of_lead], rows)
     yield ""
     yield from _replacements(runs)
 
@@ -171,19 +167,22 @@ def _replacements(runs: Runs) -> Iterator[str]:
     """Print what unknown-word replacement did, by run and, where there are several, on average."""
     first, *_ = runs.values()
     names = list(first.scores_before())
-    counts, before, after = dict[str, Counts](), dict[str, Counts](), dict[str, Counts]()
+    counts: list[Counts] = []
+    before: list[Counts] = []
+    after: list[Counts] = []
+    rows = []
     for run, result in runs.items():
-        counts[run] = astuple(result.unknown_words)
-        before[run] = [score.score for score in result.scores_before().values()]
-        after[run] = [result.scores()[name].score for name in names]
-    rows = [[run, *(f"{count:,}" for count in counts[run])] for run in runs]
+        counts.append(astuple(result.unknown_words))
+        before.append([score.score for score in result.scores_before().values()])
+        after.append([result.scores()[name].score for name in names])
+        rows.append([run, *(f"{count:,}" for count in counts[-1])])
     if len(runs) > 1:
         for numbers in (counts, before, after):
-            numbers["mean"] = [fmean(column) for column in zip(*numbers.values(), strict=True)]
-        rows.append(["mean", *(f"{count:,.1f}" for count in counts["mean"])])
-    for row in rows:
-        pairs = zip(before[row[0]], after[row[0]], strict=True)
-        # The difference is of the unrounded scores.
-        row += [f"{old:.2f} -> {new:.2f} ({new - old:+.2f})" for old, new in pairs]
+            numbers.append([fmean(column) for column in zip(*numbers, strict=True)])
+        rows.append(["mean", *(f"{count:,.1f}" for count in counts[-1])])
+    for row, scores_before, scores_after in zip(rows, before, after, strict=True):
+        for old, new in zip(scores_before, scores_after, strict=True):
+            # The difference is of the unrounded scores.
+            row.append(f"{old:.2f} -> {new:.2f} ({new - old:+.2f})")
     gains = [f"{name} before -> after" for name in names]
     yield from aligned(["unknown words", "found", "by dictionary", "copied", *gains], rows)

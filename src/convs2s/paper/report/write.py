@@ -88,12 +88,15 @@ def write_report(
     entries = read_ledger(beside["ledger.jsonl"])
     trained = trainings(entries, paths)
     maps = list[PagePart]()
-    for example in (read_example(path) for path in paths if path.name.endswith(".example.json")):
-        tokens = example.source_tokens, example.target_tokens
-        panels = attention_maps(example.weights, *tokens, has_legend=False)
+    for path in paths:
+        if not path.name.endswith(".example.json"):
+            continue
+        example = read_example(path)
+        source = example.source_tokens
+        panels = attention_maps(example.weights, source, example.target_tokens, has_legend=False)
         described = "attention: source on the y-axis, target on the x-axis"
         charts = [as_spec(panel, described) for panel in panels]
-        maps.append({"example": example, "charts": charts, "note": spread_note(len(tokens[0]))})
+        maps.append({"example": example, "charts": charts, "note": spread_note(len(source))})
     exhibits = []
     for name in settings.paper:
         shown = results(cells[name], entries, failures)
@@ -186,20 +189,22 @@ def _exhibit(
     printed = settings.paper[name]
     above, table, every = shown_tables(settings, name, shown, trained)
     is_long = len(table.rows) > _MOST_LINES
-    charts, folded = trend_panels(settings, name, shown), list[list[Panel]]()
+    charts = trend_panels(settings, name, shown)
+    folded: list[list[Panel]] = []
     if printed.is_by_layers:
         networks = list(depths(printed, settings.scale.shown_rows(printed), shown))
         charts = [layer_panels(networks, on_stand_in=settings.scale.stand_in is not None)]
     elif is_long:
         charts, folded = folded, charts
     if name == TRAININGS:
-        charts += [
-            [panel.properties(title=f"Validation perplexity, {panel.title}")]
-            for panel in plateau_panels(settings, shown)
-        ]
+        for panel in plateau_panels(settings, shown):
+            charts.append([panel.properties(title=f"Validation perplexity, {panel.title}")])
 
     def specs(columns: Iterable[Iterable[Panel]]) -> list[list[dict[str, object]]]:
-        return [[as_spec(panel, printed.title) for panel in panels] for panels in columns]
+        specs = []
+        for panels in columns:
+            specs.append([as_spec(panel, printed.title) for panel in panels])
+        return specs
 
     address = None
     if picture and not printed.is_by_layers and not attention:
@@ -223,15 +228,16 @@ def _exhibit(
 
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
     """Return the trainings that a ledger rests on, sorted, an ensemble's members among them."""
-    folders = {  # a training of one's own is found where it was made, not where it was published
-        (entry.run.task, entry.run.model, member): Path(entry.file).parent.with_name(member)
-        for entry in sorted(entries, key=lambda entry: entry.origin is None)
-        for member in members(entry.run.run)
-    }
-    return {
-        names: read_training(*names, folders[names], lambda path: path in present)
-        for names in sorted(folders)
-    }
+    folders: dict[tuple[str, str, str], Path] = {}
+    # A training of one's own is found where it was made, not where it was published.
+    for entry in sorted(entries, key=lambda entry: entry.origin is None):
+        for member in members(entry.run.run):
+            folder = Path(entry.file).parent.with_name(member)
+            folders[entry.run.task, entry.run.model, member] = folder
+    trained = {}
+    for names in sorted(folders):
+        trained[names] = read_training(*names, folders[names], lambda path: path in present)
+    return trained
 
 
 def shown_tables(
@@ -241,15 +247,15 @@ def shown_tables(
     values = table_rows(settings, name, results)
     written = for_readers(sheet(settings, name, results))
     header, texts, notes = written.printed()
-    printed = [
-        [
-            replace(_cell(row[heading], trained), text=text)
-            for heading, text in zip(header, of_row, strict=True)
-        ]
-        for row, of_row in zip(values, texts, strict=True)
-    ]
     columns = [heading for heading in written.filled if heading != "Scale"]
-    every = [[_cell(row[heading], trained) for heading in columns] for row in values]
+    printed = []
+    every = []
+    for row, texts_of_row in zip(values, texts, strict=True):
+        shown = []
+        for heading, text in zip(header, texts_of_row, strict=True):
+            shown.append(replace(_cell(row[heading], trained), text=text))
+        printed.append(shown)
+        every.append([_cell(row[heading], trained) for heading in columns])
     return written.above, ShownTable(header, printed, notes), ShownTable(columns, every)
 
 
@@ -257,12 +263,13 @@ def _cell(value: TableValue, trained: Trainings) -> ShownCell:
     origin: str = value.of or "text"
     if origin == "ours" and value.number is None:
         origin = "absent" if value.text else "text"
-    names = dict.fromkeys(
-        (entry.run.task, entry.run.model, member)
-        for entry in (value.result.entries.values() if value.result else ())
-        for member in members(entry.run.run)
-    )
-    return ShownCell(value.text, value.number, origin, tuple(filter(None, map(trained.get, names))))
+    runs: dict[str, Training] = {}
+    for entry in value.result.entries.values() if value.result else ():
+        for member in members(entry.run.run):
+            training = trained.get((entry.run.task, entry.run.model, member))
+            if training is not None:
+                runs[training.anchor] = training
+    return ShownCell(value.text, value.number, origin, tuple(runs.values()))
 
 
 @dataclass(frozen=True)
@@ -285,8 +292,9 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
     """Return, of what manifests say -> each value -> the number of trainings that it made."""
     counts: dict[str, Counter[str]] = {}
     for run in trained:
-        packages = run.manifest.get("packages", {})
-        for key, value in [*((key, run.manifest.get(key)) for key in _MACHINE), *packages.items()]:
+        stated = {key: run.manifest.get(key) for key in _MACHINE}
+        stated |= run.manifest.get("packages", {})
+        for key, value in stated.items():
             if value:
                 counts.setdefault(key, Counter())[str(value)] += 1
     return counts
