@@ -26,8 +26,9 @@ class WeightNormalized(nn.Module):
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
         """Draw the weight from N(0, standard_deviation); g is such that the weight is the draw."""
         super().__init__()
-        self.weight_v = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
-        self.weight_g = nn.Parameter(self.weight_v.detach().flatten(1).norm(dim=1))
+        drawn = torch.empty(shape).normal_(0.0, standard_deviation)
+        self.weight_v = nn.Parameter(drawn)
+        self.weight_g = nn.Parameter(drawn.flatten(1).norm(dim=1))
         self.bias = nn.Parameter(torch.zeros(shape[0]))
         self._fused: LinearMap | None = None
 

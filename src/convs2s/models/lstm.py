@@ -32,7 +32,9 @@ def reverse_tokens(source: Tensor) -> Tensor:
     """
     tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
     positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
-    return source.gather(1, torch.where(positions < tokens, tokens - 1 - positions, positions))
+    mirrored = tokens - 1 - positions  # (B, m)
+    order = torch.where(positions < tokens, mirrored, positions)
+    return source.gather(1, order)
 
 
 class LstmLayer(nn.LSTM):

@@ -51,7 +51,8 @@ class Weights:
     def take(self, name: str, *shape: int) -> AnyArray:
         """Return a weight, which is used once."""
         array = self._arrays.pop(name, np.zeros(0))
-        if array.shape != shape or array.dtype.kind not in "fV" or not np.isfinite(array).all():
+        is_float = array.dtype.kind in "fV"  # V: bfloat16
+        if array.shape != shape or not is_float or not np.isfinite(array).all():
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
@@ -124,7 +125,7 @@ def _encode(graph: Graph, weights: Weights, masks: _Masks) -> dict[str, tuple[Va
     f = architecture.embedding
     inputs = architecture.encoder_layers[0].width
     source = graph.value("source")
-    by_sentence = graph.op("Concat", graph.op("Shape", source), graph.integers(-1), axis=0)
+    by_sentence = _shape_by_sentence(graph, source)
     length = graph.op("Shape", source, start=1)  # (1,): m
     first = graph.index(0)
     step = graph.index(1)
@@ -152,7 +153,8 @@ def _encode(graph: Graph, weights: Weights, masks: _Masks) -> dict[str, tuple[Va
         name = f"decoder.blocks.{number}.attention"
         weight, bias = weights.linear(f"{name}.in_projection", f, d)
         # The decoder asks with half of what a block's query is computed of.
-        folded_keys = graph.linear(z, weight.T * (2 * ROOT_OF_HALF), np.zeros(d))
+        folded = weight.T * (2 * ROOT_OF_HALF)
+        folded_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
         products = keys * graph.constant(bias * ROOT_OF_HALF)  # (B, m, f)
         score = graph.op("ReduceSum", products, graph.integers(2))  # (B, m, 1), of the bias
         score = score + masks.bias
@@ -162,6 +164,12 @@ def _encode(graph: Graph, weights: Weights, masks: _Masks) -> dict[str, tuple[Va
         parts[f"values{number}"] = (graph.op("Reshape", folded_values, by_sentence), d)
         parts[f"bias{number}"] = (score, 1)
     return parts
+
+
+def _shape_by_sentence(graph: Graph, tokens: Value) -> Value:
+    """Return the shape [B, n, -1], which rows that belong to tokens (B, n) get back."""
+    shape = graph.op("Shape", tokens)
+    return graph.op("Concat", shape, graph.integers(-1), axis=0)
 
 
 def _embed(graph: Graph, weights: Weights, side: str, tokens: Value, positions: Value) -> Value:
@@ -189,7 +197,8 @@ def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
         else:
             pads = graph.integers(0, -move, 0, 0, move, 0)
             moved.append(graph.op("Pad", x, pads))
-    return graph.rows(graph.op("Concat", *moved, axis=2), layer.kernel * inputs)
+    windows = graph.op("Concat", *moved, axis=2)  # (B, m, kernel * inputs)
+    return graph.rows(windows, layer.kernel * inputs)
 
 
 def _block(
@@ -231,7 +240,7 @@ def decoder(
     words = graph.input("words", FLOATS, "B", 1, "m")
     for name, width in parts.items():
         graph.input(name, FLOATS, "B", "m", width)
-    by_sentence = graph.op("Concat", graph.op("Shape", previous), graph.integers(-1), axis=0)
+    by_sentence = _shape_by_sentence(graph, previous)
     states: dict[str, int] = {}
     attentions = []
     for number, weights in enumerate(networks):
@@ -361,7 +370,8 @@ def predict(graph: Graph, layers: Sequence[OutputWeights], average: str, is_mask
         # fp64 is 14 times slower.
         shares = graph.op("Cast", graph.op("Exp", logits), to=TensorProto.DOUBLE)
         total = graph.op("ReduceSum", shares, graph.integers(1))  # (R, 1)
-        logs.append(logits - graph.op("Cast", graph.op("Log", total), to=FLOATS))
+        normalizer = graph.op("Cast", graph.op("Log", total), to=FLOATS)
+        logs.append(logits - normalizer)
     if len(logs) == 1 or average == "log_probabilities":
         return graph.mean(logs)
     # The log of the mean probability.

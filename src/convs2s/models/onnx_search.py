@@ -83,7 +83,8 @@ def search(
     graph.input("words", FLOATS, 1, 1, "m")
     for name, width in parts.items():
         graph.input(name, FLOATS, 1, "m", width)
-    graph.loop(body, starts, {name: kind for name, (_, kind) in results.items()})
+    kinds = {name: kind for name, (_, kind) in results.items()}
+    graph.loop(body, starts, kinds)
     return graph
 
 
@@ -92,8 +93,9 @@ def _continuations(body: Graph, logs: Value) -> tuple[Value, Value, Value]:
     op = body.op
     flat = body.integers(-1)
     size = body.integers(GROUP)
-    may_not_end = op("Cast", body.value("position") < body.value("minimum"), to=INDICES)
-    penalties = op("Gather", body.value("penalties"), may_not_end)  # (S,)
+    is_early = body.value("position") < body.value("minimum")
+    row = op("Cast", is_early, to=INDICES)  # 1 where </s> may not follow yet
+    penalties = op("Gather", body.value("penalties"), row)  # (S,)
     totals = logs - penalties
     totals = totals + op("Transpose", body.value("scores"), perm=[1, 0])  # (K, S)
     grouped = op("Reshape", totals, body.integers(-1, GROUP))  # (K * S / GROUP, GROUP)
@@ -118,14 +120,17 @@ def _next_step(body: Graph, best: Value, parents: Value, chosen: Value) -> list[
     ended = op("Equal", chosen, body.index(END))  # (candidates,)
     # The first K that do not end go on: among equals TopK takes the first. Each hypothesis can end
     # in one way, so that K of 2K candidates do not.
-    _, going = body.ops("TopK", 2, op("Cast", ended, to=INDICES), hypotheses, largest=0)  # (K,)
+    order = op("Cast", ended, to=INDICES)  # 1 where one ends, else 0
+    _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (K,)
     scores = op("Reshape", op("Gather", best, going), one_row)
     # An output is finished by an end that is one of the K best candidates.
     is_possible = op("Greater", best, body.constant(-np.inf))
     finished = op("Slice", ended & is_possible, zero, hypotheses)  # (K,)
     count = op("ReduceSum", op("Cast", finished, to=INDICES))  # (1,)
     count = body.value("finished") + count
-    goes_on = (count < hypotheses) & (body.value("position") < body.value("maximum"))
+    has_few = count < hypotheses
+    has_room = body.value("position") < body.value("maximum")
+    goes_on = has_few & has_room
     body.result(op("Squeeze", goes_on).name, TRUTHS)
     previous = op("Reshape", op("Gather", chosen, going), one_row)
     rows = op("Gather", parents, going)
