@@ -7,8 +7,9 @@ from torch import Tensor
 
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.models.convs2s import ConvS2S
+from convs2s.models.onnx_builder import FLOATS, Graph
 from convs2s.models.onnx_ensemble import OnnxEnsemble
-from convs2s.models.onnx_graphs import FLOATS, Graph, Weights
+from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision
 
 

@@ -95,7 +95,8 @@ class Stack(nn.ModuleList):
         self, architecture: ConvS2SArchitecture, layers: Sequence[Layer], attends: Sequence[bool]
     ):
         super().__init__()
-        keep_prob, inputs = 1.0 - architecture.dropout, layers[0].width
+        keep_prob = 1.0 - architecture.dropout
+        inputs = layers[0].width
         for layer, attend in zip(layers, attends, strict=True):
             attention = Attention(layer.width, architecture.embedding) if attend else None
             self.append(Block(inputs, layer, keep_prob, attention))
@@ -117,7 +118,8 @@ class ConvEncoder(nn.Module):
 
     def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
         super().__init__()
-        layers, dropout = architecture.encoder_layers, architecture.dropout
+        layers = architecture.encoder_layers
+        dropout = architecture.dropout
         width = architecture.embedding
         self.embedding = Embedding(types, width, architecture.positions.rows("source"), dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
@@ -144,11 +146,14 @@ class ConvEncoder(nn.Module):
             kept = block.residual(x)  # (B, m, d) of this block
             x = dropout(x, self.dropout, self.training, padding)
             # As many outputs as inputs; of an even window the larger half lies behind.
-            x = (block.convolution(x, (block.convolution.kernel - 1) // 2) + kept) * SQRT_HALF
-        keys = self.out_projection(x).masked_fill(padding.unsqueeze(2), 0.0)  # (B, m, f)
+            left = (block.convolution.kernel - 1) // 2
+            x = (block.convolution(x, left) + kept) * SQRT_HALF
+        z = self.out_projection(x)  # (B, m, f)
+        keys = z.masked_fill(padding.unsqueeze(2), 0.0)
         keys = scale_gradient(keys, self.gradient_factor)
         scale = length_scale(padding, keys.dtype)
-        return EncodedSource(keys, (keys + embedded) * SQRT_HALF, padding, scale)
+        values = (keys + embedded) * SQRT_HALF
+        return EncodedSource(keys, values, padding, scale)
 
 
 class ConvDecoder(nn.Module):
@@ -156,17 +161,19 @@ class ConvDecoder(nn.Module):
 
     def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
         super().__init__()
-        layers, dropout = architecture.decoder_layers, architecture.dropout
-        width, output = architecture.embedding, architecture.output_embedding
+        layers = architecture.decoder_layers
+        dropout = architecture.dropout
+        width = architecture.embedding
+        output = architecture.output_embedding
         self.embedding = Embedding(types, width, architecture.positions.rows("target"), dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
         self.blocks = Stack(architecture, layers, architecture.attends)
         self.out_projection = Linear(layers[-1].width, output)
-        self.output: Linear | OutputTable = (
-            OutputTable(output, types)
-            if architecture.selection
-            else Linear(output, types, keep_prob=1.0 - dropout)
-        )
+        self.output: Linear | OutputTable
+        if architecture.selection:
+            self.output = OutputTable(output, types)
+        else:
+            self.output = Linear(output, types, keep_prob=1.0 - dropout)
         self.dropout = dropout
 
     def forward(
@@ -211,14 +218,17 @@ class ConvS2S(Network):
     ) -> None:
         """Draw the parameters from torch's global random generator."""
         encoder = ConvEncoder(architecture, source_types)
-        super().__init__(encoder, ConvDecoder(architecture, target_types))
+        decoder = ConvDecoder(architecture, target_types)
+        super().__init__(encoder, decoder)
 
     @property
     def positions(self) -> Mapping[str, int | None]:
         """The rows of the position tables."""
-        source, target = self.encoder.embedding.positions, self.decoder.embedding.positions
-        tables = {"source": source, "target": target}
-        return {side: None if table is None else len(table) for side, table in tables.items()}
+        rows: dict[str, int | None] = {}
+        for side, stack in (("source", self.encoder), ("target", self.decoder)):
+            table = stack.embedding.positions
+            rows[side] = None if table is None else len(table)
+        return rows
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
         """Encode padded source indices (B, m); where they end the padding alone says."""

@@ -100,10 +100,11 @@ class Ensemble:
         """
         states = [network.start(source, hypotheses) for network in self._inference]
         outputs = [network.output for network in self._inference]
-        types = mask = None
-        if shortlist is not None:
-            types, mask = (torch.as_tensor(one, device=source.device) for one in shortlist)
-            outputs = [output.of(types) for output in outputs]
+        if shortlist is None:
+            return DecoderState(states, outputs, source, self._average)
+        types = torch.as_tensor(shortlist.types, device=source.device)
+        mask = torch.as_tensor(shortlist.mask, device=source.device)
+        outputs = [output.of(types) for output in outputs]
         return DecoderState(states, outputs, source, self._average, types, mask)
 
     @torch.inference_mode()
@@ -133,9 +134,12 @@ class DecoderState:
         ``types`` (S,) are the shortlist's; None: all. ``mask`` (B, S) is True where a
         sentence may not use one.
         """
-        self._states, self._outputs, self._average = states, outputs, average
+        self._states = states
+        self._outputs = outputs
+        self._average = average
         self._no_word = (source == PADDING) | (source == END)  # (B, m)
-        self._types, self._mask = types, mask
+        self._types = types
+        self._mask = mask
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from each hypothesis's last token (B, K).
@@ -143,10 +147,15 @@ class DecoderState:
         Return log-probabilities (B, K, S), which sum to a probability of less than 1 where they are
         averaged as such; and the attention (B, K, m), the mean over networks, or None.
         """
-        steps = [state.step(previous) for state in self._states]
-        attentions = [attention for _, attention in steps if attention is not None]
+        features = []
+        attentions = []
+        for state in self._states:
+            x, attention = state.step(previous)
+            features.append(x)
+            if attention is not None:
+                attentions.append(attention)
         mean = torch.stack(attentions).mean(0) if attentions else None
-        return self._predict([features for features, _ in steps]), mean
+        return self._predict(features), mean
 
     @torch.inference_mode()
     def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
@@ -168,21 +177,27 @@ class DecoderState:
     ) -> Candidates:
         """Return what a search reads of predictions (B, K, S), which are changed."""
         self._limit(predictions, limits)
-        sums = predictions + self._to_device(scores).to(predictions.dtype).unsqueeze(2)
-        totals, chosen = sums.flatten(1).topk(min(count, sums[0].numel()))  # (B, C)
-        tokens = chosen % sums.shape[2]
+        _, hypotheses, types = predictions.shape
+        before = self._to_device(scores).to(predictions.dtype)  # (B, K)
+        sums = predictions + before.unsqueeze(2)  # (B, K, S)
+        count = min(count, hypotheses * types)  # C
+        totals, chosen = sums.flatten(1).topk(count)  # (B, C)
+        tokens = chosen % types
         if self._types is not None:
             tokens = self._types[tokens]
         # float64 holds each of these numbers as it is, indices too.
-        parts = [totals.double(), chosen // sums.shape[2], tokens]
+        parts = [totals.double(), chosen // types, tokens]
         if attention is not None:
-            parts.append(attention.masked_fill(self._no_word.unsqueeze(1), -1.0).argmax(2))
+            on_words = attention.masked_fill(self._no_word.unsqueeze(1), -1.0)
+            parts.append(on_words.argmax(2))  # (B, K)
         transferred = torch.cat(parts, 1).cpu().numpy()  # (B, 3C + K), or (B, 3C)
-        count = totals.shape[1]
         indices = transferred[:, count:].astype(np.int64)
-        places = None if attention is None else indices[:, 2 * count :]
-        parents, chosen_tokens = indices[:, :count], indices[:, count : 2 * count]
-        return Candidates(transferred[:, :count], parents, chosen_tokens, places)
+        return Candidates(
+            scores=transferred[:, :count],
+            parents=indices[:, :count],
+            tokens=indices[:, count : 2 * count],
+            places=None if attention is None else indices[:, 2 * count :],
+        )
 
     def _limit(self, predictions: Tensor, limits: Limits) -> None:
         """Bar from predictions (B, K, S) what may not come next.
@@ -194,7 +209,8 @@ class DecoderState:
             predictions.select(2, UNKNOWN).sub_(limits.unknown_penalty)
         end = predictions.select(2, END)  # (B, K), a view
         if not limits.may_end:
-            end.index_fill_(0, self._to_device(np.flatnonzero(~limits.must_end)), -torch.inf)
+            others = self._to_device(np.flatnonzero(~limits.must_end))
+            end.index_fill_(0, others, -torch.inf)
         if limits.must_end.any():  # nothing but </s> may follow
             rows = self._to_device(np.flatnonzero(limits.must_end))
             ending = end.index_select(0, rows)

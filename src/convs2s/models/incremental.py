@@ -47,7 +47,8 @@ class DecodingConvS2S:
 
     def encode(self, source: Tensor) -> EncodedSource:
         """Encode source indices (B, m), padded to whole vectors, in fp32 at least."""
-        source = functional.pad(source, (0, -source.shape[1] % VECTOR), value=PADDING)
+        missing = -source.shape[1] % VECTOR
+        source = functional.pad(source, (0, missing), value=PADDING)
         encoded = self.network.encode(source)
         exact = torch.promote_types(self.dtype, torch.float32)
         return EncodedSource(
@@ -86,8 +87,8 @@ class ConvS2SState:
         self._windows.shift(self._order)
         self._order = None
         features, attentions = self._decoder(previous, self._encoded, self._windows)
-        # The mean over all layers (section 4.3), without what the source was padded by.
-        return features, torch.stack(attentions).mean(0)[:, :, : self._length]
+        mean = torch.stack(attentions).mean(0)  # over all layers (section 4.3)
+        return features, mean[:, :, : self._length]  # without what the source was padded by
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""

@@ -26,8 +26,9 @@ class WeightNormalized(nn.Module):
     def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
         """Draw the weight from N(0, standard_deviation); g is such that the weight is the draw."""
         super().__init__()
-        self.weight_v = nn.Parameter(torch.empty(shape).normal_(0.0, standard_deviation))
-        self.weight_g = nn.Parameter(self.weight_v.detach().flatten(1).norm(dim=1))
+        drawn = torch.empty(shape).normal_(0.0, standard_deviation)
+        self.weight_v = nn.Parameter(drawn)
+        self.weight_g = nn.Parameter(drawn.flatten(1).norm(dim=1))
         self.bias = nn.Parameter(torch.zeros(shape[0]))
         self._fused: LinearMap | None = None
 
@@ -44,7 +45,8 @@ class WeightNormalized(nn.Module):
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
-        v, g = self.weight_v.flatten(1), self.weight_g.unsqueeze(1)
+        v = self.weight_v.flatten(1)  # (outputs, inputs)
+        g = self.weight_g.unsqueeze(1)  # (outputs, 1)
         if v.device.type != "cpu" and torch.compiler.is_compiling():
             # The compiler takes one pass each way, casts included, and no other kernel's result.
             norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
@@ -62,7 +64,8 @@ class Linear(WeightNormalized):
 
         ``keep_prob`` is the probability that dropout right before the map keeps an input.
         """
-        super().__init__((outputs, inputs), math.sqrt(keep_prob / inputs))
+        standard_deviation = math.sqrt(keep_prob / inputs)
+        super().__init__((outputs, inputs), standard_deviation)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
@@ -79,18 +82,20 @@ class GatedConvolution(WeightNormalized):
 
     def __init__(self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0) -> None:
         """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs, as it feeds a GLU."""
-        super().__init__(
-            (2 * outputs, kernel, inputs), math.sqrt(4.0 * keep_prob / (kernel * inputs))
-        )
-        self.inputs, self.kernel = inputs, kernel
+        standard_deviation = math.sqrt(4.0 * keep_prob / (kernel * inputs))
+        super().__init__((2 * outputs, kernel, inputs), standard_deviation)
+        self.inputs = inputs
+        self.kernel = kernel
 
     def forward(self, x: Tensor, left: int) -> Tensor:
         """Map (B, n, inputs) to (B, n, outputs), ``left`` positions of a window before its own."""
-        return self.gate(windows(x, self.kernel, left))
+        window = windows(x, self.kernel, left)  # (B, n, kernel * inputs)
+        return self.gate(window)
 
     def gate(self, windows: Tensor) -> Tensor:
         """Map windows (..., kernel * inputs) to (..., outputs)."""
-        return functional.glu(self.map(windows), dim=-1)
+        both = self.map(windows)  # (..., 2 * outputs), values and gates
+        return functional.glu(both, dim=-1)
 
 
 class PlainOutput(nn.Module):
@@ -146,7 +151,8 @@ class Embedding(nn.Module):
         if self.positions is not None:
             if positions is None:
                 positions = torch.arange(tokens.shape[1], device=tokens.device)
-            positions = positions.clamp(max=len(self.positions) - 1)
+            last = len(self.positions) - 1
+            positions = positions.clamp(max=last)
             embedded = embedded + functional.embedding(positions, self.positions)
         return dropout(in_autocast(embedded), self.dropout, self.training)
 

@@ -32,7 +32,9 @@ def reverse_tokens(source: Tensor) -> Tensor:
     """
     tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
     positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
-    return source.gather(1, torch.where(positions < tokens, tokens - 1 - positions, positions))
+    mirrored = tokens - 1 - positions  # (B, m)
+    order = torch.where(positions < tokens, mirrored, positions)
+    return source.gather(1, order)
 
 
 class LstmLayer(nn.LSTM):
@@ -45,12 +47,15 @@ class LstmLayer(nn.LSTM):
     def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
         """Read ``x``, padded or packed, starting from a state; return outputs and last state."""
         bias = cast(Tensor, self.bias_hh_l0)
-        device_type, precision = bias.device.type, bias.dtype
+        device_type = bias.device.type
+        precision = bias.dtype
         if device_type == "cpu" or not torch.is_autocast_enabled(device_type):
             return cast(tuple[Any, State], super().forward(x, state))
+        if state is not None:
+            hidden, cells = state
+            state = (hidden.to(precision), cells.to(precision))
         with torch.autocast(device_type, enabled=False):
-            before = None if state is None else (state[0].to(precision), state[1].to(precision))
-            y, after = super().forward(x.to(precision), before)
+            y, after = super().forward(x.to(precision), state)
         return y.to(torch.get_autocast_dtype(device_type)), after
 
 
@@ -62,8 +67,11 @@ class Layers(nn.ModuleList):
     """
 
     def __init__(self, architecture: LstmArchitecture) -> None:
-        widths = [architecture.embedding, *[architecture.cells] * (architecture.layers - 1)]
-        super().__init__(LstmLayer(width, architecture.cells, batch_first=True) for width in widths)
+        super().__init__()
+        inputs = architecture.embedding
+        for _ in range(architecture.layers):
+            self.append(LstmLayer(inputs, architecture.cells, batch_first=True))
+            inputs = architecture.cells
         self.dropout = architecture.dropout
 
     def drop(self, x: Tensor) -> Tensor:
@@ -87,13 +95,14 @@ class LstmEncoder(nn.Module):
         # Packed, the layers stop at each row's last token: padding changes no state. torch would
         # sort on the CPU and have the device wait for the order, so each sorts its own lengths.
         order = lengths.sort(descending=True).indices
-        ordered = self.embedding(source).index_select(0, order)
+        embedded = self.embedding(source)  # (B, m, f)
+        ordered = embedded.index_select(0, order)
         longest_first = on_cpu.sort(descending=True).values
-        data, sizes, _, _ = pack_padded_sequence(ordered, longest_first, batch_first=True)
-        packed = PackedSequence(data, sizes, order, invert_permutation(order))
-        states = []  # of each layer h and cells, (1, B, c)
+        batch = pack_padded_sequence(ordered, longest_first, batch_first=True)
+        packed = PackedSequence(batch.data, batch.batch_sizes, order, invert_permutation(order))
+        states: list[State] = []  # of each layer h and cells, (1, B, c)
         for number, layer in enumerate(self.layers):
-            if number:
+            if number > 0:
                 packed = packed._replace(data=self.layers.drop(packed.data))
             packed, state = layer(packed)
             states.append(state)
@@ -115,9 +124,11 @@ class LstmDecoder(nn.Module):
         Return what enters the output layer (B, n, c), and the states after the last token.
         """
         x = self.embedding(previous)  # (B, n, f)
-        after = []
-        for number, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
-            x, state = layer(self.layers.drop(x) if number else x, state)  # (B, n, c)
+        after: list[State] = []
+        for layer, state in zip(self.layers, states, strict=True):
+            if after:  # between two layers
+                x = self.layers.drop(x)
+            x, state = layer(x, state)  # (B, n, c)
             after.append(state)
         return self.layers.drop(x), after
 
@@ -135,10 +146,12 @@ class Lstm(Network):
     ) -> None:
         """Draw every parameter from U(-initialization, initialization) (section 3.4)."""
         encoder = LstmEncoder(architecture, source_types)
-        super().__init__(encoder, LstmDecoder(architecture, target_types))
+        decoder = LstmDecoder(architecture, target_types)
+        super().__init__(encoder, decoder)
         self.reverse_source = architecture.reverse_source
+        most = architecture.initialization
         for parameter in self.parameters():
-            nn.init.uniform_(parameter, -architecture.initialization, architecture.initialization)
+            nn.init.uniform_(parameter, -most, most)
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> list[State]:
         """Encode padded source indices (B, m): the final state (1, B, c) of each layer."""
@@ -150,7 +163,11 @@ class Lstm(Network):
 
     def final_state(self, source: Tensor) -> Tensor:
         """Return outputs and cells of all layers, the bottom one's first, side by side."""
-        return torch.cat([part[0] for state in self.encode(source) for part in state], dim=1)
+        parts = []
+        for hidden, cells in self.encode(source):  # (1, B, c) each
+            parts.append(hidden[0])
+            parts.append(cells[0])
+        return torch.cat(parts, dim=1)
 
 
 class InferenceLstm:
@@ -158,7 +175,8 @@ class InferenceLstm:
 
     def __init__(self, network: Lstm, precision: Precision) -> None:
         self._network = network
-        weight, bias = network.output.weight().detach(), network.output.bias.detach()
+        weight = network.output.weight().detach()
+        bias = network.output.bias.detach()
         self.output = LinearMap(weight, bias, precision)
         self._rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
 
@@ -171,8 +189,9 @@ class InferenceLstm:
             source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
             longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
             encoded = self._network.encode(torch.cat([source, longer]))
-        encoded = [(h[:, : len(source)], c[:, : len(source)]) for h, c in encoded]  # (1, B, c)
-        return LstmIncrementalState(self._network.decoder, encoded, hypotheses, self._rounds)
+        batch = len(source)
+        states = [(hidden[0, :batch], cells[0, :batch]) for hidden, cells in encoded]  # (B, c)
+        return LstmIncrementalState(self._network.decoder, states, hypotheses, self._rounds)
 
 
 class LstmIncrementalState:
@@ -181,27 +200,43 @@ class LstmIncrementalState:
     def __init__(
         self, decoder: LstmDecoder, encoded: list[State], hypotheses: int, rounds: torch.autocast
     ) -> None:
-        """Start every hypothesis from its sentence's final state; ``rounds`` sets the precision."""
-        self._decoder, self._rounds = decoder, rounds
-        self._states = self._each(encoded, lambda x: x[0].unsqueeze(1).expand(-1, hypotheses, -1))
+        """Start every hypothesis from its sentence's final states, (B, c) of each layer.
+
+        ``rounds`` sets the precision.
+        """
+        self._decoder = decoder
+        self._rounds = rounds
+
+        def repeat(x: Tensor) -> Tensor:
+            return x.unsqueeze(1).expand(-1, hypotheses, -1)
+
+        self._states = _each(encoded, repeat)
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         """Read each hypothesis's last token (B, K): what enters the output layer (B, K, c)."""
         batch, hypotheses = previous.shape
-        rows = self._each(self._states, lambda x: x.flatten(0, 1).unsqueeze(0).contiguous())
+
+        def as_rows(x: Tensor) -> Tensor:
+            return x.flatten(0, 1).unsqueeze(0).contiguous()  # (1, B * K, c)
+
+        def as_hypotheses(x: Tensor) -> Tensor:
+            return x[0].view(batch, hypotheses, -1)
+
+        rows = _each(self._states, as_rows)
         with self._rounds:
             x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
-        self._states = self._each(states, lambda x: x[0].view(batch, hypotheses, -1))
+        self._states = _each(states, as_hypotheses)
         return x.view(batch, hypotheses, -1), None
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
-        self._states = self._each(self._states, lambda x: x.flatten(0, 1)[rows].view_as(x))
+        self._states = _each(self._states, lambda x: x.flatten(0, 1)[rows].view_as(x))
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
-        self._states = self._each(self._states, lambda x: x[sentences])
+        self._states = _each(self._states, lambda x: x[sentences])
 
-    @staticmethod
-    def _each(states: list[State], function: Callable[[Tensor], Tensor]) -> list[State]:
-        return [(function(hidden), function(cells)) for hidden, cells in states]
+
+def _each(states: list[State], function: Callable[[Tensor], Tensor]) -> list[State]:
+    """Apply a function to h and cells of each layer."""
+    return [(function(hidden), function(cells)) for hidden, cells in states]

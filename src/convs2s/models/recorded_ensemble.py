@@ -9,8 +9,8 @@ constraints on the next token) and the search itself are outside of the recordin
 Shapes: B sentences, K hypotheses of each, m source length, S target types.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -110,17 +110,29 @@ class RecordedEnsemble(Ensemble):
         missing = given.new_full((-len(given) % ROWS, given.shape[1]), PADDING)
         missing[:, 0] = END
         filled = torch.cat([given, missing])  # (B', m)
-        shape = len(filled), -(-source.shape[1] // VECTOR), hypotheses
-        if (decoder := self._idle.pop(shape, None)) is not None:
+        shape = (len(filled), math.ceil(source.shape[1] / VECTOR), hypotheses)
+        decoder = self._idle.pop(shape, None)
+        if decoder is not None:
             decoder.restart(given, filled)
             return decoder
         while len(self._idle) >= MOST_RECORDINGS:
-            del self._idle[next(iter(self._idle))]
+            longest_idle = next(iter(self._idle))
+            del self._idle[longest_idle]
         states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
         outputs = [network.output for network in self._convs2s]
-        previous = given.new_full((len(filled), hypotheses), END)
-        recorded = self._recording(), previous, partial(self._idle.__setitem__, shape)
-        return RecordedDecoder(states, outputs, given, self._average, *recorded)
+
+        def keep_for_others(decoder: RecordedDecoder) -> None:
+            self._idle[shape] = decoder
+
+        return RecordedDecoder(
+            states,
+            outputs,
+            given,
+            self._average,
+            recording=self._recording(),
+            previous=given.new_full((len(filled), hypotheses), END),
+            when_done=keep_for_others,
+        )
 
 
 class RecordedDecoder(DecoderState):
@@ -146,8 +158,11 @@ class RecordedDecoder(DecoderState):
         ``previous`` (B', K) is where a step reads each hypothesis's last token.
         """
         super().__init__(states, outputs, source, average)
-        self._in_place, self._recording, self._when_done = states, recording, when_done
-        self._previous, self._is_set_up = previous, False
+        self._in_place = states
+        self._recording = recording
+        self._previous = previous
+        self._when_done = when_done
+        self._is_set_up = False
         self._predicted: Predicted | None = None  # where a recorded step's results are
 
     def restart(self, source: Tensor, filled: Tensor) -> None:

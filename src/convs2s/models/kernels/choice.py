@@ -9,16 +9,16 @@ is depends on the rows much more than on these.
 """
 
 import json
+import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from timeit import timeit
 
-import numpy as np
 import torch
 from pydantic import TypeAdapter
 from torch import nn
@@ -32,7 +32,7 @@ from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.layers import PlainOutput, WeightNormalized
 
-FAVOR: dict[Kernel, float] = {"blas": 1.25}
+FAVOR_OF_BLAS = 1.25
 """By how much another kernel must be faster than torch's own library.
 
 Kernels round differently: noise of the machine, of up to 7%, must not choose.
@@ -40,10 +40,12 @@ Kernels round differently: noise of the machine, of up to 7%, must not choose.
 
 HEAVIEST = 2  # Shapes that are measured
 TRAINED_ROWS = 1024  # Of a product: with fewer, one kernel's start weighs more than another's
-MOST_INPUTS, MOST_OUTPUTS = 1024, 512  # Sides of a weight that is measured
+MOST_INPUTS = 1024  # Sides of a weight that is measured
+MOST_OUTPUTS = 512
 
 SHARED_SECONDS = 0.5  # that all kernels share, unless ``LEAST_ROUNDS`` take longer
-LEAST_ROUNDS, MOST_ROUNDS = 5, 30  # Turns of each kernel; the first one sets up
+LEAST_ROUNDS = 5  # Turns of each kernel; the first one sets up
+MOST_ROUNDS = 30
 
 
 @dataclass(frozen=True)
@@ -62,12 +64,12 @@ class Product:
 
 def products_of(network: nn.Module) -> list[Product]:
     """Return the products of a network's maps that ``linear`` computes, equal ones as one."""
-    shapes = Counter(
-        tuple(module.weight().shape)
-        for module in network.modules()
-        if isinstance(module, WeightNormalized | PlainOutput)
-    )
-    return [Product(inputs, outputs, count) for (outputs, inputs), count in shapes.items()]
+    counts: Counter[tuple[int, int]] = Counter()
+    for module in network.modules():
+        if isinstance(module, WeightNormalized | PlainOutput):
+            outputs, inputs = module.weight().shape
+            counts[inputs, outputs] += 1
+    return [Product(inputs, outputs, count) for (inputs, outputs), count in counts.items()]
 
 
 def fastest_kernel(products: Sequence[Product]) -> Kernel:
@@ -76,15 +78,21 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
     It goes by what this user has first measured on such a processor, by this version of torch and
     with as many threads. A UserError: the cache cannot be written, or is damaged.
     """
-    if not products:  # a network of other layers than this package's
-        return matmul.kernels()[0]
+    kernels = matmul.kernels()
+    if not products or "onednn" not in kernels:  # without products: a network of other layers
+        return "blas"
+    rates = _known_rates(products)
+    if rates.get("onednn", 0.0) > FAVOR_OF_BLAS * rates.get("blas", 0.0):
+        return "onednn"
+    return "blas"
+
+
+def _known_rates(products: Sequence[Product]) -> dict[str, float]:
+    """Return ``training_rates`` out of the user's cache folder, measured where it has none."""
     shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
-    machine = processor(), torch.__version__, torch.get_num_threads()
+    machine = [processor(), torch.__version__, torch.get_num_threads()]
     key = json.dumps([*machine, "training", *shapes])
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "convs2s"
-    except RuntimeError:  # a user whom the system does not know, as in some containers
-        raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
+    folder = _cache_folder()
     path = folder / "kernels.json"
     with writing(path):
         folder.mkdir(parents=True, exist_ok=True)
@@ -97,37 +105,66 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
                 with failures_of_file(str(path), "not what this program keeps there; remove it"):
                     kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(read_json(path))
             if key not in kept:
-                kept[key] = {str(name): rate for name, rate in training_rates(products).items()}
+                rates = training_rates(products)
+                kept[key] = {str(kernel): rate for kernel, rate in rates.items()}
                 write_json(path, kept)
-    rates = kept[key]
-    return max(matmul.kernels(), key=lambda name: rates.get(name, 0.0) * FAVOR.get(name, 1.0))
+    return kept[key]
+
+
+def _cache_folder() -> Path:
+    stated = os.environ.get("XDG_CACHE_HOME")
+    if stated:
+        return Path(stated) / "convs2s"
+    try:
+        return Path.home() / ".cache" / "convs2s"
+    except RuntimeError:  # a user whom the system does not know, as in some containers
+        raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
 
 
 def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
-    """Return operations a second of each kernel over these products, forward and backward."""
+    """Return operations a second of each kernel over these products, forward and backward.
+
+    Kernels take turns, and the least processor time of each product counts, that of all threads:
+    other work on the machine slows down none alone.
+    """
     shapes = heaviest(products)
-
-    def update(kernel: Kernel, shape: Product) -> Callable[[], object]:
-        """Return the product of a training's forward and backward pass."""
-        x = torch.ones(TRAINED_ROWS, shape.inputs, requires_grad=True)
-        weight = torch.ones(shape.outputs, shape.inputs, requires_grad=True)
-        bias = torch.zeros(shape.outputs, requires_grad=True)
-        gradient = torch.ones(TRAINED_ROWS, shape.outputs)
-
-        def work() -> object:
-            matmul.use(kernel)
-            return torch.autograd.grad(matmul.linear(x, weight, bias), (x, weight, bias), gradient)
-
-        return work
-
+    passes = [_training_pass(shape) for shape in shapes]
+    least = {kernel: [math.inf] * len(shapes) for kernel in matmul.kernels()}  # seconds
     before = matmul.in_use()
-    works = {kernel: [update(kernel, shape) for shape in shapes] for kernel in matmul.kernels()}
-    seconds = least_seconds(works)
+    end = time.perf_counter() + SHARED_SECONDS
+    for number in range(MOST_ROUNDS):
+        if number >= LEAST_ROUNDS and time.perf_counter() > end:
+            break
+        for kernel, seconds in least.items():
+            matmul.use(kernel)
+            for place, work in enumerate(passes):
+                # Of all clocks, others on the machine change this one least.
+                now = timeit(work, timer=time.process_time, number=1)
+                seconds[place] = min(seconds[place], now)
     matmul.use(before)
     # A multiplication and an addition each for the output, the input's and the weight's gradient.
     operations = 6 * TRAINED_ROWS * sum(shape.multiplications for shape in shapes)
-    counts = [shape.count for shape in shapes]
-    return {kernel: operations / np.dot(counts, least) for kernel, least in seconds.items()}
+    rates = {}
+    for kernel, seconds in least.items():
+        step = 0.0  # seconds
+        for shape, of_one in zip(shapes, seconds, strict=True):
+            step += shape.count * of_one
+        rates[kernel] = operations / step
+    return rates
+
+
+def _training_pass(shape: Product) -> Callable[[], object]:
+    """Return the product of a training's forward and backward pass, by the kernel in use."""
+    x = torch.ones(TRAINED_ROWS, shape.inputs, requires_grad=True)
+    weight = torch.ones(shape.outputs, shape.inputs, requires_grad=True)
+    bias = torch.zeros(shape.outputs, requires_grad=True)
+    gradient = torch.ones(TRAINED_ROWS, shape.outputs)
+
+    def work() -> object:
+        y = matmul.linear(x, weight, bias)
+        return torch.autograd.grad(y, (x, weight, bias), gradient)
+
+    return work
 
 
 def heaviest(products: Sequence[Product]) -> list[Product]:
@@ -135,31 +172,13 @@ def heaviest(products: Sequence[Product]) -> list[Product]:
 
     A shape's ``count`` is how many of it have the arithmetic of all that are cut to it, rounded.
     """
-    total: Counter[tuple[int, int]] = Counter()
+    multiplications: Counter[tuple[int, int]] = Counter()
     for product in products:
-        shape = min(product.inputs, MOST_INPUTS), min(product.outputs, MOST_OUTPUTS)
-        total[shape] += product.multiplications
-    return [
-        Product(*shape, max(1, round(number / (shape[0] * shape[1]))))
-        for shape, number in total.most_common(HEAVIEST)
-    ]
-
-
-def least_seconds(
-    works: Mapping[Kernel, Sequence[Callable[[], object]]],
-) -> dict[Kernel, list[float]]:
-    """Return the least processor time of each work of each kernel, that of all threads.
-
-    Kernels take turns, and the least time counts: other work on the machine slows down none alone.
-    """
-    least = {name: [float("inf")] * len(several) for name, several in works.items()}
-    end = time.perf_counter() + SHARED_SECONDS
-    for number in range(MOST_ROUNDS):
-        if number >= LEAST_ROUNDS and time.perf_counter() > end:
-            break
-        for name, several in works.items():
-            for place, work in enumerate(several):
-                # Of all clocks, others on the machine change this one least.
-                seconds = timeit(work, timer=time.process_time, number=1)
-                least[name][place] = min(least[name][place], seconds)
-    return least
+        inputs = min(product.inputs, MOST_INPUTS)
+        outputs = min(product.outputs, MOST_OUTPUTS)
+        multiplications[inputs, outputs] += product.multiplications
+    shapes = []
+    for (inputs, outputs), number in multiplications.most_common(HEAVIEST):
+        count = max(1, round(number / (inputs * outputs)))
+        shapes.append(Product(inputs, outputs, count))
+    return shapes

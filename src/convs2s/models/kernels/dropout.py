@@ -5,6 +5,7 @@ numpy's SFC64 decide each value; its seed comes from torch's generator, so that
 ``torch.manual_seed`` fixes the masks as before. A GPU keeps torch's own kernel.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,19 +43,24 @@ def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | Non
         if padding is not None:
             x = x.masked_fill(padding.unsqueeze(2), 0.0)
         return functional.dropout(x, probability) if training else x
+    count = x.numel()
+    bits = random_bits(count)  # signed: from -_LEVELS / 2 on
     # A mask of another type than x would be cast before each product with it.
-    keep = torch.ge(random_bits(x.numel()), dropped - _LEVELS // 2, out=x.new_empty(x.numel()))
+    keep = x.new_empty(count)
+    torch.ge(bits, dropped - _LEVELS // 2, out=keep)
     keep = keep.view(x.shape)
     if padding is not None:
         keep *= (~padding).to(x.dtype).unsqueeze(2)
-    masked: Tensor = _Mask.apply(x, keep, _LEVELS / (_LEVELS - dropped))  # type: ignore[no-untyped-call]
+    scale = _LEVELS / (_LEVELS - dropped)
+    masked: Tensor = _Mask.apply(x, keep, scale)  # type: ignore[no-untyped-call]
     return masked
 
 
 def random_bits(count: int) -> Tensor:
     """Return ``count`` uniform 16-bit integers, seeded by torch's generator."""
     seed = int(torch.randint(2**62, ()).numpy())
-    words = np.random.Generator(np.random.SFC64(seed)).integers(0, 2**64, -(-count // 4), np.uint64)
+    generator = np.random.Generator(np.random.SFC64(seed))
+    words = generator.integers(0, 2**64, math.ceil(count / 4), np.uint64)  # of four each
     return torch.from_numpy(words.view(np.int16))[:count]
 
 

@@ -22,16 +22,20 @@ class LinearMap:
         That includes fp64.
         """
         if precision == "bf16":
-            weight, bias = weight.bfloat16(), bias.bfloat16()
-        self._transposed, self._bias = weight.t().contiguous(), bias
+            weight = weight.bfloat16()
+            bias = bias.bfloat16()
+        self._transposed = weight.t().contiguous()  # (inputs, outputs)
+        self._bias = bias
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs) of the weight's precision."""
-        rows = x.reshape(-1, x.shape[-1]).to(self._bias.dtype)
+        *before, inputs = x.shape
+        rows = x.reshape(-1, inputs).to(self._bias.dtype)
         count = len(rows)
         if count < FEWEST_ROWS:
             rows = functional.pad(rows, (0, 0, 0, FEWEST_ROWS - count))
-        return torch.addmm(self._bias, rows, self._transposed)[:count].view(*x.shape[:-1], -1)
+        y = torch.addmm(self._bias, rows, self._transposed)  # (rows, outputs)
+        return y[:count].view(*before, -1)
 
     def of(self, outputs: Tensor) -> "LinearMap":
         """Return the map to some of the outputs alone: indices (S,), in fp32 at least.
@@ -40,5 +44,6 @@ class LinearMap:
         others stand: on the shortlist of the whole batch.
         """
         dtype = torch.promote_types(self._bias.dtype, torch.float32)
-        weight, bias = self._transposed.t()[outputs], self._bias[outputs]
+        weight = self._transposed.t()[outputs]  # (S, inputs)
+        bias = self._bias[outputs]
         return LinearMap(weight.to(dtype), bias.to(dtype), "fp32")

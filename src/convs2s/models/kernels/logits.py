@@ -39,52 +39,69 @@ class _SummedCrossEntropy(torch.autograd.Function):
         bias: Tensor,
         target: Tensor,
         smoothing: float,
-        wanted: bool,
         loss_of: BlockLoss,
     ) -> Tensor:
-        """Return the loss of ``summed_cross_entropy``; ``wanted``: keep its gradients as well."""
+        """Return the loss of ``summed_cross_entropy``, and keep its gradients."""
         d_features = torch.empty_like(features)
-        d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        d_weight = torch.zeros_like(weight)
+        d_bias = torch.zeros_like(bias)
         total = torch.zeros((), dtype=torch.float64, device=features.device)
-        matrix = weight.detach().to(features.dtype).requires_grad_(wanted)
-        offset = bias.detach().to(features.dtype).requires_grad_(wanted)
+        matrix = weight.detach().to(features.dtype).requires_grad_()
+        offset = bias.detach().to(features.dtype).requires_grad_()
         step = _rows_of_block(features, weight)
         for start in range(0, len(features), step):
             rows = slice(start, start + step)
-            if wanted:
-                inputs = features[rows].detach().requires_grad_(), matrix, offset
-                with torch.enable_grad():
-                    output = linear(*inputs)  # (r, V)
-                loss, gradient = loss_of(output.detach(), target[rows], smoothing, bias.dtype)
-                back = torch.autograd.grad(output, inputs, gradient)
-                total += loss
-                d_features[rows] = back[0]
-                d_weight += back[1]
-                d_bias += back[2]
-                del output, gradient, back  # before the next block's come
-            else:
-                logits = linear(features[rows], matrix, offset).to(bias.dtype)  # (r, V)
-                total += functional.cross_entropy(
-                    logits, target[rows], reduction="sum", label_smoothing=smoothing
-                )
-                del logits
-        ctx.gradients = d_features, d_weight, d_bias
+            x = features[rows].detach().requires_grad_()  # (r, f)
+            with torch.enable_grad():
+                logits = linear(x, matrix, offset)  # (r, V)
+            loss, d_logits = loss_of(logits.detach(), target[rows], smoothing, bias.dtype)
+            d_x, d_matrix, d_offset = torch.autograd.grad(logits, (x, matrix, offset), d_logits)
+            total += loss
+            d_features[rows] = d_x
+            d_weight += d_matrix
+            d_bias += d_offset
+            del logits, d_logits, d_x, d_matrix, d_offset  # before the next block's come
+        ctx.gradients = (d_features, d_weight, d_bias)
         return total.to(bias.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (factor,) = gradients
-        scaled = (gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients)
-        return *scaled, None, None, None, None
+        scaled = [gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients]
+        return *scaled, None, None, None
+
+
+def _loss_alone(
+    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
+) -> Tensor:
+    """Return the loss of ``summed_cross_entropy`` where nobody asks for gradients."""
+    total = torch.zeros((), dtype=torch.float64, device=features.device)
+    matrix = weight.detach().to(features.dtype)
+    offset = bias.detach().to(features.dtype)
+    step = _rows_of_block(features, weight)
+    for start in range(0, len(features), step):
+        rows = slice(start, start + step)
+        logits = linear(features[rows], matrix, offset).to(bias.dtype)  # (r, V)
+        total += functional.cross_entropy(
+            logits,
+            target[rows],
+            reduction="sum",
+            label_smoothing=smoothing,
+        )
+        del logits  # before the next block's come
+    return total.to(bias.dtype)
 
 
 def _rows_of_block(features: Tensor, weight: Tensor) -> int:
     """Return how many rows of the features (N, f) a weight (V, f) multiplies at a time."""
-    types, size = len(weight), features.element_size()
+    types = len(weight)
+    size = features.element_size()
     if features.device.type == "cpu":
         return max(LEAST_ROWS, BLOCK // types)
-    others = 2 * features.numel() * size + weight.numel() * (weight.element_size() + 2 * size)
-    return max(LEAST_ROWS, (MEMORY_OF_GPU - others) // (2 * types * size))
+    both_features = 2 * features.numel() * size  # they and their gradient
+    weights = weight.numel() * (weight.element_size() + 2 * size)
+    room = MEMORY_OF_GPU - both_features - weights
+    return max(LEAST_ROWS, room // (2 * types * size))
 
 
 def block_loss(
@@ -124,7 +141,9 @@ def summed_cross_entropy(
     """
     features = in_autocast(features)
     with torch.autocast(features.device.type, enabled=False):
+        if not torch.is_grad_enabled():
+            return _loss_alone(features, weight, bias, target, smoothing)
         loss: Tensor = _SummedCrossEntropy.apply(  # type: ignore[no-untyped-call]
-            features, weight, bias, target, smoothing, torch.is_grad_enabled(), loss_of
+            features, weight, bias, target, smoothing, loss_of
         )
     return loss

@@ -42,19 +42,23 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     learns = is_exact and x.device.type == "cpu" and torch.is_grad_enabled()
     if _kernel == "blas" or not learns:
         return functional.linear(x, weight, bias)
-    count = x.numel() // x.shape[-1]
+    *before, inputs = x.shape
+    count = x.numel() // inputs
     images = x  # (images, n, inputs)
     if x.dim() != 3 or len(x) < IMAGES:
-        rows = x.reshape(-1, x.shape[-1])
-        if missing := -count % IMAGES:
+        rows = x.reshape(-1, inputs)
+        missing = -count % IMAGES
+        if missing:
             rows = functional.pad(rows, (0, 0, 0, missing))
-        images = rows.view(IMAGES, -1, x.shape[-1])
+        images = rows.view(IMAGES, -1, inputs)
     # Channels come last in memory, so that these are views.
     image = images.unsqueeze(1).permute(0, 3, 1, 2)  # (images, inputs, 1, n)
     kernel = weight.unflatten(1, (1, 1, -1)).permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
     out = functional.conv2d(image, kernel, bias)  # (images, outputs, 1, n)
-    flat = out.permute(0, 2, 3, 1).reshape(-1, len(weight))
-    return (flat if len(flat) == count else flat[:count]).view(*x.shape[:-1], -1)
+    y = out.permute(0, 2, 3, 1).reshape(-1, len(weight))  # (rows, outputs)
+    if len(y) > count:
+        y = y[:count]
+    return y.view(*before, -1)
 
 
 class _Windows(torch.autograd.Function):
@@ -63,7 +67,8 @@ class _Windows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: int, left: int) -> Tensor:
         """Map (B, n, d) to (B, n, kernel * d)."""
-        ctx.kernel, ctx.left = kernel, left
+        ctx.kernel = kernel
+        ctx.left = left
         batch, positions, width = x.shape
         windows = x.new_zeros(batch, positions, kernel * width)
         for columns, inside, read in _offsets(positions, width, kernel, left):
@@ -74,8 +79,8 @@ class _Windows(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """Add up, for each position (B, n, d), what all windows that hold it say."""
         (gradient,) = gradients
-        batch, positions, width = gradient.shape
-        width //= ctx.kernel
+        batch, positions, columns_of_all = gradient.shape
+        width = columns_of_all // ctx.kernel
         summed = gradient.new_zeros(batch, positions, width)
         for columns, inside, read in _offsets(positions, width, ctx.kernel, ctx.left):
             summed[:, read].add_(gradient[:, inside, columns])  # += would copy it as well
@@ -89,9 +94,12 @@ def _offsets(
     for place in range(kernel):
         shift = place - left  # window i holds input i + shift
         start = min(max(0, -shift), positions)
-        stop = max(min(positions, positions - shift), start)
+        stop = min(positions, positions - shift)
+        stop = max(stop, start)
         columns = slice(place * width, (place + 1) * width)
-        yield columns, slice(start, stop), slice(start + shift, stop + shift)
+        inside = slice(start, stop)
+        read = slice(start + shift, stop + shift)
+        yield columns, inside, read
 
 
 def windows(x: Tensor, kernel: int, left: int) -> Tensor:
@@ -103,6 +111,8 @@ def windows(x: Tensor, kernel: int, left: int) -> Tensor:
         return x
     if x.device.type != "cpu":  # torch.compile makes a kernel of it, and several of a gather
         padded = functional.pad(x, (0, 0, left, kernel - 1 - left))
-        return torch.cat([padded[:, place : place + x.shape[1]] for place in range(kernel)], 2)
+        positions = x.shape[1]
+        moved = [padded[:, place : place + positions] for place in range(kernel)]
+        return torch.cat(moved, 2)
     unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
     return unfolded
