@@ -157,9 +157,6 @@ def _start_training(arguments: argparse.Namespace) -> None:
     if arguments.tensorboard:
         recipe = recipe.model_copy(update={"tensorboard": True})
     workers = arguments.workers or granted_workers(os.environ)
-    threads = arguments.threads or options.cores or recipe.threads
-    if arguments.cpus:
-        threads = max(1, arguments.cpus // workers)
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
@@ -168,7 +165,7 @@ def _start_training(arguments: argparse.Namespace) -> None:
         output=arguments.output,
         dictionary=arguments.dictionary,
         device=arguments.device or options.device,
-        threads=threads,
+        threads=_threads_of_a_worker(arguments, workers, options.cores or recipe.threads),
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
         states=arguments.states or options.states,
@@ -186,6 +183,13 @@ def _start_training(arguments: argparse.Namespace) -> None:
             "training is not finished: interrupted while it made no updates; what was saved before "
             "is kept: rerun the same command to resume"
         ) from None
+
+
+def _threads_of_a_worker(arguments: argparse.Namespace, workers: int, usual: int) -> int:
+    """Return the CPU threads of each worker: its share of the machine's, or as many as stated."""
+    if arguments.cpus:
+        return max(1, int(arguments.cpus) // workers)
+    return int(arguments.threads or usual)
 
 
 def _check_files(arguments: argparse.Namespace) -> None:

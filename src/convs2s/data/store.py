@@ -19,7 +19,7 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
 
 Lengths = npt.NDArray[np.integer[Any]]
-Row = npt.NDArray[np.int32]  # indices of a side's tokens, the last one that of </s>
+TokenRow = npt.NDArray[np.int32]  # indices of a side's tokens, the last one that of </s>
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -110,7 +110,7 @@ class TokenStore:
                 f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "
                 "project wrote it; remove it and make it again with: snakemake prepare"
             )
-        self._columns: dict[str, list[tuple[Row, Row]]] = {}
+        self._columns: dict[str, list[tuple[TokenRow, TokenRow]]] = {}
         for side in SIDES:
             self._columns[side] = [_arrays(batch.column(side)) for batch in batches]
         self._length: int = sum(batch.num_rows for batch in batches)
@@ -118,14 +118,14 @@ class TokenStore:
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, index: int) -> tuple[Row, Row]:
+    def __getitem__(self, index: int) -> tuple[TokenRow, TokenRow]:
         return self._row("source", index), self._row("target", index)
 
-    def __iter__(self) -> Iterator[tuple[Row, Row]]:
+    def __iter__(self) -> Iterator[tuple[TokenRow, TokenRow]]:
         for index in range(len(self)):
             yield self[index]
 
-    def _row(self, side: str, index: int) -> Row:
+    def _row(self, side: str, index: int) -> TokenRow:
         batch, row = divmod(index, ROWS_PER_BATCH)
         offsets, values = self._columns[side][batch]
         return values[offsets[row] : offsets[row + 1]]
@@ -143,7 +143,7 @@ class TokenStore:
         return np.concatenate(parts)
 
 
-def _arrays(column: pa.ListArray) -> tuple[Row, Row]:
+def _arrays(column: pa.ListArray) -> tuple[TokenRow, TokenRow]:
     """Return a column's offsets and values, still in the memory map."""
     # DLPack rather than to_numpy, which imports pandas: half a second and 30 MB for nothing.
     offsets = np.from_dlpack(column.offsets).astype(np.int32, copy=False)

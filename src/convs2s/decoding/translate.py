@@ -77,7 +77,7 @@ class Translation:
             fields["n_best"] = [best._own_fields() for best in self.n_best]
         return fields
 
-    def _own_fields(self) -> dict[str, Any]:
+    def _own_fields(self) -> dict[str, object]:
         """Return what tells this hypothesis from others of its line."""
         keys = ("text", "words", "tokens", "score", "replacements", "alignment")
         return {key: getattr(self, key) for key in keys}

@@ -17,13 +17,8 @@ from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S, EncodedSource, length_scale
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.layers import WeightNormalized
-from convs2s.models.steps import Precision
+from convs2s.models.steps import VECTOR, Precision
 from convs2s.models.windows import Windows
-
-VECTOR = 16
-"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded
-to whole ones: a softmax adds its terms up in vectors, and a row that ends in part of one in another
-order than a row with more padding. No sentence's rounding may depend on the others of its batch."""
 
 
 class DecodingConvS2S:

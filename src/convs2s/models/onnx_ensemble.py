@@ -15,13 +15,11 @@ from convs2s.models import onnx_graphs as graphs
 from convs2s.models.onnx_builder import AnyArray, InferenceSession
 from convs2s.models.onnx_graphs import BARRED, GROUP, Weights
 from convs2s.models.onnx_search import search
-from convs2s.models.steps import Candidates, Limits, Numbers, Shortlisted
+from convs2s.models.steps import VECTOR, Candidates, Limits, Numbers, Shortlisted
 
-VECTOR = 16
 VECTORS = 64
-"""Numbers of fp32 that a softmax adds up at a time: the widest vector's, and those of several once
-a row has as many. The source is padded to whole ones, or a row with more padding would be added up
-in another order: no sentence's rounding may depend on the others of its batch."""
+"""Numbers of fp32 that a softmax adds up at a time once a row has as many: several vectors, to
+which a longer source is padded for the same reason as a short one to ``VECTOR``."""
 
 SPECIAL = 3  # Types that a step may have to leave out: <pad>, <unk> and </s>
 

@@ -1,4 +1,4 @@
-"""The whole search of one sentence as one graph of ONNX: decoder steps, output layers, beam.
+"""The whole search of one sentence as one graph of ONNX: decoder steps, output layers, hypotheses.
 
 Step by step a third of the time is Python and the passing of arrays.
 
@@ -75,6 +75,14 @@ def search(
     }
     for name, kind in results.values():
         body.result(name, kind)
+    _add_inputs(graph, parts)
+    kinds = {name: kind for name, (_, kind) in results.items()}
+    graph.loop(body, starts, kinds)
+    return graph
+
+
+def _add_inputs(graph: Graph, parts: Mapping[str, int]) -> None:
+    """Add what stays the same in all steps: limits, penalties, and the encoded source."""
     for name in ("maximum", "minimum"):
         graph.input(name, INDICES)
     for name in ("hypotheses", "candidates", "groups"):
@@ -83,9 +91,6 @@ def search(
     graph.input("words", FLOATS, 1, 1, "m")
     for name, width in parts.items():
         graph.input(name, FLOATS, 1, "m", width)
-    kinds = {name: kind for name, (_, kind) in results.items()}
-    graph.loop(body, starts, kinds)
-    return graph
 
 
 def _continuations(body: Graph, logs: Value) -> tuple[Value, Value, Value]:

@@ -18,10 +18,18 @@ from torch import Tensor
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.ensemble import DecoderState, Ensemble
-from convs2s.models.incremental import VECTOR, ConvS2SState, DecodingConvS2S
+from convs2s.models.incremental import ConvS2SState, DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
-from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
+from convs2s.models.steps import (
+    VECTOR,
+    Average,
+    Candidates,
+    Limits,
+    Numbers,
+    Precision,
+    Shortlisted,
+)
 
 ROWS = 16  # sentences of a batch are filled up to a multiple of it
 

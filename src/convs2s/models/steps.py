@@ -7,6 +7,11 @@ from numpy.typing import NDArray
 
 from convs2s.data.batches import Indices
 
+VECTOR = 16
+"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded
+to whole ones: a softmax adds its terms up in vectors, and a row that ends in part of one in another
+order than a row with more padding. No sentence's rounding may depend on the others of its batch."""
+
 Numbers = NDArray[np.floating]
 Precision = Literal["fp32", "bf16", "int8"]
 Average = Literal["probabilities", "log_probabilities"]

@@ -108,14 +108,18 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
         if output.suffix == ".zip":
-            # The bytes of the archive depend on those of the files alone.
-            with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
-                for file in _files(staged):
-                    member = zipfile.ZipInfo(file)
-                    member.external_attr = 0o644 << 16
-                    archive.writestr(member, (staged / file).read_bytes(), zipfile.ZIP_DEFLATED)
+            _zip(staged, output)
         else:
             staged.rename(output)
+
+
+def _zip(folder: Path, output: Path) -> None:
+    """Write a folder as an archive, whose bytes depend on those of the files alone."""
+    with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for file in _files(folder):
+            member = zipfile.ZipInfo(file)
+            member.external_attr = 0o644 << 16
+            archive.writestr(member, (folder / file).read_bytes(), zipfile.ZIP_DEFLATED)
 
 
 def refuse_existing(output: Path) -> None:

@@ -90,9 +90,9 @@ def digest_of(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(nested: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Return nested mappings as one, with keys joined by dots."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, value in nested.items():
         if isinstance(value, Mapping):
             flat |= flatten(value, f"{prefix}{key}.")
