@@ -3,9 +3,9 @@
 Paper, section 4.2: batches of sentences of similar length; each epoch shuffles the batches.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -43,7 +43,9 @@ class EpochPlan(Sequence[Indices]):
 
     def __init__(self, order: Order, starts: Indices, ends: Indices) -> None:
         """Batch i is ``order[starts[i] : ends[i]]``."""
-        self._order, self._starts, self._ends = order, starts, ends
+        self._order = order
+        self._starts = starts
+        self._ends = ends
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -55,7 +57,8 @@ class EpochPlan(Sequence[Indices]):
     def __getitem__(self, index: int | slice) -> "Indices | EpochPlan":
         if isinstance(index, slice):
             return EpochPlan(self._order, self._starts[index], self._ends[index])
-        return self._order[self._starts[index] : self._ends[index]].astype(np.int64)
+        rows = self._order[self._starts[index] : self._ends[index]]
+        return rows.astype(np.int64)
 
 
 def plan_batches(
@@ -73,7 +76,8 @@ def plan_batches(
     state of the epoch's own generator.
     """
     count = len(source_lengths)
-    order: Order = np.arange(count, dtype=np.int32 if count <= INT32_ROWS else np.int64)
+    kind = np.int32 if count <= INT32_ROWS else np.int64
+    order: Order = np.arange(count, dtype=kind)
     generator.shuffle(order)
     # The sorts are stable, so rows come by source length, then by target length, then as shuffled.
     # By the target first, a batch's targets would all end at one place, and an update learns that
@@ -85,13 +89,18 @@ def plan_batches(
     starts = cut_starts(longest, limits.sentences, limits.tokens)
     ends = np.append(starts[1:], count)
     shuffled = generator.permutation(len(starts))
-    starts, ends = starts[shuffled], ends[shuffled]
+    starts = starts[shuffled]
+    ends = ends[shuffled]
     if limits.split == "separate":
-        cuts: list[tuple[int, int]] = []  # where each micro-batch starts and ends
+        part_starts: list[int] = []  # of micro-batches
+        part_ends: list[int] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            micro_batches = cut_starts(longest[start:end], None, limits.micro_batch_tokens)
-            cuts.extend(pairwise([*(start + micro_batches).tolist(), end]))
-        starts, ends = np.array(cuts, np.int64).reshape(-1, 2).T
+            inner = start + cut_starts(longest[start:end], None, limits.micro_batch_tokens)
+            part_starts += inner.tolist()
+            part_ends += inner[1:].tolist()
+            part_ends.append(end)
+        starts = np.array(part_starts, np.int64)
+        ends = np.array(part_ends, np.int64)
     return EpochPlan(order, starts, ends)
 
 
@@ -102,21 +111,21 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     length. numpy's own sorts return 8 bytes a row and need as much again while they work.
     ``order`` and ``lengths`` are (N,), the lengths in the order of the store.
     """
-    counts = np.zeros(int(lengths.max(initial=0)) + 1, np.int64)
+    sizes = int(lengths.max(initial=0)) + 1  # L, lengths that there may be
+    counts = np.zeros(sizes, np.int64)  # (L,): rows of each length
     for start in range(0, len(lengths), SORT_CHUNK):
-        counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=len(counts))
-    place = (np.cumsum(counts) - counts).tolist()  # where the next row of each length goes
+        counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=sizes)
+    place = np.cumsum(counts) - counts  # (L,): where the next row of each length goes
     result = np.empty_like(order)
     for start in range(0, len(order), SORT_CHUNK):
-        rows = order[start : start + SORT_CHUNK]
-        keys = lengths[rows]
-        rows = rows[np.argsort(keys, kind="stable")]
-        counts = np.bincount(keys)
-        ends = np.cumsum(counts)
-        for length in np.flatnonzero(counts).tolist():
-            run = rows[ends[length] - counts[length] : ends[length]]
-            result[place[length] : place[length] + len(run)] = run
-            place[length] += len(run)
+        rows = order[start : start + SORT_CHUNK]  # (C,)
+        rows = rows[np.argsort(lengths[rows], kind="stable")]
+        keys = lengths[rows]  # (C,), ascending
+        counts = np.bincount(keys, minlength=sizes)  # (L,)
+        first = np.cumsum(counts) - counts  # (L,): where those of each length start in the chunk
+        shift = place - first  # (L,)
+        result[np.arange(len(rows)) + shift[keys]] = rows
+        place += counts
     return result
 
 
@@ -135,8 +144,8 @@ def cut(
 
     A row longer than ``tokens`` makes a run of its own.
     """
-    starts = cut_starts(lengths[order], sentences, tokens).tolist()
-    return [order[start:end] for start, end in pairwise([*starts, len(order)])]
+    starts = cut_starts(lengths[order], sentences, tokens)
+    return np.split(order, starts[1:]) if len(order) else []
 
 
 def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) -> Indices:
@@ -148,18 +157,21 @@ def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) ->
     most = sentences or max(len(lengths), 1)
     if tokens is None:
         return np.arange(0, len(lengths), most, dtype=np.int64)
-    starts, start = [], 0
+    starts = []
+    start = 0
     while start < len(lengths):
         starts.append(start)
         # The first row's length already says that no run from here can be longer than this.
-        window = lengths[start : start + max(1, min(most, tokens // int(lengths[start])))]
+        bound = min(most, tokens // int(lengths[start]))
+        window = lengths[start : start + max(1, bound)]  # (W,)
         longest = int(window.max())
         if len(window) * longest <= tokens:
             start += len(window)
             continue
         fit = max(1, tokens // longest)  # so many fit whichever they are
-        grown = np.maximum.accumulate(window)[fit:] * np.arange(fit + 1, len(window) + 1)
-        start += fit + int(np.searchsorted(grown, tokens, side="right"))
+        rows = np.arange(fit + 1, len(window) + 1)  # (W - fit,)
+        padded = np.maximum.accumulate(window)[fit:] * rows  # tokens of a run of so many rows
+        start += fit + int(np.searchsorted(padded, tokens, side="right"))
     return np.array(starts, np.int64)
 
 
@@ -173,11 +185,9 @@ def collate(
 
     ``sources`` says for each row of the store whose source is read in its place; None: its own.
     """
-    read = rows if sources is None else sources[rows]
-    source, target = (
-        pad([store[int(row)][side] for row in chosen], multiple)
-        for side, chosen in enumerate((read, rows))
-    )
+    source_rows = rows if sources is None else sources[rows]
+    source = pad([store[int(row)][0] for row in source_rows], multiple)
+    target = pad([store[int(row)][1] for row in rows], multiple)
     previous = np.full_like(target, PADDING)
     previous[:, 0] = END
     previous[:, 1:] = np.where(target[:, 1:] == PADDING, PADDING, target[:, :-1])
@@ -188,8 +198,9 @@ def pad(
     rows: Sequence[Sequence[int] | npt.NDArray[np.int32]], multiple: int = 1
 ) -> npt.NDArray[np.int64]:
     """Return the rows as one array, padded on the right to the longest, or the next multiple."""
-    longest = -(-max(map(len, rows)) // multiple) * multiple
-    padded = np.full((len(rows), longest), PADDING, np.int64)
+    longest = max(map(len, rows))
+    width = math.ceil(longest / multiple) * multiple
+    padded = np.full((len(rows), width), PADDING, np.int64)
     for row, values in zip(padded, rows, strict=True):
         row[: len(values)] = values
     return padded

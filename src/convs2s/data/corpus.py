@@ -28,11 +28,15 @@ from convs2s.files.text import (
 from convs2s.text.corpus_filter import FilterReport, added_reports, tokenize_and_filter
 
 Sides = tuple[Path, Path]  # the source side's file and the target side's
+References = tuple[str, str]  # both files as the configuration names them
+LinePair = tuple[str, str]
+
+_SEGMENTED = frozenset({".sgm", ".sgml", ".xml"})
 
 
 def extract_corpus(
     *,
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[References],
     files: LocalFiles,
     output: Sides,
     hold_out: HoldOutPart | None = None,
@@ -47,12 +51,16 @@ def extract_corpus(
     missing or refused, that a line is not UTF-8 or overlong, that the two sides of a pair of files
     differ in their number of lines, or that nothing is left to write.
     """
+    split = _split_pairs(pairs, files, hold_out, output[0])
+    with atomic_path(output[0]) as source, atomic_path(output[1]) as target:
+        return _write_pairs(split, source, target)
+
+
+def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
+    """Write line pairs, a file for each side; return their number, once both are closed."""
     count = 0
-    with ExitStack() as stack:
-        # Streams are closed before either file gets its name.
-        paths = [stack.enter_context(atomic_path(path)) for path in output]
-        sources, targets = (stack.enter_context(open_text(path)) for path in paths)
-        for line, other in _split_pairs(pairs, files, hold_out, output[0]):
+    with open_text(source) as sources, open_text(target) as targets:
+        for line, other in pairs:
             sources.write(line + "\n")
             targets.write(other + "\n")
             count += 1
@@ -60,15 +68,17 @@ def extract_corpus(
 
 
 def _split_pairs(
-    pairs: Sequence[tuple[str, str]], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
-) -> Iterator[tuple[str, str]]:
+    pairs: Sequence[References], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
+) -> Iterator[LinePair]:
     """Yield the line pairs of a split; a UserError says that there are none for ``output``."""
-    read = count = 0
-    for read, pair in enumerate(_read_pairs(pairs, files), start=1):
+    read = 0
+    is_empty = True
+    for pair in _read_pairs(pairs, files):
+        read += 1
         if hold_out is None or (read % hold_out.every == 0) == hold_out.held:
-            count += 1
+            is_empty = False
             yield pair
-    if not count:
+    if is_empty:
         names = " ".join(source for source, _ in pairs)
         rule = f", and every {hold_out.every}th is held out" if hold_out else ""
         raise UserError(f"{output}: would be empty: {names} has {read} lines{rule}")
@@ -76,7 +86,7 @@ def _split_pairs(
 
 def prepare_training_text(
     *,
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[References],
     files: LocalFiles,
     hold_out: HoldOutPart | None,
     sides: Sides,
@@ -94,7 +104,7 @@ def prepare_training_text(
 
 def split_training_text(
     *,
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[References],
     files: LocalFiles,
     hold_out: HoldOutPart | None,
     parts: Sequence[Sides],
@@ -105,9 +115,10 @@ def split_training_text(
     returned.
     """
     with scratch_folder(parts[0][0].parent) as folder:
-        whole = folder / "source.zst", folder / "target.zst"
-        extract_corpus(pairs=pairs, files=files, hold_out=hold_out, output=whole)
-        return cut_text(source=whole[0], target=whole[1], outputs=parts)
+        source = folder / "source.zst"
+        target = folder / "target.zst"
+        extract_corpus(pairs=pairs, files=files, hold_out=hold_out, output=(source, target))
+        return cut_text(source=source, target=target, outputs=parts)
 
 
 def join_training_text(
@@ -117,15 +128,15 @@ def join_training_text(
 
     The bytes depend on the text alone, not on where it was cut.
     """
-    for output, files in zip(sides, zip(*parts, strict=True), strict=True):
+    for side, output in enumerate(sides):
         with atomic_path(output) as temporary, open_bytes(temporary) as joined:
-            for part in files:
-                with decompressed_file(part) as stream:
+            for part in parts:
+                with decompressed_file(part[side]) as stream:
                     shutil.copyfileobj(stream, joined)
     write_json(report, added_reports(reports))
 
 
-def extract_reference(*, pairs: Sequence[tuple[str, str]], files: LocalFiles, output: Path) -> int:
+def extract_reference(*, pairs: Sequence[References], files: LocalFiles, output: Path) -> int:
     """Write a further reference of a test set, line N of it beside line N of the target.
 
     Of ``pairs``, (target, reference), the targets' lines are counted alone; a UserError says that
@@ -149,51 +160,58 @@ def cut_text(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
         )
     pairs = read_line_pairs(source, target, mark=NO_MARK)
     with ExitStack() as stack:
-        parts = [[stack.enter_context(atomic_path(p)) for p in sides] for sides in outputs]
-        for index, part in enumerate(parts):
-            size = count * (index + 1) // len(parts) - count * index // len(parts)
-            with open_text(part[0]) as sources, open_text(part[1]) as targets:
-                for line, other in islice(pairs, size):
-                    sources.write(line + "\n")
-                    targets.write(other + "\n")
+        start = 0
+        for number, (source_part, target_part) in enumerate(outputs, start=1):
+            end = count * number // len(outputs)
+            size = end - start
+            _write_pairs(
+                islice(pairs, size),
+                stack.enter_context(atomic_path(source_part)),
+                stack.enter_context(atomic_path(target_part)),
+            )
+            start = end
     return count
 
 
-def _read_pairs(pairs: Iterable[tuple[str, str]], files: LocalFiles) -> Iterator[tuple[str, str]]:
+def _read_pairs(pairs: Iterable[References], files: LocalFiles) -> Iterator[LinePair]:
     """Yield the line pairs of pairs of files.
 
     Where a side is longer, both are counted to their ends for the message. Segments to which their
     files give different ids are refused: they are no translations.
     """
-    for references in pairs:
-        with ExitStack() as stack:
-            (source, source_lines), (target, target_lines) = (
-                stack.enter_context(open_lines(reference, files)) for reference in references
-            )
+    for source_reference, target_reference in pairs:
+        with (
+            open_lines(source_reference, files) as (source, source_lines),
+            open_lines(target_reference, files) as (target, target_lines),
+        ):
             both = paired(source_lines, target_lines, source, target)
-            for number, (left, right) in enumerate(both, start=1):
-                match left, right:
-                    case Segment() as own, Segment() as other if not own.is_beside(other):
-                        raise UserError(
-                            f"{source}: its segment {number} has the id {own.place[1]} of document "
-                            f"{own.place[0]}, but {target}'s has {other.place[1]} of document "
-                            f"{other.place[0]}: both files need the same segments in the same order"
-                        )
-                yield left, right
+            for number, (line, other) in enumerate(both, start=1):
+                if (
+                    isinstance(line, Segment)
+                    and isinstance(other, Segment)
+                    and not line.is_beside(other)
+                ):
+                    raise UserError(
+                        f"{source}: its segment {number} has {line.ids}, but {target}'s has "
+                        f"{other.ids}: both files need the same segments in the same order"
+                    )
+                yield line, other
 
 
 @contextmanager
 def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterator[str]]]:
     """Yield a referenced file's name for messages and its lines, segments or fields."""
     parsed = parse_file_reference(reference)
-    path, member = files[parsed.location], parsed.member
+    path = files[parsed.location]
+    member = parsed.member
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream, name)
         file = PurePath(member or path)
+        suffixes = PurePath(file.name.lower()).suffixes[-2:]  # one may be that of a compression
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
-        elif {".sgm", ".sgml", ".xml"} & {suffix.lower() for suffix in file.suffixes[-2:]}:
+        elif not _SEGMENTED.isdisjoint(suffixes):
             lines = read_segments(lines, name)
         elif file.name.startswith("train.tags."):
             lines = spoken_lines(lines)

@@ -23,7 +23,8 @@ def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetada
     A UserError says that they are of texts that were filtered by different settings.
     """
     check_same_settings([train, valid])
-    sides = read_report(train), read_report(valid)
+    training = read_report(train)
+    validation = read_report(valid)
     clean = metadata.clean
     limits = {
         "empty": "a side without words",
@@ -34,18 +35,28 @@ def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetada
         limits["too_long"] = f"over {clean.maximum} words"
     if clean.ratio is not None:
         limits["ratio"] = f"one side over {clean.ratio} times as long"
-    rows = [["read", *(f"{side['read']:,}" for side in sides)]]
-    for reason in filter(limits.get, REASONS):
-        numbers = (f"{side['dropped'][reason]:,}" for side in sides)
-        rows.append([f"dropped: {limits[reason]}", *numbers])
-    rows.append(["kept", *(f"{side['kept']:,}" for side in sides)])
+    rows = [counts_row("read", training["read"], validation["read"])]
+    for reason in REASONS:
+        if reason in limits:
+            name = f"dropped: {limits[reason]}"
+            dropped = (training["dropped"][reason], validation["dropped"][reason])
+            rows.append(counts_row(name, *dropped))
+    rows.append(counts_row("kept", training["kept"], validation["kept"]))
     lines = counts_table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
     if metadata.paper_pairs:
         lines += ["", f"The paper trains on {metadata.paper_pairs:,} pairs."]
     write_lines(table, lines)
 
 
+def counts_row(name: str, training: int, validation: int) -> list[str]:
+    """Return a row of :func:`counts_table`."""
+    return [name, f"{training:,}", f"{validation:,}"]
+
+
 def counts_table(title: str, stand_in: str | None, rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a table's lines under its title, below a line that says what stands in for data."""
-    marked = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
-    return [*marked, *underlined(title), "", *aligned(["", "training", "validation"], rows)]
+    lines = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
+    lines += underlined(title)
+    lines.append("")
+    lines += aligned(["", "training", "validation"], rows)
+    return lines

@@ -8,7 +8,7 @@ from pathlib import Path
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
 from convs2s.config.task import DatasetMetadata
-from convs2s.data.counts import counts_table
+from convs2s.data.counts import counts_row, counts_table
 from convs2s.data.store import require_prepared, write_store
 from convs2s.data.vocabulary import (
     END,
@@ -147,30 +147,38 @@ def binarize(
     said: a training could not number their positions. ``description`` has the fields of
     `StoreDescription` as JSON.
     """
-    codes: list[Path | None] = [*bpe_codes] or [None]
-    encode_source, encode_target = (
-        line_encoder(splitter(side, table, metadata.vocabulary), read_vocabulary(table))
-        for side, table in zip((codes[0], codes[-1]), vocabularies, strict=True)
-    )
+
+    def encoder(codes: Path | None, table: Path) -> Callable[[str], list[int]]:
+        bpe = splitter(codes, table, metadata.vocabulary)
+        return line_encoder(bpe, read_vocabulary(table))
+
+    source_codes = bpe_codes[0] if bpe_codes else None
+    target_codes = bpe_codes[-1] if bpe_codes else None
+    source_vocabulary, target_vocabulary = vocabularies
+    encode_source = encoder(source_codes, source_vocabulary)
+    encode_target = encoder(target_codes, target_vocabulary)
     counts = Counter(dict.fromkeys(_COUNTS, 0))
 
     def encoded_pairs() -> Iterator[tuple[list[int], list[int]]]:
         """Yield the pairs that are kept, and count them."""
         for source_line, target_line in read_line_pairs(*text, mark=NO_MARK):
-            source, target = encode_source(source_line), encode_target(target_line)
+            source = encode_source(source_line)
+            target = encode_target(target_line)
             if most_tokens is not None and max(len(source), len(target)) > most_tokens + 1:
                 counts["dropped"] += 1
                 continue
-            for side, tokens in (("source", source), ("target", target)):
-                counts[f"{side}_tokens"] += len(tokens)
-                counts[f"{side}_unknown"] += tokens.count(UNKNOWN)
+            counts["source_tokens"] += len(source)
+            counts["source_unknown"] += source.count(UNKNOWN)
+            counts["target_tokens"] += len(target)
+            counts["target_unknown"] += target.count(UNKNOWN)
             yield source, target
 
     counts["pairs"] = write_store(store, encoded_pairs())
     if counts["dropped"]:
         print(f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens")
     # The checksum is taken here once: a training must not read gigabytes before it starts.
-    write_json(description, {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)})
+    made = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
+    write_json(description, made)
 
 
 def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
@@ -179,10 +187,13 @@ def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | N
     ``train`` and ``valid`` are what stands beside the stores; a side of a pair has ``most_tokens``
     at most, or any number where that is None.
     """
-    sides = read_description(train), read_description(valid)
-    rows = [["kept by words", *(f"{side.pairs + side.dropped:,}" for side in sides)]]
+    training = read_description(train)
+    validation = read_description(valid)
+    by_words = (training.pairs + training.dropped, validation.pairs + validation.dropped)
+    rows = [counts_row("kept by words", *by_words)]
     if most_tokens is not None:
-        numbers = (f"{side.dropped:,}" for side in sides)
-        rows.append([f"dropped: over {most_tokens} tokens", *numbers])
-    rows.append(["kept", *(f"{side.pairs:,}" for side in sides)])
-    write_lines(table, counts_table(f"Token pairs of {sides[0].task}", sides[0].stand_in, rows))
+        name = f"dropped: over {most_tokens} tokens"
+        rows.append(counts_row(name, training.dropped, validation.dropped))
+    rows.append(counts_row("kept", training.pairs, validation.pairs))
+    title = f"Token pairs of {training.task}"
+    write_lines(table, counts_table(title, training.stand_in, rows))

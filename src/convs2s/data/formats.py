@@ -35,7 +35,8 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
     match = _FIELD.fullmatch(field)
     if not match:
         raise UserError(f"{name}: expected a field NAME or NAME[N] after #, not {field!r}")
-    key, item = match["name"], match["number"]
+    key = match["name"]
+    item = match["number"]
     for number, line in enumerate(lines, start=1):
         place = f"{name}:{number}"
         try:
@@ -48,11 +49,14 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
             raise UserError(f"{place}: expected a JSON object in braces")
         if key not in record:
             raise UserError(f"{place}: no field '{key}'; there are {', '.join(record)}")
-        texts = [record[key]] if isinstance(record[key], str) else record[key]
+        texts = record[key]
+        if isinstance(texts, str):
+            texts = [texts]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise UserError(f"{place}: '{key}' is neither text nor a list of it")
         if item:
-            texts = texts[int(item) :][:1]
+            index = int(item)
+            texts = texts[index : index + 1]
         joined = " ".join(" ".join(texts).split())
         try:
             joined.encode("utf-8")  # JSON can write halves of characters, which no file can hold
@@ -95,13 +99,20 @@ def read_columns(
 class Segment(str):
     """The text of a segment on one line."""
 
-    __slots__ = ("place",)
-    place: tuple[str | None, str | None]  # the ids of its document and its own; None: not stated
+    __slots__ = ("document_id", "own_id")
+    document_id: str | None  # None: not stated
+    own_id: str | None
 
     def is_beside(self, other: "Segment") -> bool:
         """Whether nothing says that the two are segments of different places."""
-        pairs = zip(self.place, other.place, strict=True)
-        return all(own == theirs or None in (own, theirs) for own, theirs in pairs)
+        documents = {self.document_id, other.document_id} - {None}
+        segments = {self.own_id, other.own_id} - {None}
+        return len(documents) < 2 and len(segments) < 2
+
+    @property
+    def ids(self) -> str:
+        """What its file says of its place, for a message."""
+        return f"the id {self.own_id} of document {self.document_id}"
 
 
 def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
@@ -109,28 +120,41 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
 
     A UserError names the line of a ``<seg>`` that is not closed or opened, or says there is none.
     """
-    opened = count = number = length = 0
-    document = own = None
+    opened = 0  # line of the segment that is open, 0: none is
+    count = 0
+    number = 0
+    length = 0
+    document = None
+    own = None
     parts: list[str] = []
     for number, line in enumerate(lines, start=1):
         position = 0
         for tag in _TAG.finditer(line):
-            closes = tag[0].startswith("</")
-            if tag[0][1:4].lower() == "doc":
-                document = _id(tag[0])
+            written = tag[0]
+            closes = written.startswith("</")
+            if written.lower().startswith("<doc"):
+                document = _id(written)
                 continue
             if closes != bool(opened):
-                raise UserError(f"{name}:{number}: unexpected {tag[0]}: segments cannot be nested")
+                raise UserError(f"{name}:{number}: unexpected {written}: segments cannot be nested")
             if closes:
-                segment = Segment(_joined([*parts, line[position : tag.start()]]))
-                segment.place = document, own
+                parts.append(line[position : tag.start()])
+                segment = Segment(_joined(parts))
+                segment.document_id = document
+                segment.own_id = own
                 yield segment
                 count += 1
-            own = _id(tag[0])
-            opened, parts, position, length = 0 if closes else number, [], tag.end(), 0
+                opened = 0
+            else:
+                own = _id(written)
+                opened = number
+                parts = []
+                length = 0
+            position = tag.end()
         if opened:
-            parts.append(line[position:])
-            length += len(parts[-1])
+            part = line[position:]
+            parts.append(part)
+            length += len(part)
             if length > LONGEST_SEGMENT:
                 raise UserError(f"{name}:{opened}: this <seg> is too long to be a sentence")
     if opened:
@@ -152,7 +176,8 @@ def _joined(parts: list[str]) -> str:
         known = entity[1].startswith("#") or f"{entity[1]};" in html5
         return unescape(entity[0]) if known else entity[0]
 
-    text = " ".join(filter(None, (part.strip(_BLANKS) for part in parts)))
+    stripped = [part.strip(_BLANKS) for part in parts]
+    text = " ".join(part for part in stripped if part)
     return _ENTITY.sub(character, text).replace("\n", " ")
 
 

@@ -6,12 +6,13 @@ references' own. A shortlist is a function of the sentences alone.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
-from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN, Vocabulary
+from convs2s.data.vocabulary import END, SPECIAL_TOKENS, UNKNOWN, Vocabulary
 
 Types = npt.NDArray[np.int64]
 """Target types (S,), ascending: the special tokens stand at their own indices."""
@@ -44,19 +45,20 @@ class Shortlist:
         rows: list[list[int]] = [[] for _ in range(len(source))]
         for word, words in table:
             if word in source:
-                known = [index for index in target.encode(words)[:-1] if index != UNKNOWN]
+                known = [index for index in target.encode(words) if index not in (UNKNOWN, END)]
                 rows[source.encode([word])[0]] = known[:most]
-        lengths = [0, *map(len, rows)]
-        candidates = np.fromiter((index for row in rows for index in row), np.int32)
-        return cls(len(target), frequent, np.cumsum(lengths, dtype=np.int64), candidates)
+        lengths = [len(row) for row in rows]
+        offsets = np.cumsum([0, *lengths], dtype=np.int64)
+        candidates = np.fromiter(chain.from_iterable(rows), np.int32)
+        return cls(len(target), frequent, offsets, candidates)
 
     def __eq__(self, other: object) -> bool:
         """Whether both select the same types for every sentence."""
-        return (
-            isinstance(other, Shortlist)
-            and (self.target_types, self.frequent) == (other.target_types, other.frequent)
-            and np.array_equal(self.offsets, other.offsets)
-            and np.array_equal(self.candidates, other.candidates)
+        if not isinstance(other, Shortlist):
+            return False
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
         )
 
     def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
@@ -64,7 +66,9 @@ class Shortlist:
         chosen = np.zeros(self.target_types, bool)
         chosen[: len(SPECIAL_TOKENS) + self.frequent] = True
         for word in np.unique(np.asarray(source, np.int64)):
-            chosen[self.candidates[self.offsets[word] : self.offsets[word + 1]]] = True
+            start = self.offsets[word]
+            end = self.offsets[word + 1]
+            chosen[self.candidates[start:end]] = True
         chosen[np.asarray(target, np.int64)] = True
         return np.flatnonzero(chosen)
 
@@ -74,8 +78,8 @@ class Shortlist:
         Returned are the types (S,) that any of them may use, and (B, S) those that each may not.
         """
         each = [self.types(source) for source in sources]
-        union = np.unique(np.concatenate(each))
-        mask = np.ones((len(each), len(union)), bool)
+        union = np.unique(np.concatenate(each))  # (S,)
+        mask = np.ones((len(each), len(union)), bool)  # (B, S)
         for row, types in zip(mask, each, strict=True):
             row[np.searchsorted(union, types)] = False
         return union, mask
@@ -84,5 +88,6 @@ class Shortlist:
 def places_of(types: Types, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return where tokens stand among the selected types; ``<unk>`` for those that do not."""
     places = np.searchsorted(types, tokens)
-    inside = types[np.minimum(places, len(types) - 1)] == tokens
+    last = len(types) - 1  # a token behind all types has the place after it
+    inside = types[np.minimum(places, last)] == tokens
     return np.where(inside, places, UNKNOWN)

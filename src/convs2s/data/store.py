@@ -19,6 +19,7 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
 
 Lengths = npt.NDArray[np.integer[Any]]
+Row = npt.NDArray[np.int32]  # indices of a side's tokens, the last one that of </s>
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -39,26 +40,41 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, _SCHEMA) as writer,
     ):
-        while (batch := _record_batch(islice(rest, ROWS_PER_BATCH))).num_rows:
+        batch = _record_batch(islice(rest, ROWS_PER_BATCH))
+        while batch.num_rows:
             writer.write_batch(batch)
             count += batch.num_rows
+            batch = _record_batch(islice(rest, ROWS_PER_BATCH))
     return count
 
 
+class _Column:
+    """A column in the making: arrays, as an index takes four bytes there and more in lists."""
+
+    def __init__(self) -> None:
+        self._values = array("i")
+        self._offsets = array("i", [0])
+
+    def append(self, indices: list[int]) -> None:
+        self._values.extend(indices)
+        self._offsets.append(len(self._values))
+
+    def lists(self) -> pa.ListArray:
+        # Not pa.array, which imports pandas.
+        return pa.ListArray.from_arrays(_numbers(self._offsets), _numbers(self._values))
+
+
+def _numbers(values: "array[int]") -> pa.Array:
+    return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values)])
+
+
 def _record_batch(rows: Iterable[tuple[list[int], list[int]]]) -> pa.RecordBatch:
-    # Arrays, as an index takes four bytes there and more in lists.
-    values = array("i"), array("i")
-    offsets = array("i", [0]), array("i", [0])
-    for row in rows:
-        for side, indices in enumerate(row):
-            values[side].extend(indices)
-            offsets[side].append(len(values[side]))
-    numbers = [
-        pa.Array.from_buffers(pa.int32(), len(part), [None, pa.py_buffer(part)])
-        for part in (*offsets, *values)
-    ]
-    columns = [pa.ListArray.from_arrays(*numbers[side::2]) for side in range(2)]
-    return pa.record_batch(columns, schema=_SCHEMA)
+    sources = _Column()
+    targets = _Column()
+    for source, target in rows:
+        sources.append(source)
+        targets.append(target)
+    return pa.record_batch([sources.lists(), targets.lists()], schema=_SCHEMA)
 
 
 def require_prepared(path: Path) -> None:
@@ -94,19 +110,22 @@ class TokenStore:
                 f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "
                 "project wrote it; remove it and make it again with: snakemake prepare"
             )
-        self._columns = {side: [_arrays(batch.column(side)) for batch in batches] for side in SIDES}
+        self._columns: dict[str, list[tuple[Row, Row]]] = {}
+        for side in SIDES:
+            self._columns[side] = [_arrays(batch.column(side)) for batch in batches]
         self._length: int = sum(batch.num_rows for batch in batches)
 
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, index: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def __getitem__(self, index: int) -> tuple[Row, Row]:
         return self._row("source", index), self._row("target", index)
 
-    def __iter__(self) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-        return (self[index] for index in range(len(self)))
+    def __iter__(self) -> Iterator[tuple[Row, Row]]:
+        for index in range(len(self)):
+            yield self[index]
 
-    def _row(self, side: str, index: int) -> npt.NDArray[np.int32]:
+    def _row(self, side: str, index: int) -> Row:
         batch, row = divmod(index, ROWS_PER_BATCH)
         offsets, values = self._columns[side][batch]
         return values[offsets[row] : offsets[row + 1]]
@@ -119,12 +138,14 @@ class TokenStore:
         parts: list[Lengths] = [np.zeros(0, np.uint8)]
         for offsets, _ in self._columns[side]:
             lengths = np.diff(offsets)
-            parts.append(lengths.astype(np.min_scalar_type(lengths.max(initial=0))))
+            smallest_type = np.min_scalar_type(lengths.max(initial=0))
+            parts.append(lengths.astype(smallest_type))
         return np.concatenate(parts)
 
 
-def _arrays(column: pa.ListArray) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _arrays(column: pa.ListArray) -> tuple[Row, Row]:
     """Return a column's offsets and values, still in the memory map."""
     # DLPack rather than to_numpy, which imports pandas: half a second and 30 MB for nothing.
-    offsets, values = np.from_dlpack(column.offsets), np.from_dlpack(column.values)
-    return offsets.astype(np.int32, copy=False), values.astype(np.int32, copy=False)
+    offsets = np.from_dlpack(column.offsets).astype(np.int32, copy=False)
+    values = np.from_dlpack(column.values).astype(np.int32, copy=False)
+    return offsets, values

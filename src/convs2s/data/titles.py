@@ -52,7 +52,8 @@ def write_title_corpus(
     One paper in ``one_in`` is for test, another one for validation. A UserError says that a table
     is missing or malformed, or that a part would be empty.
     """
-    read, papers = 0, dict[str, Paper]()
+    read = 0
+    papers: dict[str, Paper] = {}
     for reference in records:
         with open_lines(reference, files) as (name, lines):
             columns = ("arxiv_id", "title", "abstract")
@@ -65,9 +66,12 @@ def write_title_corpus(
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
         # The id alone decides, so that a paper stays where it is whatever others there are.
-        digest = int.from_bytes(hashlib.sha256(paper.identifier.encode()).digest(), "big")
-        parts[{0: "test", 1: "valid"}.get(digest % one_in, "train")].append(paper)
-    if empty := [part for part, of_part in parts.items() if not of_part]:
+        digest = hashlib.sha256(paper.identifier.encode()).digest()
+        drawn = int.from_bytes(digest, "big") % one_in
+        part = {0: "test", 1: "valid"}.get(drawn, "train")
+        parts[part].append(paper)
+    empty = [part for part, of_part in parts.items() if not of_part]
+    if empty:
         raise UserError(
             f"{' '.join(records)}: {len(kept)} papers leave {' and '.join(empty)} empty: give more "
             f"of them, or lower titles.one_in ({one_in})"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
 
@@ -10,7 +9,9 @@ from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
-PADDING, END, UNKNOWN = 0, 1, 2
+PADDING = 0
+END = 1
+UNKNOWN = 2
 """Indices of the special tokens; ``</s>`` ends both sides and is the decoder's first input."""
 
 SPECIAL_TOKENS = ("<pad>", "</s>", "<unk>")
@@ -38,7 +39,9 @@ class Vocabulary:
 
         A token of the text that is spelt like a special token is unknown: text cannot forge one.
         """
-        return [*(self._index.get(token, UNKNOWN) for token in tokens), END]
+        indices = [self._index.get(token, UNKNOWN) for token in tokens]
+        indices.append(END)
+        return indices
 
     def decode(self, indices: Iterable[int]) -> list[str]:
         """Return the tokens of the indices."""
@@ -51,18 +54,18 @@ def most_frequent(
     """Return at most ``size`` types by falling count, equal counts by code point.
 
     Words of the text that are spelt like a special token are left out: they are unknown words.
-    Memory grows with ``size``, not with the number of types, where there is a size.
     """
-    kept = (
-        (token, count)
-        for token, count in counts
-        if count >= minimum_count and token not in RESERVED_WORDS
-    )
+    kept = []
+    for token, count in counts:
+        if count >= minimum_count and token not in RESERVED_WORDS:
+            kept.append((token, count))
 
     def order(entry: tuple[str, int]) -> tuple[int, str]:
-        return -entry[1], entry[0]
+        token, count = entry
+        return -count, token
 
-    return sorted(kept, key=order) if size is None else nsmallest(size, kept, key=order)
+    kept.sort(key=order)
+    return kept[:size]
 
 
 _COUNT = re.compile("[0-9]{1,18}")
@@ -70,7 +73,8 @@ _COUNT = re.compile("[0-9]{1,18}")
 
 def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
     """Write types and counts as a table with a header, one type a line, in the order given."""
-    write_lines(path, chain([HEADER], (f"{token}\t{count}" for token, count in types)))
+    rows = (f"{token}\t{count}" for token, count in types)
+    write_lines(path, chain([HEADER], rows))
 
 
 def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
@@ -79,8 +83,8 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
     if next(lines, None) != HEADER:
         raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
     for number, line in enumerate(lines, start=2):
-        token, tab, count = line.rpartition("\t")
-        if not (token and tab and _COUNT.fullmatch(count)):
+        token, _, count = line.rpartition("\t")
+        if not token or not _COUNT.fullmatch(count):
             raise UserError(f"{path}:{number}: expected 'type<TAB>count', found {line[:60]!r}")
         yield token, int(count)
 

@@ -32,10 +32,10 @@ def shipped_data(path: Path, sha256: str) -> bytes:
 
 def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
     """Return the (English, French) pairs of each split; for errors see ``shipped_data``."""
-    lines = shipped_data(DATA / f"{corpus}.txt.xz", CORPUS_SHA256[corpus]).decode().split("\n")
+    data = shipped_data(DATA / f"{corpus}.txt.xz", CORPUS_SHA256[corpus])
+    lines = iter(data.decode().removesuffix("\n").split("\n"))
     splits: dict[str, list[tuple[str, str]]] = {}
-    # The text ends in a line feed, so that the last of the lines is empty and starts no pair.
-    for split, english, french in zip(lines[:-1:3], lines[1::3], lines[2::3], strict=True):
+    for split, english, french in zip(lines, lines, lines, strict=True):
         splits.setdefault(split, []).append((english, french))
     return splits
 

@@ -71,13 +71,15 @@ def packed(name: str, content: Content) -> bytes:
             with zipfile.ZipFile(stream, "w") as archive:
                 for member, data in members.items():
                     entry = zipfile.ZipInfo(member)
-                    entry.create_system, entry.external_attr = UNIX, FILE_MODE << 16
+                    entry.create_system = UNIX
+                    entry.external_attr = FILE_MODE << 16
                     archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
         else:
             with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
                 for member, data in members.items():
                     header = tarfile.TarInfo(member)
-                    header.size, header.mode = len(data), FILE_MODE
+                    header.size = len(data)
+                    header.mode = FILE_MODE
                     tar.addfile(header, io.BytesIO(data))
         content = stream.getvalue()
     if name.endswith((".gz", ".tgz")):

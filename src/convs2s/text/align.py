@@ -18,7 +18,7 @@ import numpy as np
 from convs2s.config.corpus import AlignerName
 from convs2s.errors import UserError
 from convs2s.files.atomic import scratch_folder
-from convs2s.files.text import NO_MARK, read_line_pairs, write_lines
+from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 from convs2s.text.fast_align import Side, most_probable_links
 from convs2s.text.links import Link, grow_diag_final_and, read_links
 
@@ -63,39 +63,56 @@ def align_words(
     most = total if pairs is None else min(pairs, total)
 
     def sample() -> Iterator[Pair | None]:
-        generator, wanted = Random(seed), most
+        generator = Random(seed)
+        wanted = most
         for index, pair in enumerate(read_line_pairs(source, target, mark=NO_MARK)):
             # As many of the rest as are still wanted, each with the same chance.
             in_sample = generator.random() * (total - index) < wanted
             wanted -= in_sample
-            fits = in_sample and all(0 < len(side.split()) <= _MOST_WORDS for side in pair)
-            yield pair if fits else None
+            yield pair if in_sample and _can_be_aligned(pair) else None
 
-    aligned = sum(pair is not None for pair in sample())
     align = _eflomal_directions if aligner == "eflomal" else _fast_align_directions
     directions = align(sample, states)
-    symmetrized = (grow_diag_final_and(*next(directions)) if pair else [] for pair in sample())
-    write_lines(links, (" ".join(f"{i}-{j}" for i, j in line) for line in symmetrized))
+    aligned = 0
+    with atomic_text(links) as stream:
+        for pair in sample():
+            symmetrized: list[Link] = []
+            if pair:
+                aligned += 1
+                forward, reverse = next(directions)
+                symmetrized = grow_diag_final_and(forward, reverse)
+            stream.write(" ".join(f"{i}-{j}" for i, j in symmetrized) + "\n")
     if states.exists():
         shutil.rmtree(states)
     return aligned
 
 
+def _can_be_aligned(pair: Pair) -> bool:
+    source, target = pair
+    lengths = (len(source.split()), len(target.split()))
+    return min(lengths) > 0 and max(lengths) <= _MOST_WORDS
+
+
 def _fast_align_directions(sample: Sample, states: Path) -> Directions:
-    source, target = (_numbered(pair[side] for pair in sample() if pair) for side in (0, 1))
+    source = _numbered(pair[0] for pair in sample() if pair)
+    target = _numbered(pair[1] for pair in sample() if pair)
     forward = most_probable_links(source, target, states)
     reverse = most_probable_links(target, source, states)
-    edges = zip(*(side.starts.tolist() for side in (target, source)), strict=True)
-    for (start, other_start), (end, other_end) in pairwise(edges):
-        ahead = [(i, j) for j, i in enumerate(forward[start:end].tolist()) if i >= 0]
-        back = [(i, j) for i, j in enumerate(reverse[other_start:other_end].tolist()) if j >= 0]
+    source_edges = pairwise(source.starts.tolist())
+    target_edges = pairwise(target.starts.tolist())
+    for of_source, of_target in zip(source_edges, target_edges, strict=True):
+        source_places = forward[slice(*of_target)].tolist()  # of each target word
+        target_places = reverse[slice(*of_source)].tolist()  # of each source word
+        ahead = [(i, j) for j, i in enumerate(source_places) if i >= 0]
+        back = [(i, j) for i, j in enumerate(target_places) if j >= 0]
         yield ahead, back
 
 
 def _numbered(sentences: Iterable[str]) -> Side:
     """Return sentences with each word as a number."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
-    words, starts = array("i"), array("q", [0])
+    words = array("i")
+    starts = array("q", [0])
     for sentence in sentences:
         words.extend(numbers[word] for word in sentence.split())
         starts.append(len(words))
@@ -112,7 +129,8 @@ def _eflomal_directions(sample: Sample, states: Path) -> Directions:
             "which needs a C compiler, or take fast_align"
         ) from None
     with scratch_folder(states.parent) as folder:
-        forward, reverse = folder / "forward", folder / "reverse"
+        forward = folder / "forward"
+        reverse = folder / "reverse"
         Aligner(null_prior=_NULL_PRIOR).align(
             (pair[0] for pair in sample() if pair),
             (pair[1] for pair in sample() if pair),

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from functools import lru_cache
 from itertools import pairwise
-from math import inf, prod
+from math import inf
 from pathlib import Path
 
 import regex  # type: ignore[import-untyped]
@@ -40,7 +40,8 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
     codes. The codes are text in subword-nmt's format: a version line, then a merge per line, fewer
     than ``merges`` where no pair of tokens occurs twice. No word at all is a UserError.
     """
-    lines, longest = [], 0
+    lines = []
+    longest = 0
     for word, count in word_counts:
         if word not in RESERVED_WORDS:
             lines.append(f"{word} {count}\n")
@@ -96,15 +97,16 @@ class Glossaries:
         """Return the parts of a word, in order: what a pattern matches is a part of its own."""
         parts = [word]
         for text, pattern in self._patterns:
-            outer, parts = parts, []
-            for piece in outer:
-                with _limited(text, piece):
-                    cuts = [0, len(piece)]
-                    if not pattern.fullmatch(piece, timeout=GLOSSARY_SECONDS):
-                        matches = pattern.finditer(piece, timeout=GLOSSARY_SECONDS)
-                        # By place: ``(?r)`` finds the last match first.
-                        cuts[1:1] = sorted(place for match in matches for place in match.span())
-                parts += [piece[start:end] for start, end in pairwise(cuts) if start < end]
+            pieces = []
+            for part in parts:
+                cuts = [0, len(part)]
+                with _limited(text, part):
+                    if not pattern.fullmatch(part, timeout=GLOSSARY_SECONDS):
+                        for match in pattern.finditer(part, timeout=GLOSSARY_SECONDS):
+                            cuts += match.span()
+                cuts.sort()  # ``(?r)`` finds the last match first
+                pieces += [part[start:end] for start, end in pairwise(cuts) if start < end]
+            parts = pieces
         return parts
 
 
@@ -116,8 +118,11 @@ def _repetitions(pattern: str) -> float:
     """
     if "#" in pattern and re.search(r"\(\?\w*x", pattern):
         return inf
-    counts = (re.sub(r"\s", "", digits) for digits in re.findall(r"\{([0-9\s]+)", pattern))
-    return prod(max(1.0, float(count or 1)) for count in counts)
+    product = 1.0
+    for digits in re.findall(r"\{([0-9\s]+)", pattern):
+        count = re.sub(r"\s", "", digits)
+        product *= max(1.0, float(count or 1))
+    return product
 
 
 @contextmanager
@@ -145,18 +150,24 @@ class Bpe:
         merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
-        self._bpe = BPE(io.StringIO(codes), merges, vocab=vocabulary and set(vocabulary))
+        known = None if vocabulary is None else set(vocabulary)
+        self._bpe = BPE(io.StringIO(codes), merges, vocab=known)
         # Its own search for glossaries has no limit of time.
-        self._bpe.glossaries_regex = whole = Glossaries(glossaries)
-        self._bpe._isolate_glossaries = whole.isolate
-        self._joined_tokens = lru_cache(_CACHED_WORDS)(lambda word: " ".join(self.tokens(word)))
+        bounded = Glossaries(glossaries)
+        self._bpe.glossaries_regex = bounded
+        self._bpe._isolate_glossaries = bounded.isolate
+        self._remembered_tokens = lru_cache(_CACHED_WORDS)(self.tokens)
 
     def split(self, words: str) -> str:
         """Return the tokens of words that are joined by spaces; outer blanks stay."""
         inner = words.strip("\r\n ")
         start = words.index(inner)
-        tokens = " ".join([self._joined_tokens(word) for word in inner.split(" ") if word])
-        return words[:start] + tokens + words[start + len(inner) :]
+        end = start + len(inner)
+        tokens: list[str] = []
+        for word in inner.split(" "):
+            if word:
+                tokens += self._remembered_tokens(word)
+        return words[:start] + " ".join(tokens) + words[end:]
 
     def tokens(self, word: str) -> list[str]:
         """Return the tokens of one word, which is not remembered; a reserved word is one token."""
@@ -197,15 +208,17 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
     The UserError begins with ``place``, up to the number of the line.
     """
     lines = codes.removesuffix("\n").split("\n")
-    if lines[0].startswith(_MARK) and not _STATED_VERSION.fullmatch(lines[0]):
-        raise UserError(f"{place}1: expected '{_VERSION.strip()}' or such, found {lines[0][:80]!r}")
+    first = lines[0]
+    has_version = first.startswith(_MARK)
+    if has_version and not _STATED_VERSION.fullmatch(first):
+        raise UserError(f"{place}1: expected '{_VERSION.strip()}' or such, found {first[:80]!r}")
     for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
                 f"{place}{number}: expected two tokens and a space between them, "
                 f"found {line[:80]!r}: learn the codes again"
             )
-    return len(lines) - lines[0].startswith(_MARK)
+    return len(lines) - 1 if has_version else len(lines)
 
 
 def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
@@ -214,11 +227,11 @@ def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
     A model file holds the codes of the source alone, which need not be the target's. None where the
     codes can have made the vocabulary, but for a few types.
     """
-    merged = {"".join(line.split()) for line in codes.splitlines()[1:]}
-    tokens = {
-        token.removesuffix(_ENDS_WORD) if token.endswith(_ENDS_WORD) else f"{token}@@"
-        for token in merged
-    }
+    tokens = set()
+    for line in codes.splitlines()[1:]:
+        merged = "".join(line.split())
+        is_end = merged.endswith(_ENDS_WORD)
+        tokens.add(merged.removesuffix(_ENDS_WORD) if is_end else f"{merged}@@")
     long = [token for token in types if len(token.removesuffix("@@")) > 1]
     strange = sum(token not in tokens for token in long)
     return f"{strange:,} of {len(long):,}" if strange > _FEW * len(long) else None

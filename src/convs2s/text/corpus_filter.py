@@ -53,18 +53,23 @@ def reason_to_drop(
     """Return the first of :data:`REASONS` that holds for a tidied pair, or None to keep it."""
     if not source or not target:
         return "empty"
-    lengths = source.count(" ") + 1, target.count(" ") + 1
-    if maximum is not None and max(lengths) > maximum:
+    lengths = (source.count(" ") + 1, target.count(" ") + 1)
+    longer = max(lengths)
+    shorter = min(lengths)
+    if maximum is not None and longer > maximum:
         return "too_long"
-    if min(lengths) < minimum:
+    if shorter < minimum:
         return "too_short"
-    if ratio is not None and max(lengths) / min(lengths) > ratio:
+    if ratio is not None and longer / shorter > ratio:
         return "ratio"
-    # The length of the line first: that of each word takes long to find out.
-    long_lines = [line for line in (source, target) if len(line) > LONGEST_WORD]
-    if any(len(word) > LONGEST_WORD for line in long_lines for word in line.split(" ")):
+    if _has_long_word(source) or _has_long_word(target):
         return "long_word"
     return None
+
+
+def _has_long_word(line: str) -> bool:
+    # The length of the line first: that of each word takes long to find out.
+    return len(line) > LONGEST_WORD and max(map(len, line.split(" "))) > LONGEST_WORD
 
 
 def tokenize_and_filter(
@@ -136,8 +141,9 @@ def check_same_settings(reports: Sequence[Path]) -> None:
     first, *others = reports
     settings = read_report(first).get("settings")
     for path in others:
-        if (other := read_report(path).get("settings")) != settings:
+        other_settings = read_report(path).get("settings")
+        if other_settings != settings:
             raise UserError(
-                f"{first}: was made with {settings}, {path} with {other}: bring back the task's "
-                "files of text, so that both are made again, or state the former settings"
+                f"{first}: was made with {settings}, {path} with {other_settings}: bring back the "
+                "task's files of text, so that both are made again, or state the former settings"
             )

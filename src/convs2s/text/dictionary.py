@@ -40,26 +40,31 @@ def build_dictionary(
     """
     frequencies: Counter[str] = Counter()
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def another_text(number: int) -> UserError:
+        return UserError(
+            f"{links}:{number}: the links are not those of this text: align the corpus again"
+        )
+
     pairs = read_line_pairs(source, target, mark=NO_MARK)
     for number, (pair, linked) in enumerate(zip_longest(pairs, read_links(links)), start=1):
-        words, others = (side.split() for side in pair or ("", ""))
-        if (
-            pair is None
-            or linked is None
-            or any(i >= len(words) or j >= len(others) for i, j in linked)
-        ):
-            raise UserError(
-                f"{links}:{number}: the links are not those of this text: align the corpus again"
-            )
+        if pair is None or linked is None:
+            raise another_text(number)
+        words = pair[0].split()
+        others = pair[1].split()
         frequencies.update(words)
         for i, j in linked:
+            if i >= len(words) or j >= len(others):
+                raise another_text(number)
             if RESERVED_WORDS.isdisjoint((words[i], others[j])):
                 aligned[words[i]][others[j]] += 1
-    entries, offers = [_DICTIONARY_HEADER], [_CANDIDATES_HEADER]
+    entries = [_DICTIONARY_HEADER]
+    offers = [_CANDIDATES_HEADER]
     for source_word in sorted(aligned, key=lambda word: (-frequencies[word], word)):
         counts = aligned[source_word]
         targets = nsmallest(MOST_CANDIDATES, counts, key=lambda word: (-counts[word], word))
-        best, frequency = targets[0], frequencies[source_word]
+        best = targets[0]
+        frequency = frequencies[source_word]
         entries.append(f"{source_word}\t{best}\t{counts[best]}\t{frequency}")
         offers.append(f"{source_word}\t{' '.join(targets)}")
     write_lines(dictionary, entries)

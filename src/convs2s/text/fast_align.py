@@ -10,8 +10,9 @@ that falls as exp(-tension * |j/m - i/n|). Sums over i are geometric series on b
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -29,23 +30,26 @@ _CONCENTRATION = 0.01  # of the Dirichlet prior over the translations of a sourc
 # Pairs of positions, or of words, that are looked at together: some 100 MB of memory.
 _AT_ONCE = 1 << 20
 
-_FIRST_TENSION, _LEAST_TENSION, _MOST_TENSION = 4.0, 0.1, 14.0
+_FIRST_TENSION = 4.0
+_LEAST_TENSION = 0.1
+_MOST_TENSION = 14.0
 # Of the search for the tension in each iteration.
-_STEPS, _RATE = 8, 20.0
+_STEPS = 8
+_RATE = 20.0
 
 _IDENTITY = "identity"
 
 
 @dataclass(frozen=True)
 class Side:
-    """One language of a corpus, each word a number."""
+    """One language of a corpus of S sentences and W words, each word a number."""
 
-    words: NDArray[np.int32]  # sentence after sentence
-    starts: Integers  # where each sentence starts, and where the last one ends
+    words: NDArray[np.int32]  # (W,), sentence after sentence
+    starts: Integers  # (S + 1,): where each sentence starts, and where the last one ends
 
-    @property
+    @cached_property
     def lengths(self) -> Integers:
-        """Words of each sentence."""
+        """Words of each sentence, (S,)."""
         return np.diff(self.starts)
 
 
@@ -55,8 +59,9 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
     The folder ``states`` keeps each iteration's model, and the links in the end: where a killed
     process has left some, it resumes from there, to the same links. No sentence may be empty.
     """
-    sides = (side.data for side in (source.words, source.starts, target.words, target.starts))
-    state = AlignmentState(states, (*sides, Path(__file__).read_bytes()))
+    arrays = (source.words, source.starts, target.words, target.starts)
+    code = Path(__file__).read_bytes()
+    state = AlignmentState(states, [*(array.data for array in arrays), code])
     kept = state.kept()
     if "links" in kept:
         return kept["links"].astype(np.int64)
@@ -75,19 +80,19 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """All pairs of positions of some sentence pairs.
+    """All P pairs of positions of some sentence pairs, which have T target words.
 
     Target words come in the order of their numbers, so that neighbours are close in memory.
     """
 
-    targets: Integers  # places in the corpus
-    first: Integers  # of each target word its first pair; the others follow
-    target: Integers  # of each pair its target word, a place in ``targets``
-    source_place: Integers  # of each pair the place of its source word in the sentence, from 0
-    keys: Integers  # of each pair the number of its two words
-    source_share: Floats  # of each pair the place of its source word from 1, over the length
-    target_share: Floats  # the same of each target word
-    target_step: Floats  # one over the length of each target word's sentence
+    targets: Integers  # (T,): places in the corpus
+    first: Integers  # (T,): of each target word its first pair; the others follow
+    target: Integers  # (P,): of each pair its target word, a place in ``targets``
+    source_place: Integers  # (P,): the place of its source word in the sentence, from 0
+    keys: Integers  # (P,): the number of its two words
+    source_share: Floats  # (P,): the place of its source word from 1, over the length
+    target_share: Floats  # (T,): the same of each target word
+    target_step: Floats  # (T,): one over the length of each target word's sentence
 
 
 class _Model:
@@ -95,7 +100,8 @@ class _Model:
 
     def __init__(self, source: Side, target: Side):
         self.tension = _FIRST_TENSION
-        self._source, self._target = source, target
+        self._source = source
+        self._target = target
         self._types = int(source.words.max()) + 1
         self._keys = self._word_pairs()
         # Equal at first: what they are does not matter. Half the memory of Python's own numbers.
@@ -113,11 +119,14 @@ class _Model:
         if not kept:
             return 0
         self.tension = float(kept["tension"])
-        self._probability[:], self._null[:] = kept["probability"], kept["null"]
+        self._probability[:] = kept["probability"]
+        self._null[:] = kept["null"]
         return int(kept["iterations"])
 
     def _word_pairs(self) -> Integers:
         """Return the sorted numbers of all pairs of words that share a sentence pair."""
+        # Parts of like sizes are joined, the last one being the smallest, so that each number is
+        # sorted a few times only.
         sorted_parts: list[Integers] = []
         for pairs in self._pairs():
             keys = _each_once(pairs.keys)
@@ -130,40 +139,55 @@ class _Model:
 
     def _pairs(self) -> Iterator[_Pairs]:
         """Yield the pairs of positions of the corpus, some sentence pairs at a time."""
-        source, target = self._source, self._target
-        ends = np.cumsum(source.lengths * target.lengths)
+        ends = np.cumsum(self._source.lengths * self._target.lengths)  # (S,): after each sentence
         first = 0
+        pairs_before = 0
         while first < len(ends):
-            most = _AT_ONCE + (ends[first - 1] if first else 0)
-            last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
-            start, end = target.starts[[first, last]]
-            places = start + np.argsort(target.words[start:end], kind="stable")
-            sentence = np.searchsorted(target.starts, places, side="right") - 1
-            others, length = source.lengths[sentence], target.lengths[sentence]
-            firsts = np.cumsum(others) - others
-            of_pair = np.repeat(np.arange(len(places)), others)
-            source_place = np.arange(len(of_pair)) - firsts[of_pair]
-            sources = source.words[source.starts[sentence][of_pair] + source_place]
-            yield _Pairs(
-                targets=places,
-                first=firsts,
-                target=of_pair,
-                source_place=source_place,
-                keys=target.words[places].astype(np.int64)[of_pair] * self._types + sources,
-                source_share=(source_place + 1) / others[of_pair],
-                target_share=(places - target.starts[sentence] + 1) / length,
-                target_step=1 / length,
-            )
+            fitting = int(np.searchsorted(ends, pairs_before + _AT_ONCE, side="right"))
+            last = max(first + 1, fitting)
+            yield self._pairs_of(first, last)
             first = last
+            pairs_before = int(ends[last - 1])
+
+    def _pairs_of(self, first: int, last: int) -> _Pairs:
+        """Return the pairs of positions of the sentence pairs from ``first`` to before ``last``."""
+        source = self._source
+        target = self._target
+        start = target.starts[first]
+        end = target.starts[last]
+        targets = start + np.argsort(target.words[start:end], kind="stable")  # (T,)
+        sentence = np.searchsorted(target.starts, targets, side="right") - 1  # (T,)
+        source_length = source.lengths[sentence]  # (T,)
+        target_length = target.lengths[sentence]  # (T,)
+        first_pair = np.cumsum(source_length) - source_length  # (T,)
+        target_of_pair = np.repeat(np.arange(len(targets)), source_length)  # (P,)
+        source_place = np.arange(len(target_of_pair)) - first_pair[target_of_pair]  # (P,)
+        source_start = source.starts[sentence][target_of_pair]  # (P,)
+        source_word = source.words[source_start + source_place]  # (P,)
+        target_word = target.words[targets].astype(np.int64)[target_of_pair]  # (P,)
+        return _Pairs(
+            targets=targets,
+            first=first_pair,
+            target=target_of_pair,
+            source_place=source_place,
+            keys=target_word * self._types + source_word,
+            source_share=(source_place + 1) / source_length[target_of_pair],
+            target_share=(targets - target.starts[sentence] + 1) / target_length,
+            target_step=1 / target_length,
+        )
 
     def _joint(self, pairs: _Pairs) -> tuple[Integers, Floats, Floats]:
-        """Return the places of the pairs in the tables, their probabilities, those of no word."""
+        """Return the places of the pairs in the tables, their probabilities, those of no word.
+
+        These are (P,), (P,) and (T,).
+        """
         slots = np.searchsorted(self._keys, pairs.keys)
-        distance = abs(pairs.target_share[pairs.target] - pairs.source_share)
-        near = np.exp(-self.tension * distance)
-        scale = (1 - _NULL_SHARE) / np.add.reduceat(near, pairs.first)
+        distance = abs(pairs.target_share[pairs.target] - pairs.source_share)  # (P,)
+        near = np.exp(-self.tension * distance)  # (P,)
+        scale = (1 - _NULL_SHARE) / np.add.reduceat(near, pairs.first)  # (T,)
         joint = self._probability[slots] * near * scale[pairs.target]
-        return slots, joint, self._null[self._target.words[pairs.targets]] * _NULL_SHARE
+        null = self._null[self._target.words[pairs.targets]] * _NULL_SHARE
+        return slots, joint, null
 
     def expect(self) -> float:
         """Count how often words are expected to be aligned; return the mean distance of these.
@@ -173,40 +197,46 @@ class _Model:
         distances = 0.0
         for pairs in self._pairs():
             slots, joint, null = self._joint(pairs)
-            total = np.add.reduceat(joint, pairs.first) + null
+            total = np.add.reduceat(joint, pairs.first) + null  # (T,)
             joint /= total[pairs.target]
             np.add.at(self._count, slots, joint.astype(np.float32))
             np.add.at(self._null_count, self._target.words[pairs.targets], null / total)
-            before = pairs.target_share - pairs.target_step
-            distances += float((joint * abs(before[pairs.target] - pairs.source_share)).sum())
+            before = pairs.target_share - pairs.target_step  # (T,)
+            distance = abs(before[pairs.target] - pairs.source_share)  # (P,)
+            distances += float((joint * distance).sum())
         return distances / len(self._target.words)
 
     def maximize(self) -> None:
         """Make probabilities of what was counted, by variational Bayes, and forget the counts."""
-        totals = np.zeros(self._types)
+        totals = np.zeros(self._types)  # of each source word
         for part in self._parts():
-            np.add.at(totals, self._keys[part] % self._types, self._count[part] + _CONCENTRATION)
+            source_words = self._keys[part] % self._types
+            np.add.at(totals, source_words, self._count[part] + _CONCENTRATION)
         norms = _digamma(np.maximum(totals, _CONCENTRATION))
         for part in self._parts():
+            source_words = self._keys[part] % self._types
             logarithm = _digamma(self._count[part].astype(np.float64) + _CONCENTRATION)
-            self._probability[part] = np.exp(logarithm - norms[self._keys[part] % self._types])
+            self._probability[part] = np.exp(logarithm - norms[source_words])
         counted = self._null_count + _CONCENTRATION
         self._null = np.exp(_digamma(counted) - _digamma(counted.sum(keepdims=True)))
         self._count[:] = 0
         self._null_count[:] = 0
 
-    def _parts(self) -> Sequence[slice]:
-        return [slice(at, at + _AT_ONCE) for at in range(0, len(self._keys), _AT_ONCE)]
+    def _parts(self) -> Iterator[slice]:
+        """Yield parts of the table of pairs of words, as temporary arrays are twice as large."""
+        for start in range(0, len(self._keys), _AT_ONCE):
+            yield slice(start, start + _AT_ONCE)
 
     def links(self) -> Integers:
         """Return the most probable place for each target word: of equals none, then the first."""
         links = np.full(len(self._target.words), -1)
         for pairs in self._pairs():
             _, joint, null = self._joint(pairs)
-            most = np.maximum.reduceat(joint, pairs.first)
-            best = np.flatnonzero(joint == most[pairs.target])
-            _, first = np.unique(pairs.target[best], return_index=True)
-            links[pairs.targets] = np.where(most > null, pairs.source_place[best[first]], -1)
+            most = np.maximum.reduceat(joint, pairs.first)  # (T,)
+            best = np.flatnonzero(joint == most[pairs.target])  # each word has one or several
+            _, first = np.unique(pairs.target[best], return_index=True)  # (T,)
+            best_place = pairs.source_place[best[first]]  # (T,)
+            links[pairs.targets] = np.where(most > null, best_place, -1)
         return links
 
 
@@ -215,16 +245,22 @@ def _each_once(*parts: Integers) -> Integers:
     numbers = np.concatenate(parts)
     del parts  # as large again
     numbers.sort()
-    once: Integers = numbers[np.concatenate([[True], numbers[1:] != numbers[:-1]])]
+    is_new = np.ones(len(numbers), dtype=bool)
+    is_new[1:] = numbers[1:] != numbers[:-1]
+    once: Integers = numbers[is_new]
     return once
 
 
 def _digamma(values: Floats) -> Floats:
     """Return the derivative of the logarithm of the gamma function; values above 0."""
-    recurrence, shifted = np.zeros(len(values)), values.copy()
-    while (small := shifted < 7).any():
-        recurrence[small] -= 1 / shifted[small]
-        shifted[small] += 1
+    # digamma(x) = digamma(x + 1) - 1 / x, until the series below is exact enough.
+    recurrence = np.zeros(len(values))
+    shifted = values.copy()
+    is_small = shifted < 7
+    while is_small.any():
+        recurrence[is_small] -= 1 / shifted[is_small]
+        shifted[is_small] += 1
+        is_small = shifted < 7
     # The asymptotic series around the middle of two whole steps.
     middle = shifted - 0.5
     square = 1 / middle**2
@@ -244,12 +280,16 @@ class Shapes:
     @classmethod
     def of(cls, source_lengths: Integers, target_lengths: Integers) -> "Shapes":
         """Count the sentence pairs of each two lengths."""
-        lengths, count = np.unique(
-            np.stack([target_lengths, source_lengths]), axis=1, return_counts=True
+        pairs = np.stack([target_lengths, source_lengths])
+        (length, others), count = np.unique(pairs, axis=1, return_counts=True)
+        first_row = np.cumsum(length) - length
+        position = np.arange(length.sum()) - np.repeat(first_row, length) + 1
+        return cls(
+            position=position,
+            length=np.repeat(length, length),
+            others=np.repeat(others, length),
+            count=np.repeat(count, length),
         )
-        length, others, count = (np.repeat(row, lengths[0]) for row in (*lengths, count))
-        starts = np.repeat(np.cumsum(lengths[0]) - lengths[0], lengths[0])
-        return cls(np.arange(len(length)) - starts + 1, length, others, count)
 
 
 def tightened(tension: float, distance: float, shapes: Shapes) -> float:
@@ -258,8 +298,8 @@ def tightened(tension: float, distance: float, shapes: Shapes) -> float:
     for _ in range(_STEPS):
         # fast_align normalizes by the sum in which both lengths have changed places, and so it is
         # here: the tension, and with it the links, would be others.
-        normalizer = _series(shapes.position, shapes.others, shapes.length, tension)[0]
-        distances = _series(shapes.position, shapes.length, shapes.others, tension)[1]
+        normalizer, _ = _series(shapes.position, shapes.others, shapes.length, tension)
+        _, distances = _series(shapes.position, shapes.length, shapes.others, tension)
         expected = (shapes.count * (distances / normalizer)).sum() / words
         tension += (expected - distance) * _RATE
         tension = min(max(tension, _LEAST_TENSION), _MOST_TENSION)
@@ -270,12 +310,14 @@ def _series(
     position: Integers, length: Integers, others: Integers, tension: float
 ) -> tuple[Floats, Floats]:
     """Return the sums over all counterparts of exp(-tension * d), and of d times that."""
-    share, before = position / length, position * others // length
-    sums = (
-        _falling(abs(before / others - share), 1 / others, before, tension),
-        _falling(abs((before + 1) / others - share), 1 / others, others - before, tension),
-    )
-    return sums[0][0] + sums[1][0], sums[0][1] + sums[1][1]
+    share = position / length
+    before = position * others // length  # counterparts that are not beyond the diagonal
+    nearest_before = abs(before / others - share)
+    nearest_behind = abs((before + 1) / others - share)
+    step = 1 / others
+    plain_before, weighted_before = _falling(nearest_before, step, before, tension)
+    plain_behind, weighted_behind = _falling(nearest_behind, step, others - before, tension)
+    return plain_before + plain_behind, weighted_before + weighted_behind
 
 
 def _falling(first: Floats, step: Floats, terms: Integers, tension: float) -> tuple[Floats, Floats]:
@@ -285,8 +327,8 @@ def _falling(first: Floats, step: Floats, terms: Integers, tension: float) -> tu
     """
     ratio = np.exp(-tension * step)
     last = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
-    plain = (1 - last) / (1 - ratio)
-    rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2
+    plain = (1 - last) / (1 - ratio)  # the sum of ratio ** k
+    rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2  # k ratio ** k
     scale = np.exp(-tension * first)
     return scale * plain, scale * (first * plain + step * rising)
 
@@ -317,7 +359,8 @@ class AlignmentState:
                 np.load(self._path, allow_pickle=False) as stored,
             ):
                 arrays = {name: stored[name] for name in stored.files}  # each has its checksum
-                if str(arrays.pop(_IDENTITY)) != self._identity:
+                identity = str(arrays.pop(_IDENTITY))
+                if identity != self._identity:
                     raise UserError(f"{self._path}: of another text or code")
         except UserError as error:
             print(f"{error}; this direction is aligned from the beginning", file=sys.stderr)

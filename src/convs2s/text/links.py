@@ -18,16 +18,30 @@ Link = tuple[int, int]  # two positions from 0, (source, target)
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
 # symal's order: straight neighbours before diagonal ones.
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_NEIGHBOURS = (
+    (-1, 0),
+    (0, -1),
+    (1, 0),
+    (0, 1),
+    (-1, -1),
+    (-1, 1),
+    (1, -1),
+    (1, 1),
+)
 
 
 def read_links(path: str | Path) -> Iterator[list[Link]]:
     """Yield the links of each line that `align_words` wrote; a UserError names a bad line."""
     for number, line in enumerate(read_lines(path), start=1):
-        links = [_LINK.fullmatch(link) for link in line.split()]
-        if not all(links):
-            raise UserError(f"{path}:{number}: expected links such as 0-0 1-2, found {line[:60]!r}")
-        yield [(int(link[1]), int(link[2])) for link in links if link]
+        links = []
+        for written in line.split():
+            link = _LINK.fullmatch(written)
+            if not link:
+                raise UserError(
+                    f"{path}:{number}: expected links such as 0-0 1-2, found {line[:60]!r}"
+                )
+            links.append((int(link[1]), int(link[2])))
+        yield links
 
 
 def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
@@ -38,18 +52,20 @@ def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> lis
     still have none, first those of the forward direction.
     """
     # Inside, links are (target, source), so that they sort as symal visits them.
-    ahead, back = ({(target, source) for source, target in way} for way in (forward, reverse))
+    ahead = {(target, source) for source, target in forward}
+    back = {(target, source) for source, target in reverse}
     links = sorted(ahead & back)
-    if candidates := (ahead | back).difference(links):
-        targets = {target for target, _ in links}
-        sources = {source for _, source in links}
-        _grow(links, candidates, targets, sources)
-        for target, source in [*sorted(candidates & ahead), *sorted(candidates & back)]:
+    candidates = ahead ^ back
+    targets = {target for target, _ in links}
+    sources = {source for _, source in links}
+    _grow(links, candidates, targets, sources)
+    for direction in (ahead, back):
+        for target, source in sorted(candidates & direction):
             if target not in targets and source not in sources:
                 targets.add(target)
                 sources.add(source)
                 links.append((target, source))
-        links.sort()
+    links.sort()
     return [(source, target) for target, source in links]
 
 
@@ -63,13 +79,15 @@ def _grow(links: list[Link], candidates: set[Link], targets: set[int], sources: 
         added = False
         place = 0
         while place < len(links):
-            target, source = here = links[place]
+            here = links[place]
             for down, right in _NEIGHBOURS:
-                link = target + down, source + right
-                if link in candidates and not (link[0] in targets and link[1] in sources):
+                target = here[0] + down
+                source = here[1] + right
+                link = (target, source)
+                if link in candidates and not (target in targets and source in sources):
                     candidates.remove(link)
-                    targets.add(link[0])
-                    sources.add(link[1])
+                    targets.add(target)
+                    sources.add(source)
                     insort(links, link)
                     added = True
             place = bisect_right(links, here)

@@ -13,6 +13,7 @@ import re
 import sys
 import unicodedata
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import zip_longest
 from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -22,7 +23,8 @@ class LazyExpression:
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         """Take what ``re.compile`` takes."""
-        self.pattern, self._flags = pattern, flags
+        self.pattern = pattern
+        self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
         """Return the compiled expression's own attribute, and keep it."""
@@ -33,14 +35,22 @@ class LazyExpression:
         return attribute
 
 
-_RE, _JOBLIB = ModuleType("re"), ModuleType("joblib")
-_RE.__dict__.update(vars(re), compile=LazyExpression)
-_JOBLIB.__dict__.update(Parallel=None, delayed=None)
+def _stand_in(name: str, **attributes: Any) -> ModuleType:
+    """Return a module that sacremoses sees in place of the process's own."""
+    module = ModuleType(name)
+    vars(module).update(attributes)
+    return module
+
+
+_STAND_INS = {
+    "re": _stand_in("re", **(vars(re) | {"compile": LazyExpression})),
+    "joblib": _stand_in("joblib", Parallel=None, delayed=None),
+}
 
 
 def _import(name: str, *rest: Any) -> Any:
-    """Import a module for sacremoses, which sees these two in place of the process's own."""
-    return {"re": _RE, "joblib": _JOBLIB}.get(name) or builtins.__import__(name, *rest)
+    """Import a module for sacremoses."""
+    return _STAND_INS.get(name) or builtins.__import__(name, *rest)
 
 
 class _LightLoader(SourceFileLoader):
@@ -48,8 +58,9 @@ class _LightLoader(SourceFileLoader):
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        is_ours = name.partition(".")[0] == "sacremoses"
-        spec = PathFinder.find_spec(name, path) if is_ours else None
+        if name.partition(".")[0] != "sacremoses":
+            return None
+        spec = PathFinder.find_spec(name, path)
         if spec:
             spec.loader = cls(name, str(spec.origin))
         return spec
@@ -82,7 +93,8 @@ class Guarded:
 
     def __init__(self, pattern: Any, needle: str) -> None:
         """Take a pattern, and a text without which a substitution changes nothing."""
-        self._pattern, self._needle = pattern, needle
+        self._pattern = pattern
+        self._needle = needle
 
     def sub(self, replacement: str, text: str) -> str:
         """Return the text with every match replaced, as the pattern's own ``sub``."""
@@ -103,7 +115,7 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
     """
 
     # A run of blanks becomes one space, and the ends go: the library strips them next, both times.
-    DEDUPLICATE_SPACE = SimpleNamespace(sub=lambda space, text: space.join(text.split())), " "
+    DEDUPLICATE_SPACE = (SimpleNamespace(sub=lambda space, text: space.join(text.split())), " ")
     COMMA_SEPARATE_1 = _guarded(MosesTokenizer.COMMA_SEPARATE_1, ",")
     COMMA_SEPARATE_2 = _guarded(MosesTokenizer.COMMA_SEPARATE_2, ",")
     COMMA_SEPARATE_3 = _guarded(MosesTokenizer.COMMA_SEPARATE_3, ",")
@@ -124,7 +136,8 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
         ``& | < > ' " [ ]`` as XML entities.
         """
         super().__init__(language)
-        self._aggressive, self._escape = aggressive, escape
+        self._aggressive = aggressive
+        self._escape = escape
         # Looked up for each word that ends in a full stop.
         self._numeric_only = frozenset(self.NUMERIC_ONLY_PREFIXES)
         self._nonbreaking = frozenset(self.NONBREAKING_PREFIXES) - self._numeric_only
@@ -142,22 +155,34 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
     def handles_nonbreaking_prefixes(self, text: str) -> str:
         """Separate the full stop of each word that is no abbreviation."""
         words = text.split()
-        for index, word in enumerate(words):
+        separated = []
+        for word, following in zip_longest(words, words[1:], fillvalue=""):
             if word[-1] == "." and len(word) > 1:
-                prefix, following = word[:-1], words[index + 1] if index + 1 < len(words) else ""
+                prefix = word[:-1]
+                has_inner_stop = "." in prefix and not _ALPHA.isdisjoint(prefix)
+                is_followed_by_small = following[:1] in _LOWER
                 if not (
-                    ("." in prefix and not _ALPHA.isdisjoint(prefix))
-                    or following[:1] in _LOWER
+                    has_inner_stop
+                    or is_followed_by_small
                     or self.is_abbreviation(prefix, following)
                 ):
-                    words[index] = prefix + " ."
-        return " ".join(words)
+                    word = f"{prefix} ."
+            separated.append(word)
+        return " ".join(separated)
 
     def is_abbreviation(self, prefix: str, following: str) -> bool:
         """Return whether the language's list has a word, without its full stop, before another."""
-        return prefix in self._nonbreaking or (
-            prefix in self._numeric_only and following[:1] in _DIGITS
-        )
+        if prefix in self._numeric_only:
+            return following[:1] in _DIGITS
+        return prefix in self._nonbreaking
+
+
+def _joins_the_next(word: str) -> bool:
+    """Say whether the next word is joined to a word, such as ``$`` and ``(``.
+
+    The library's list of symbols of currencies is that of Unicode 7.
+    """
+    return all(sign in "([{¿¡" or unicodedata.category(sign) == "Sc" for sign in word)
 
 
 class Detokenizer(MosesDetokenizer):  # type: ignore[misc]
@@ -166,11 +191,7 @@ class Detokenizer(MosesDetokenizer):  # type: ignore[misc]
     It is made with the two-letter code of a language.
     """
 
-    # Words such as ``$`` and ``(``, to which the next word is joined. The library's list of symbols
-    # of currencies is that of Unicode 7.
-    IS_CURRENCY_SYMBOL = SimpleNamespace(
-        search=lambda word: all(x in "([{¿¡" or unicodedata.category(x) == "Sc" for x in word)
-    )
+    IS_CURRENCY_SYMBOL = SimpleNamespace(search=_joins_the_next)
 
     def __call__(self, words: str) -> str:
         """Return the text of words that are joined by spaces."""
@@ -180,4 +201,7 @@ class Detokenizer(MosesDetokenizer):  # type: ignore[misc]
             separated = f" {words} ".replace(" @-@ ", "-").strip(" ").split(" ")
             words = " ".join(word or _EMPTY for word in separated)
         text: str = self.detokenize([words])
-        return re.sub(" +", " ", text.replace(_EMPTY, "")).strip(" ") if has_empty else text
+        if has_empty:
+            text = text.replace(_EMPTY, "")
+            text = re.sub(" +", " ", text).strip(" ")
+        return text

@@ -63,7 +63,8 @@ class Normalizer:
         """Return the line with its punctuation normalized; outer spaces stay."""
         # Perl works on the line with its end: a rule may ask for any character after a quote.
         ended = line + "\n"
-        for rule, text in self._ascii_rules if line.isascii() else self._rules:
+        rules = self._ascii_rules if line.isascii() else self._rules
+        for rule, text in rules:
             ended = rule.sub(text, ended)
         return ended.removesuffix("\n")
 
@@ -94,7 +95,9 @@ def _rules(language: str) -> list[tuple[str, str]]:
     from sacremoses import MosesPunctNormalizer
 
     moses = MosesPunctNormalizer(lang=language, perl_parity=True)
-    rules = [(p, '"' if p in _DOUBLE_QUOTES else text) for p, text in moses.substitutions]
+    rules = []
+    for pattern, text in moses.substitutions:
+        rules.append((pattern, '"' if pattern in _DOUBLE_QUOTES else text))
     if language not in _KNOWN_COMMA_RULE:
         # All other languages follow the German rule, which comes before the last one (numbers).
         rules[-1:-1] = MosesPunctNormalizer.DE_ES_FR_QUOTATION_FOLLOWED_BY_COMMA

@@ -42,8 +42,9 @@ def first_sentence(text: str) -> str:
     """
     text = " ".join(text.split())
     for end in _END.finditer(text):
-        in_formula = text.count("$", 0, end.start()) % 2 and text.find("$", end.end()) > 0
-        if not (_is_abbreviated(text, end) or in_formula):
+        dollars_before = text.count("$", 0, end.start())
+        in_formula = dollars_before % 2 == 1 and "$" in text[end.end() :]
+        if not in_formula and not _is_abbreviated(text, end):
             return text[: end.end("closing")]
     return text
 
@@ -52,8 +53,11 @@ def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
     """Tell a full stop that belongs to the word before it."""
     if end["mark"] != "." or end["closing"]:
         return False
-    word = text[text.rfind(" ", 0, end.start()) + 1 : end.start()].lstrip(_OPENING)
+    _, _, word = text[: end.start()].rpartition(" ")
+    word = word.lstrip(_OPENING)
     if word.lower() in _ABBREVIATIONS:
         return True
-    following = text[end.end() :].lstrip(_OPENING).partition(" ")[0].rstrip(",")
-    return bool(_INITIALS.fullmatch(word)) and following not in _OPENERS
+    rest = text[end.end() :].lstrip(_OPENING)
+    following, _, _ = rest.partition(" ")
+    is_initial = _INITIALS.fullmatch(word) is not None
+    return is_initial and following.rstrip(",") not in _OPENERS

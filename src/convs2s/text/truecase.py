@@ -8,7 +8,7 @@ memory. Where two cases of a word are equally frequent, Perl takes either, here 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, pairwise
+from itertools import chain, dropwhile, pairwise
 from pathlib import Path
 
 from convs2s.files.text import NO_MARK, read_lines, read_rows, write_lines
@@ -23,24 +23,30 @@ class Truecaser:
 
     def __init__(self, words: Iterable[str]) -> None:
         """Take words as ``read_truecaser`` gives them: of each, the most frequent case first."""
-        self._known = frozenset(words := list(words))
+        self._known = set[str]()
         self._best: dict[str, str] = {}
         for word in words:
+            self._known.add(word)
             self._best.setdefault(word.lower(), word)
 
     def __call__(self, words: str) -> str:
         """Return words, joined by single spaces, in their true case."""
         cased = []
         for word, starts in _with_starts(words.split(" ")):
-            is_as_known = word in self._known and not starts
-            cased.append(word if is_as_known else self._best.get(word.lower(), word))
+            if starts or word not in self._known:
+                word = self._best.get(word.lower(), word)
+            cased.append(word)
         return " ".join(cased)
 
 
 def detruecase(words: Sequence[str]) -> list[str]:
     """Return words with the first letter of each sentence capital, as ``detruecase.perl`` does."""
-    started = _with_starts(words)
-    return [word[:1].upper() + word[1:] if starts else word for word, starts in started]
+    cased = []
+    for word, starts in _with_starts(words):
+        if starts:
+            word = word[:1].upper() + word[1:]
+        cased.append(word)
+    return cased
 
 
 def _with_starts(words: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -56,16 +62,23 @@ def count_cases(lines: Iterable[str]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for line in lines:
         from_first = dropwhile(_BEFORE_FIRST_WORD.__contains__, line.split(" "))
-        counts.update(word for before, word in pairwise(from_first) if before not in _SENTENCE_END)
-    return Counter({word: n for word, n in counts.items() if word.lower() != word.upper()})
+        for before, word in pairwise(from_first):
+            if before not in _SENTENCE_END and word.lower() != word.upper():
+                counts[word] += 1
+    return counts
 
 
 def learn_truecaser(*, text: Path, output: Path) -> None:
     """Write a table of words of tokenized text and their counts, the most frequent case first."""
     counts = count_cases(read_lines(text, mark=NO_MARK))
-    by_letters = sorted(counts, reverse=True)  # small letters come after capital ones
-    ordered = sorted(by_letters, key=lambda word: (word.lower(), -counts[word]))
-    write_lines(output, [_HEADER, *(f"{word}\t{counts[word]}" for word in ordered)])
+
+    def order(word: str) -> tuple[str, int]:
+        return word.lower(), -counts[word]
+
+    # Of equally frequent cases small letters, which come after capital ones, are to be first.
+    ordered = sorted(sorted(counts, reverse=True), key=order)
+    rows = (f"{word}\t{counts[word]}" for word in ordered)
+    write_lines(output, chain([_HEADER], rows))
 
 
 def read_truecaser(path: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Tables of word counts that are put aside, however many there are."""
+"""Tables of word counts."""
 
 import errno
 import os
@@ -8,29 +8,30 @@ from typing import NoReturn
 
 import pytest
 
-from convs2s.data import word_counts
 from convs2s.data.vocabulary import read_counts
-from convs2s.data.word_counts import count_words
+from convs2s.data.word_counts import added_counts, count_words
 from convs2s.errors import UserError
 from convs2s.files import atomic
 from convs2s.files.text import write_lines
-from tests.support.limits import open_files_of_at_most
 
 
-@pytest.mark.parametrize("tables", [0, 1, 3, 4, 16, 21, 120])
-def test_tables_that_are_put_aside_change_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: int
-) -> None:
-    words = [f"w{number * 7 % 101}" for number in range(5 * tables + 1)]
-    write_lines(tmp_path / "text", words)
-    count_words(text=tmp_path / "text", output=tmp_path / "at once")
-    monkeypatch.setattr(word_counts, "_TYPES_IN_MEMORY", 5)
-    monkeypatch.setattr(word_counts, "_TABLES_AT_ONCE", 4)
-    with open_files_of_at_most(100):
-        count_words(text=tmp_path / "text", output=tmp_path / "counts")
+def test_words_are_counted_and_sorted(tmp_path: Path) -> None:
+    words = [f"w{number * 7 % 101}" for number in range(601)]
+    lines = [" ".join(words[start : start + 7]) for start in range(0, len(words), 7)]
+    write_lines(tmp_path / "text", lines)
+    count_words(text=tmp_path / "text", output=tmp_path / "counts")
     assert list(read_counts(tmp_path / "counts")) == sorted(Counter(words).items())
-    assert (tmp_path / "counts").read_bytes() == (tmp_path / "at once").read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["at once", "counts", "text"]
+
+
+def test_the_counts_of_parts_add_up_to_those_of_the_whole(tmp_path: Path) -> None:
+    words = [f"w{number * 7 % 101}" for number in range(601)]
+    tables = []
+    for part, length in enumerate((0, 1, 100, 601)):
+        write_lines(tmp_path / "text", words[:length])
+        tables.append(tmp_path / f"counts{part}")
+        count_words(text=tmp_path / "text", output=tables[part])
+    total = Counter(words[:1]) + Counter(words[:100]) + Counter(words)
+    assert list(added_counts(tables)) == sorted(total.items())
 
 
 def test_a_disk_without_room_for_a_folder_is_one_line(
