@@ -23,7 +23,6 @@ def split_sentences(line: str, language: str) -> list[str]:
     abbreviation in this language (en_title: English), and none, such as "1.", is without a letter.
     """
     code = language.partition("_")[0]
-    is_abbreviation = _tokenizer(code).is_abbreviation
     sentences: list[list[str]] = []  # each in parts
     last_word = ""  # of the last sentence
     has_letter = False  # any in the last sentence
@@ -33,7 +32,8 @@ def split_sentences(line: str, language: str) -> list[str]:
             part_has_letter = any(map(str.isalpha, part))
             lacks_letters = bool(sentences) and not (has_letter and part_has_letter)
             word = last_word.rstrip().lstrip(_OPENING)
-            is_short_form = word.endswith(".") and is_abbreviation(word[:-1], part)
+            ends_in_stop = word.endswith(".")
+            is_short_form = ends_in_stop and _tokenizer(code).is_abbreviation(word[:-1], part)
             if not (lacks_letters or is_short_form):
                 sentences.append([])
                 last_word = ""
