@@ -16,7 +16,7 @@ from torch.nn import functional
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.convs2s import ConvS2S, EncodedSource, length_scale
 from convs2s.models.kernels.linear_map import LinearMap
-from convs2s.models.layers import WeightNormalized
+from convs2s.models.layers import Embedding, WeightNormalized
 from convs2s.models.steps import VECTOR, Precision
 from convs2s.models.windows import Windows
 
@@ -32,8 +32,8 @@ class DecodingConvS2S:
         for module in self.network.modules():
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
-        if precision == "bf16":
-            self.network.bfloat16()  # what is left: the embeddings
+            elif isinstance(module, Embedding) and precision == "bf16":
+                module.round_to_bf16()
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
