@@ -97,8 +97,8 @@ def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_pa
     # The aligner's seed is random: the same tables come from the same alignment.
     links = f"{TASK}/alignment/links"
     shutil.copyfile(checkout / links, killed / links)
-    done = killed.snakemake(*PREPARED)
-    assert done.planned == {"build_dictionary": 1}
+    # Nothing is to do where the aligner's links were the same.
+    assert set(killed.snakemake(*PREPARED).succeeded().planned) <= {"build_dictionary"}
     for table in ("dictionary", "candidates"):
         path = f"{TASK}/alignment/{table}.tsv"
         assert sha256(killed / path) == sha256(checkout / path)
