@@ -179,9 +179,15 @@ class _Folders:
         return read_yaml(self.find(file), file)
 
     def section(self, section: type[S], file: str) -> S:
+        """Return the one section that a file states."""
         return validated(section, self.content(file), file)
 
     def entries(self, file: str) -> Entries:
+        """Return what a file states under each of its names, not validated yet.
+
+        Raises:
+            UserError: it is no mapping of names, each with a mapping.
+        """
         entries = self.content(file) or {}
         message = f"{file}: expected a mapping of names, each with a mapping of settings"
         if not isinstance(entries, dict):

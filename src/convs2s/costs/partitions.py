@@ -152,12 +152,10 @@ def _misfits(request: Request, partition: Partition) -> list[Refusal]:
     # Only the nodes with the GPUs that it asks for, or the most that there are, may run it.
     having = [nodes for nodes in partition.nodes if nodes.gpus_of(model) >= min(gpus, most_gpus)]
     cpus = max((nodes.cpus for nodes in having), default=0)
-    threads = request.number("threads") or 1
-    if threads < ALL_CORES:  # else it takes what there is
-        compare(threads, "CPUs on a node", cpus, f"--set-threads RULE={cpus}")
+    compare(_cpus_per_node(request), "CPUs on a node", cpus, f"--set-threads RULE={cpus}")
     memory = max((nodes.memory for nodes in having), default=0)
     to_set = f"--set-resources RULE:mem_mb={memory}"
-    compare(request.number("mem_mb") or 0, "MB of memory on a node", memory, to_set)
+    compare(_memory_per_node(request), "MB of memory on a node", memory, to_set)
     count = sum(nodes.count for nodes in having)
     compare(_nodes(request), "such nodes", count, f"--set-resources RULE:nodes={count}")
     return found
@@ -175,3 +173,25 @@ def _gpus_per_node(request: Request) -> tuple[str, int]:
         return next(iter(in_gres.items()))
     gpus = math.ceil((request.number("gpu") or 0) / _nodes(request))
     return request.resources.get("gpu_model", ""), gpus
+
+
+def _cpus_per_node(request: Request) -> int:
+    """Return the CPUs that a request asks for on each node; 0 where it takes what there is.
+
+    A site's profile may state ``cpus_per_task`` and ``tasks_per_node`` itself.
+    """
+    cpus = request.number("cpus_per_task")
+    if cpus is None:
+        cpus = request.number("threads") or 1
+    if cpus >= ALL_CORES or cpus < 0:
+        return 0
+    tasks = math.ceil((request.number("tasks") or 1) / _nodes(request))
+    return cpus * (request.number("tasks_per_node") or tasks)
+
+
+def _memory_per_node(request: Request) -> int:
+    """Return the megabytes that a request asks for on each node; a site may state them by CPU."""
+    of_a_cpu = request.number("mem_mb_per_cpu")
+    if of_a_cpu:
+        return of_a_cpu * _cpus_per_node(request)
+    return request.number("mem_mb") or 0

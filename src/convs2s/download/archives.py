@@ -19,10 +19,14 @@ from typing import IO, BinaryIO, TypeVar, cast
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.compressed import BUFFER_BYTES, decompressed, open_input, refuse_bomb
-from convs2s.files.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
+from convs2s.files.limits import (
+    LARGEST_TAR_HEADER_BYTES,
+    LARGEST_ZIP_LIST_BYTES,
+    MOST_NAMES,
+    XZ_MEMORY_BYTES,
+)
 
-# Not LZMA, for which a member of a few bytes may ask for 4 GiB of memory.
-_ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2}
+_ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 _ABOUT_THE_NEXT = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -31,6 +35,8 @@ _ABOUT_THE_NEXT = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
+_ZIP_NAME_LENGTHS = 26  # where a member's header says how long its name is, which ends the header
+_LZMA_DICTIONARY = 5  # where its data says how much its decompressor has to remember
 _ENCRYPTED = 0x1
 _DAMAGED = "truncated or damaged; fetch the file again"
 
@@ -257,9 +263,25 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
         raise UserError(
             f"{path}: its member {member!r} is encrypted, or compressed by another method than "
-            "deflate and bzip2: pack it again"
+            "deflate, bzip2 and LZMA: pack it again"
         )
     refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
+    if entry.compress_type == zipfile.ZIP_LZMA:
+        _check_lzma(file, entry, f"{path}#{member}")
     with failures_of_file(str(path), _DAMAGED):
         stream = archive.open(entry)
     yield _buffered(stream, f"{path}#{member}")
+
+
+def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
+    """Refuse a member whose decompressor would take more memory than one of xz may."""
+    file.seek(entry.header_offset + _ZIP_NAME_LENGTHS)
+    name_length = int.from_bytes(file.read(2), "little")
+    extra_length = int.from_bytes(file.read(2), "little")
+    file.seek(name_length + extra_length + _LZMA_DICTIONARY, io.SEEK_CUR)
+    needed = int.from_bytes(file.read(4), "little")
+    if needed > XZ_MEMORY_BYTES:
+        raise UserError(
+            f"{name}: refused: it takes {needed >> 20:,} MiB of memory to read, and "
+            f"{XZ_MEMORY_BYTES >> 20} is the most"
+        )

@@ -116,6 +116,7 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
     given = 0
 
     def read(*, at_end: bool = False) -> bytes:
+        """Return the next compressed bytes; none are left where the stream may end, else refuse."""
         nonlocal taken
         data = stream.read(form.input_bytes)
         taken += len(data)

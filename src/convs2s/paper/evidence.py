@@ -186,6 +186,7 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
             trained[entry.fingerprint] = score.score
 
     def processors(entry: LedgerEntry) -> list[str | None]:
+        """Return the processors whose numbers of a run would be the entry's, its own first."""
         kernels = _kernels(entry)
         own = made.get((kernels, entry.processor), {})
         equal = [entry.processor]

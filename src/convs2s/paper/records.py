@@ -82,6 +82,7 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
     scores: dict[str, RunScore] = {}
 
     def collect(content: Mapping[str, object], above: tuple[str, ...]) -> None:
+        """Add the scores of a part of the file, which stands under the keys ``above``."""
         for key, value in content.items():
             keys = (*above, key)
             if isinstance(value, Mapping) and "score" in value:

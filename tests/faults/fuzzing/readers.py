@@ -122,7 +122,7 @@ def _archives(samples: Path, place: Path) -> Iterable[Reader]:
         inputs = compressed(inner, suffix) | damaged(sound)
         path = place / f"a.txt{suffix}"
         yield Reader(f"text{suffix}", path, inputs, lambda p: _drain(read_lines(p)))
-    for name in ("text.zip", "text_bzip2.zip"):
+    for name in ("text.zip", "text_bzip2.zip", "text_lzma.zip"):
         inputs = zip_archives() | damaged((samples / name).read_bytes())
         yield Reader(name, place / "a.zip", inputs, _read_member)
 

@@ -52,7 +52,8 @@ def _archives(folder: Path) -> None:
             header = tarfile.TarInfo(name)
             header.size = len(text)
             archive.addfile(header, io.BytesIO(text))
-    for method, suffix in ((zipfile.ZIP_DEFLATED, ""), (zipfile.ZIP_BZIP2, "_bzip2")):
+    methods = {"": zipfile.ZIP_DEFLATED, "_bzip2": zipfile.ZIP_BZIP2, "_lzma": zipfile.ZIP_LZMA}
+    for suffix, method in methods.items():
         with zipfile.ZipFile(folder / f"text{suffix}.zip", "w", method) as zipped:
             for name in ("corpus/readme", MEMBER):
                 zipped.writestr(name, text)

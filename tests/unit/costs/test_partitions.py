@@ -53,6 +53,7 @@ def test_what_fits_is_not_refused() -> None:
     assert refused(gpu=6, slurm_partition="gpu", threads=16) == []
     assert refused(gpu=8, nodes=2, slurm_partition="gpu") == []
     assert refused(threads=64, slurm_partition="cpu,gpu") == []
+    assert refused(cpus_per_task=-1, threads=128) == []
 
 
 def test_more_time_than_the_partition_allows() -> None:
@@ -70,6 +71,12 @@ def test_more_than_any_node_has() -> None:
     assert reasons(threads=9, mem_mb=16001) == [
         "9 CPUs on a node, partition cpu gives at most 8",
         "16001 MB of memory on a node, partition cpu gives at most 16,000",
+    ]
+    assert reasons(threads=2, tasks_per_node=8) == [
+        "16 CPUs on a node, partition cpu gives at most 8"
+    ]
+    assert reasons(threads=8, mem_mb_per_cpu=4000) == [
+        "32000 MB of memory on a node, partition cpu gives at most 16,000"
     ]
     assert reasons(nodes=5) == ["5 such nodes, partition cpu gives at most 4"]
     # The nodes with GPUs count, not larger ones beside them.
