@@ -26,9 +26,10 @@ class DecodingConvS2S:
 
     def __init__(self, network: ConvS2S, precision: Precision) -> None:
         """Compute the normalized weights, and round them to the precision."""
-        output = network.output
-        self.output = LinearMap(output.weight().detach(), output.bias.detach(), precision)
         self.network = deepcopy(network).eval().requires_grad_(False)
+        output = self.network.output
+        self.output = LinearMap(output.weight().detach(), output.bias.detach(), precision)
+        del self.network.decoder.output  # its weight is the largest, and the map has it
         for module in self.network.modules():
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
