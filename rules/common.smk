@@ -40,7 +40,6 @@ pathvars:
     downloads=scale.downloads_below("<results>"),
     logs="<results>/logs",
     benchmarks="<results>/benchmarks",
-    model="<results>/{task}/models/{model}",  # has the wildcards {task} and {model}
 
 
 # After the `module` of another workflow may have replaced pathvars.

@@ -10,8 +10,8 @@ rule decode_test_set:
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=tuned_penalty,
     output:
-        lines="<model>/{run}/{testset}.{decoding}.jsonl",
-        text="<model>/{run}/{testset}.{decoding}.txt",
+        lines="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
+        text="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.txt",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.decode.log",
     benchmark:
@@ -41,7 +41,7 @@ rule time_decoding:
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=tuned_penalty,
     output:
-        "<model>/{run}/{testset}.{decoding}.{device}.speed.json",
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.{device}.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.log",
     benchmark:

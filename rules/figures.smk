@@ -39,7 +39,7 @@ rule plot_bleu_by_layers:
 rule attend_to_example:
     """Where a model looks in the paper's sentence."""
     input:
-        model="<model>/{run}/model.safetensors",
+        model="<results>/{task}/models/{model}/{run}/model.safetensors",
         # No file where the sentence is the one that the paper shows.
         text=(
             of_text("<results>/{task}/corpus/raw/{testset}.source.zst")
@@ -48,7 +48,7 @@ rule attend_to_example:
         ),
         tuned=tuned_penalty,
     output:
-        "<model>/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
+        "<results>/{task}/models/{model}/{run,seed[0-9]+}/{testset}.{decoding}.example.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.example.log",
     benchmark:
@@ -75,7 +75,8 @@ rule attend_to_example:
 rule plot_example:
     """Draw where the model of the figure's first row looks in the paper's sentence."""
     input:
-        # `<model>/seed1/test.beam5.example.json` of the first row's first run, by attend_to_example.
+        # `<results>/{task}/models/{model}/seed1/test.beam5.example.json` of the first
+        # row's first run, by attend_to_example.
         lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],
     output:
         report(
@@ -101,9 +102,9 @@ rule plot_example:
 rule project_phrases:
     """The states of phrases in a model, in two dimensions."""
     input:
-        model="<model>/{run}/model.safetensors",
+        model="<results>/{task}/models/{model}/{run}/model.safetensors",
     output:
-        "<model>/{run,seed[0-9]+}/phrases.{phrases}.json",
+        "<results>/{task}/models/{model}/{run,seed[0-9]+}/phrases.{phrases}.json",
     log:
         "<logs>/{task}/{model}/{run}/phrases.{phrases}.log",
     benchmark:
@@ -128,7 +129,8 @@ rule project_phrases:
 rule plot_phrase_states:
     """Draw the states of phrases."""
     input:
-        # `<model>/seed1/phrases.NAME.json` of each row's first run, by project_phrases.
+        # `<results>/{task}/models/{model}/seed1/phrases.NAME.json` of each row's first run, by
+        # project_phrases.
         lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],
     output:
         report(
@@ -155,11 +157,11 @@ rule plot_phrase_states:
 rule plot_bleu_by_length:
     """Draw BLEU by length of the figure's first row, beside the baseline's list if there is one."""
     input:
-        # system: `<model>/{run}/{testset}.{decoding}.jsonl` of the first row's first run, made if it is
-        # missing; baseline: the n-best list of another system that the task or the scale names
-        # (`n_best`), if a row of the figure measures `bleu_of_list` and the list is there, else no file;
-        # source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`;
-        # vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
+        # system: `<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl` of the first
+        # row's first run, made if it is missing; baseline: the n-best list of another system that the
+        # task or the scale names (`n_best`), if a row of the figure measures `bleu_of_list` and the
+        # list is there, else no file; source, reference: `<results>/{task}/corpus/tok/test.source.zst`
+        # and `.target.zst`; vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
         unpack(lambda w: in_one_line(plan.files_of_curves)()),
     output:
         report(
@@ -188,15 +190,15 @@ rule plot_bleu_by_length:
 rule plot_learning_curve:
     """Draw the losses of a training."""
     input:
-        history="<model>/{run}/history.jsonl",
+        history="<results>/{task}/models/{model}/{run}/history.jsonl",
     output:
         report(
-            "<model>/{run}/curve.svg",
+            "<results>/{task}/models/{model}/{run}/curve.svg",
             caption="../workflow/report/curve.rst",
             category="{task}",
             labels={"model": "{model}", "run": "{run}", "plot": "learning curve"},
         ),
-        "<model>/{run}/curve.png",
+        "<results>/{task}/models/{model}/{run}/curve.png",
     log:
         "<logs>/{task}/{model}/{run}/curve.log",
     benchmark:
@@ -214,12 +216,12 @@ rule plot_learning_curve:
 rule plot_attention:
     """Draw attention, a plot for each sentence that config.yaml names."""
     input:
-        model="<model>/{run}/model.safetensors",
-        translations="<model>/{run}/{testset}.{decoding}.jsonl",
+        model="<results>/{task}/models/{model}/{run}/model.safetensors",
+        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
     output:
         svg=report(
             expand(
-                "<model>/{run}/{testset}.{decoding}.attention{line}.svg",
+                "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.svg",
                 line=options.plots.sentences,
                 allow_missing=True,
             ),
@@ -228,7 +230,7 @@ rule plot_attention:
             labels={"model": "{model}", "run": "{run}", "plot": "attention"},
         ),
         png=expand(
-            "<model>/{run}/{testset}.{decoding}.attention{line}.png",
+            "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.attention{line}.png",
             line=options.plots.sentences,
             allow_missing=True,
         ),

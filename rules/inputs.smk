@@ -56,13 +56,17 @@ def bpe_codes(wildcards):
 
 def models_of_run(wildcards):
     """The models of a run: of `seed2` or `released` its own, of `ensemble2` those of seed1 and seed2,
-    each as `<model>/seed1/model.safetensors`."""
-    return [f"<model>/{run}/model.safetensors" for run in members(wildcards.run)]
+    each as `<results>/{task}/models/{model}/seed1/model.safetensors`."""
+    return [
+        f"<results>/{{task}}/models/{{model}}/{run}/model.safetensors"
+        for run in members(wildcards.run)
+    ]
 
 
 def tuned_penalty(wildcards, listed=None):
     """Where the length penalty stands that a decoding tunes on the development set, such as
-    `<model>/{run}/valid.{decoding}.length_penalty.json`; nothing where the number is stated."""
+    `<results>/{task}/models/{model}/{run}/valid.{decoding}.length_penalty.json`; nothing where the
+    number is stated."""
     return plan.tuned_penalty(
         wildcards.task, wildcards.model, wildcards.run, wildcards.decoding, listed
     )
@@ -74,7 +78,8 @@ def penalty_of_list(wildcards):
 
 
 def headline_scores(wildcards):
-    """The scores that a task's headline is the mean of, such as `<model>/seed1/test.beam5.bleu.json`
-    for each of its runs (seeds, an ensemble, or `released`) and test sets."""
+    """The scores that a task's headline is the mean of, such as
+    `<results>/{task}/models/{model}/seed1/test.beam5.bleu.json` for each of its runs (seeds, an
+    ensemble, or `released`) and test sets."""
     in_one_line(tasks[wildcards.task].check_metric)(wildcards.metric)
     return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")

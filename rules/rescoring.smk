@@ -12,7 +12,7 @@ rule list_n_best:
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
         tuned=penalty_of_list,
     output:
-        "<model>/{run}/{testset}.{decoding}.nbest.zst",
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.nbest.log",
     benchmark:
@@ -40,10 +40,10 @@ rule score_n_best:
         # Of the scorer, as models_of_run has those of a run.
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
-        n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
+        n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
         tuned=penalty_of_list,
     output:
-        "<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.log",
     benchmark:
@@ -68,13 +68,13 @@ rule score_n_best:
 rule rescore_n_best:
     """Choose from a model's n-best list by another model's scores, and score the choice."""
     input:
-        n_best="<model>/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
+        n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.scored-by-{scorer}-{scorer_run}.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        translations="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
-        text="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
-        json="<model>/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.json",
+        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.txt",
+        text="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.txt",
+        json="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rescored-by-{scorer}-{scorer_run}.log",
     benchmark:
@@ -110,7 +110,7 @@ rule score_baseline_list:
         # `n_best` the list of a model of ours: `<results>/{task}/models/MODEL/RUN/test.DECODING.nbest.zst`.
         n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
     output:
-        "<model>/{run}/{testset}.scored.nbest.zst",
+        "<results>/{task}/models/{model}/{run}/{testset}.scored.nbest.zst",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.scored.log",
     benchmark:
@@ -135,13 +135,13 @@ rule score_baseline_list:
 rule rescore_baseline_list:
     """Choose from another system's n-best list by a model's scores, and score the choice."""
     input:
-        n_best="<model>/{run}/{testset}.scored.nbest.zst",
+        n_best="<results>/{task}/models/{model}/{run}/{testset}.scored.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        translations="<model>/{run}/{testset}.rescored.txt",
-        text="<model>/{run}/{testset}.rescored.bleu.txt",
-        json="<model>/{run}/{testset}.rescored.bleu.json",
+        translations="<results>/{task}/models/{model}/{run}/{testset}.rescored.txt",
+        text="<results>/{task}/models/{model}/{run}/{testset}.rescored.bleu.txt",
+        json="<results>/{task}/models/{model}/{run}/{testset}.rescored.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.rescored.log",
     benchmark:
@@ -170,12 +170,12 @@ rule rescore_baseline_list:
 rule tune_length_penalty:
     """Find the length penalty of the best BLEU on an n-best list."""
     input:
-        n_best="<model>/{run}/{testset}.{decoding}.nbest.zst",
+        n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        tsv="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
-        json="<model>/{run}/{testset}.{decoding}.length_penalty.json",
+        tsv="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.tsv",
+        json="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.length_penalty.log",
     benchmark:
@@ -199,16 +199,16 @@ rule tune_length_penalty:
 rule plot_length_penalty:
     """Draw BLEU by the length penalty."""
     input:
-        table="<model>/{run}/{testset}.{decoding}.length_penalty.tsv",
-        tuning="<model>/{run}/{testset}.{decoding}.length_penalty.json",
+        table="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.tsv",
+        tuning="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.json",
     output:
         report(
-            "<model>/{run}/{testset}.{decoding}.length_penalty.svg",
+            "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.svg",
             caption="../workflow/report/length_penalty.rst",
             category="{task}",
             labels={"model": "{model}", "run": "{run}", "plot": "length penalty"},
         ),
-        "<model>/{run}/{testset}.{decoding}.length_penalty.png",
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.png",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.plot_length_penalty.log",
     benchmark:

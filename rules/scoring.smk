@@ -4,13 +4,13 @@
 rule evaluate_bleu:
     """Score translations by BLEU and the task's further metrics."""
     input:
-        translations="<model>/{run}/{testset}.{decoding}.jsonl",
+        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
         models=models_of_run,  # these two stand beside the score, by their checksums
         tuned=tuned_penalty,
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        "<model>/{run}/{testset}.{decoding}.bleu.json",
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.bleu.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.bleu.log",
     benchmark:
@@ -40,7 +40,7 @@ rule measure_perplexity:
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         target=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
     output:
-        "<model>/{run}/{testset}.perplexity.json",
+        "<results>/{task}/models/{model}/{run}/{testset}.perplexity.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.perplexity.log",
     benchmark:
@@ -65,7 +65,7 @@ rule measure_perplexity:
 rule evaluate_rouge:
     """Score summaries by ROUGE."""
     input:
-        translations="<model>/{run}/{testset}.{decoding}.jsonl",
+        translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
         models=models_of_run,  # these two stand beside the score, by their checksums
         tuned=tuned_penalty,
         # All references as they were published: duc2004.target.zst, duc2004.reference1.target.zst, ...
@@ -75,7 +75,7 @@ rule evaluate_rouge:
         ],
         exceptions=options.rouge_exceptions or [],  # irregular word forms for the stemmer, a user's file
     output:
-        "<model>/{run}/{testset}.{decoding}.rouge.json",
+        "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rouge.json",
     log:
         "<logs>/{task}/{model}/{run}/{testset}.{decoding}.rouge.log",
     benchmark:
@@ -164,7 +164,8 @@ rule compare_models:
 rule write_examples:
     """Show translations beside their sources and references."""
     input:
-        # `<model>/seed1/test.beam5.jsonl`, with the sources in it: the headline's first run and test set.
+        # `<results>/{task}/models/{model}/seed1/test.beam5.jsonl`, with the sources in it: the
+        # headline's first run and test set.
         translations=lambda w: plan.headline_files(w.task, "jsonl")[0],
         reference=lambda w: of_text(
             f"<results>/{{task}}/corpus/raw/{tasks[w.task].headline.tests[0]}.target.zst"

@@ -29,7 +29,7 @@ if GPUS and options.nodes > 1:
 rule write_model_settings:
     """Write down the recipe of a model."""
     output:
-        "<model>/settings.json",
+        "<results>/{task}/models/{model}/settings.json",
     log:
         "<logs>/{task}/{model}/settings.log",
     benchmark:
@@ -50,7 +50,7 @@ rule write_model_settings:
 rule train_model:
     """Train a model, from its last saved state if there is one."""
     input:
-        recipe="<model>/settings.json",  # a change of it trains again
+        recipe="<results>/{task}/models/{model}/settings.json",  # a change of it trains again
         dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
         vocabularies=lambda w: expand(
@@ -79,8 +79,10 @@ rule train_model:
             else []
         ),
     output:
-        model="<model>/seed{seed}/model.safetensors",
-        records=multiext("<model>/seed{seed}/", "history.jsonl", "training.json"),
+        model="<results>/{task}/models/{model}/seed{seed}/model.safetensors",
+        records=multiext(
+            "<results>/{task}/models/{model}/seed{seed}/", "history.jsonl", "training.json"
+        ),
     log:
         "<logs>/{task}/{model}/seed{seed}/train.log",
     benchmark:
@@ -118,10 +120,10 @@ rule train_model:
 rule measure_training_speed:
     """How fast a training was, by its history."""
     input:
-        history="<model>/{run}/history.jsonl",
-        training="<model>/{run}/training.json",
+        history="<results>/{task}/models/{model}/{run}/history.jsonl",
+        training="<results>/{task}/models/{model}/{run}/training.json",
     output:
-        "<model>/{run,seed[0-9]+}/training.speed.json",
+        "<results>/{task}/models/{model}/{run,seed[0-9]+}/training.speed.json",
     log:
         "<logs>/{task}/{model}/{run}/training.speed.log",
     benchmark:
@@ -143,7 +145,7 @@ rule import_released:
         # `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
         lambda w: files_of(tasks[w.task].released_references()),
     output:
-        "<model>/released/model.safetensors",
+        "<results>/{task}/models/{model}/released/model.safetensors",
     log:
         "<logs>/{task}/{model}/released/import.log",
     benchmark:

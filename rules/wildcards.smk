@@ -1,7 +1,8 @@
 """What wildcards may be, of all rules.
 
-Include this file last: constraints reach wildcards inside of pathvars, such as {model} of <model>, only
-of the rules before them. What a rule itself constrains stays as it is.
+This file comes before all rules, and no pathvar has a wildcard in it: constraints that come later do
+not reach rules whose results lie in S3 (its plugin takes an object's name when the rule is read), and
+those that come earlier do not reach wildcards inside of pathvars. What a rule itself constrains stays.
 """
 
 

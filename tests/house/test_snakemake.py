@@ -172,3 +172,13 @@ def test_a_patch_in_python_is_found(text: str) -> None:
 )
 def test_what_only_sounds_like_snakemakes_is_none_of_it(text: str) -> None:
     assert list(faults_of_python(text)) == []
+
+
+def test_wildcards_are_constrained_before_all_rules(root: Path) -> None:
+    """The plugin of S3 loses what comes later, and wildcards in a pathvar what comes earlier."""
+    before, _ = (root / "workflow/Snakefile").read_text("utf-8").split("rules/wildcards.smk")
+    for file in re.findall(r'include: "\.\./(rules/\w+\.smk)"', before):
+        text = (root / file).read_text("utf-8")
+        assert not re.search(r"^rule ", text, re.MULTILINE), file
+        for pathvars in re.findall(r"^pathvars:\n((?: .*\n)+)", text, re.MULTILINE):
+            assert "{" not in pathvars
