@@ -22,15 +22,9 @@ from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
 from convs2s.config.scale import Scale
-from convs2s.config.section import (
-    Schema,
-    Section,
-    alternatives,
-    choices,
-    constant_kind,
-    schema_of,
-)
+from convs2s.config.section import Section
 from convs2s.config.task import SHARED_WITH_TEXT, Task
+from json_schema import Schema, alternatives, choices, constant_kind, schema_of
 
 _INTRODUCTION = """\
 # Configuration

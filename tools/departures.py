@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from configuration import yaml_on_one_line
 from convs2s.config.load import load
 from convs2s.config.messages import check_known, validated
-from convs2s.config.section import Items, Section, Text, matching
+from convs2s.config.section import Expecting, Items, Section, Text
 from convs2s.config.settings import Settings
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
@@ -54,7 +54,9 @@ class Statement(Section):
     """Way to a value of the configuration, such as models.lstm.training.clip -> that value. In a
     list the way goes on by number, from 0, or by the name of a table's row."""
     code: Items[
-        Annotated[str, matching(r"^[a-z0-9_.]+:[A-Za-z0-9_.]+$", "expected MODULE:NAME in convs2s")]
+        Annotated[
+            str, Expecting("expected MODULE:NAME in convs2s", r"^[a-z0-9_.]+:[A-Za-z0-9_.]+$")
+        ]
     ] = ()
     """Where it is: modules below convs2s, and names in them."""
 

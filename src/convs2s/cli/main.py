@@ -10,7 +10,7 @@ from pathlib import Path
 from convs2s import __version__
 from convs2s.cli.models import add_card, add_export, add_import, add_pull, add_push
 from convs2s.cli.n_best import add_rerank, add_score_pairs
-from convs2s.cli.options import check_options, prepare_streams
+from convs2s.cli.options import add_command, check_options, prepare_streams
 from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
 from convs2s.cli.score import add_compare_outputs, add_score
 from convs2s.cli.text import add_detokenize, add_tokenize
@@ -134,10 +134,10 @@ def _command_meant(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argp
 
 
 def _add_completion(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Print the script by which a shell completes commands, options and file names after Tab. "
-        "Make it anew after an update of this program (docs/command_line.md)."
-    )
+    """Print the script by which a shell completes commands, options and file names after Tab.
+
+    Make it anew after an update of this program (docs/command_line.md).
+    """
     command.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
     command.set_defaults(run=_completion)
 
@@ -181,7 +181,7 @@ COMMANDS = {
     "config": (add_config, "print the effective configuration"),
     "completion": (_add_completion, "a shell's script that completes what is typed"),
 }
-"""Name -> what adds its options, and its help."""
+"""Name -> what adds its options, whose docstring ``--help`` shows, and its line in the list."""
 
 
 def whole_parser() -> argparse.ArgumentParser:
@@ -192,7 +192,7 @@ def whole_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (add_options, text) in COMMANDS.items():
-        add_options(commands.add_parser(name, help=text))
+        add_command(commands, name, add_options, text)
     _add_examples(parser, "convs2s")
     return parser
 

@@ -10,7 +10,7 @@ from convs2s.files.atomic import check_not_read
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
-    """Add the toolkits of ``import``."""
+    """Make a model file of a model that another toolkit has trained."""
     toolkits = command.add_subparsers(required=True, metavar="TOOLKIT")
     fairseq = toolkits.add_parser("fairseq", help="a convolutional model that fairseq trained")
     fairseq.description = "Make a model file of an fconv model; nothing in the checkpoint is run."
@@ -58,11 +58,10 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
 
 
 def add_card(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``card``."""
-    command.description = (
-        "Print where a model file comes from, as Markdown: data with checksums, recipe, seed, "
-        "languages; and the scores that lie beside it."
-    )
+    """Print where a model file comes from, as Markdown.
+
+    Data with checksums, recipe, seed, languages; and the scores that lie beside it.
+    """
     command.add_argument("model", type=Path, help="model file")
     command.set_defaults(run=_card)
 
@@ -74,7 +73,7 @@ def _card(arguments: argparse.Namespace) -> None:
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
-    """Add the forms of ``export``."""
+    """Write a model in the form of another program."""
     forms = command.add_subparsers(dest="form", required=True, metavar="FORM")
     hub = forms.add_parser("hub", help="a folder of the Hugging Face Hub")
     hub.description = (
@@ -105,10 +104,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def add_pull(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``pull``."""
-    command.description = (
-        "Bring a model of the Hugging Face Hub into a new folder and check it (extra: hub)."
-    )
+    """Bring a model of the Hugging Face Hub into a new folder and check it (extra: hub)."""
     command.add_argument("repository", help="USER/NAME")
     command.add_argument("folder", type=Path, nargs="?", help="the folder to make [NAME]")
     command.add_argument("--revision", help="a commit, tag or branch [the newest commit]")
@@ -124,11 +120,7 @@ def _pull(arguments: argparse.Namespace) -> None:
 
 
 def add_push(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``push``."""
-    command.description = (
-        "Send a folder of convs2s export hub to a repository of the Hugging Face Hub, as one "
-        "commit (extra: hub)."
-    )
+    """Send a folder of convs2s export hub to the Hugging Face Hub, as one commit (extra: hub)."""
     command.add_argument("folder", type=Path, help="the folder")
     command.add_argument("repository", help="USER/NAME, which exists")
     command.set_defaults(run=_push)

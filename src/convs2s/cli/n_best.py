@@ -32,12 +32,11 @@ def _add_feature(command: argparse.ArgumentParser, meaning: str) -> None:
 
 
 def add_score_pairs(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``score-pairs``."""
-    command.description = (
-        "Print what a model says of given translations: of each line of --target its "
-        "log-probability given that of --source (nats) and its tokens, </s> counted; or the lines "
-        "of --n-best with one more feature."
-    )
+    """Print what a model says of given translations.
+
+    Of each line of --target its log-probability given that of --source (nats) and its tokens,
+    </s> counted; or the lines of --n-best with one more feature.
+    """
     add_models(command)
     command.add_argument("--source", type=Path, required=True, help="file of source sentences")
     targets = command.add_mutually_exclusive_group(required=True)
@@ -100,11 +99,10 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
 
 
 def add_rerank(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``rerank``."""
-    command.description = (
-        "Print the best hypothesis of each sentence by the even average of the list's score and a "
-        "feature, such as score-pairs adds."
-    )
+    """Print the best hypothesis of each sentence.
+
+    The best is by the even average of the list's score and a feature, such as score-pairs adds.
+    """
     command.add_argument("list", type=Path, help="Moses n-best list")
     _add_feature(command, "the feature")
     forms = command.add_mutually_exclusive_group()
@@ -128,11 +126,10 @@ def _rerank(arguments: argparse.Namespace) -> None:
 
 
 def add_oracle(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``score oracle``."""
-    command.description = (
-        "Print BLEU of an n-best list's first choices, and of the best that could be chosen: of "
-        "each sentence the hypothesis with the highest smoothed BLEU of its own."
-    )
+    """Print BLEU of an n-best list's first choices, and of the best that could be chosen.
+
+    The best is of each sentence the hypothesis with the highest smoothed BLEU of its own.
+    """
     command.add_argument("list", type=Path, help="Moses n-best list")
     add_references(command, "+")
     add_tokenized(command)

@@ -3,21 +3,33 @@
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
-from convs2s.config.section import S, Schema, Section, alternatives, choices, schema_of
+from convs2s.config.section import S, Section, field_texts
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import bounded_lines, decode_lines
 
 RECIPE = PreparationRecipes.model_fields["test"]
 """The preparation of test sets: what is meant where no option names one."""
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    add_options: Callable[[argparse.ArgumentParser], None],
+    text: str,
+) -> None:
+    """Add a command: its line in the list, its options, and their docstring as its description."""
+    description = " ".join(str(add_options.__doc__).split())
+    add_options(commands.add_parser(name, help=text, description=description))
 
 
 def add_models(command: argparse.ArgumentParser) -> None:
@@ -35,7 +47,7 @@ def add_device(command: argparse.ArgumentParser) -> None:
 def add_choice(command: argparse.ArgumentParser, name: str, shown_default: str) -> None:
     """Add an option whose choices and meaning are the configuration's; its default is None."""
     field = Options.model_fields[name]
-    meaning = schema_of(Options)["properties"][name]["description"]
+    meaning = field_texts(Options)[name]
     command.add_argument(
         f"--{name}", choices=get_args(field.annotation), help=f"{meaning} [{shown_default}]"
     )
@@ -81,21 +93,23 @@ def add_section(
 
     Settings ``without`` an effect on what the command does keep their defaults.
     """
-    for name, schema, default in _settings(schema_of(section), section()):
+    for name, default, annotation, meaning in _settings(section()):
         if name in without:
             continue
         form: dict[str, Any]
         if isinstance(default, bool):
             form = {"action": argparse.BooleanOptionalAction}
-        elif any(each.get("type") == "null" for each in alternatives(schema)):
+        elif NoneType in get_args(annotation):
             form = {"type": number_or_null}
         else:
-            form = {"type": type(default), "choices": choices(schema) or None}
+            form = {"type": type(default)}
+            if get_origin(annotation) is Literal:
+                form["choices"] = get_args(annotation)
         command.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,
             default=default,
-            help=f"{schema['description']} [{default}]".replace("%", "%%"),
+            help=f"{meaning} [{default}]".replace("%", "%%"),
             **form,
         )
 
@@ -111,7 +125,7 @@ def number_or_null(text: str) -> int | None:
 def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
     """Return what the options say; a UserError names a number that is out of its bounds."""
     stated: dict[str, object] = {}
-    for name, _, default in _settings(schema_of(section), section()):
+    for name, default, _, _ in _settings(section()):
         above, _, key = name.rpartition(".")
         inside = stated.setdefault(above, {}) if above else stated
         assert isinstance(inside, dict)
@@ -119,16 +133,14 @@ def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
     return validated(section, stated, "options")
 
 
-def _settings(
-    schema: Schema, defaults: Section, prefix: str = ""
-) -> Iterator[tuple[str, Schema, float | int | str | bool]]:
-    """Yield the dotted name, the schema and the default of each setting, of inner sections too."""
-    for key, below in schema["properties"].items():
+def _settings(defaults: Section, prefix: str = "") -> Iterator[tuple[str, object, object, str]]:
+    """Yield dotted name, default, type and text of each setting, of inner sections too."""
+    for key, meaning in field_texts(type(defaults)).items():
         default = getattr(defaults, key)
         if isinstance(default, Section):
-            yield from _settings(below, default, f"{prefix}{key}.")
+            yield from _settings(default, f"{prefix}{key}.")
         else:
-            yield prefix + key, below, default
+            yield prefix + key, default, type(defaults).model_fields[key].annotation, meaning
 
 
 def check_options(arguments: argparse.Namespace) -> None:

@@ -8,12 +8,11 @@ from convs2s.errors import UserError
 
 
 def add_results(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``results``."""
-    command.description = (
-        "Write headline values, plots and verdicts of claims as a page of Markdown, beside it a "
-        "folder of every table and test, from the lines of a ledger alone; run it in the folder of "
-        "config.yaml and config/."
-    )
+    """Write headline values, plots and verdicts of claims as a page of Markdown.
+
+    Beside the page is a folder of every table and test. All are made from the lines of a ledger
+    alone. Run it in the folder of config.yaml and config/.
+    """
     command.add_argument("ledger", type=Path, help="the ledger, a JSON line for each run")
     command.add_argument("--scale", required=True, help="the scale whose tables are shown")
     command.add_argument("--discussion", type=Path, help="Markdown that ends the page")
@@ -38,12 +37,11 @@ def _results(arguments: argparse.Namespace) -> None:
 
 
 def add_export_results(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``export-results``."""
-    command.description = (
-        "Write what the numbers of a results folder rest on, with checksums and RO-Crate metadata: "
-        "scores, translations, references, settings, histories, versions, model cards. A reader "
-        "can check every number without training."
-    )
+    """Write what the numbers of a results folder rest on, with checksums and RO-Crate metadata.
+
+    Scores, translations, references, settings, histories, versions, model cards. A reader can
+    check every number without training.
+    """
     command.add_argument("folder", type=Path, help="results, or those of a task")
     command.add_argument("output", type=Path, help="NAME.zip, or a folder to make")
     command.add_argument(
@@ -62,11 +60,11 @@ def _export_results(arguments: argparse.Namespace) -> None:
 
 
 def add_mirror(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``mirror``."""
-    command.description = (
-        "Write every file that the tasks download as FOLDER/HOST/PATH, of its real name and "
-        "format but small and of generated sentences, and their list of checksums, SHA256SUMS."
-    )
+    """Write small, generated files in the place of all that the tasks download.
+
+    Each is FOLDER/HOST/PATH, of the real file's name and format; beside them is the list of
+    their checksums, SHA256SUMS.
+    """
     command.add_argument("folder", type=Path, metavar="FOLDER", help="where the files go")
     command.set_defaults(run=_mirror, makes_folder="folder")
 
@@ -78,7 +76,7 @@ def _mirror(arguments: argparse.Namespace) -> None:
 
 
 def add_config(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``config``."""
+    """Print the effective configuration: what applies to a task, defaults included."""
     group = command.add_mutually_exclusive_group(required=True)
     group.add_argument("--task", help="what applies to this task")
     group.add_argument("--tasks", action="store_true", help="all tasks, a line each")

@@ -4,14 +4,20 @@ import argparse
 from pathlib import Path
 
 from convs2s.cli.n_best import add_oracle
-from convs2s.cli.options import add_references, add_systems, add_tokenized, standard_input
+from convs2s.cli.options import (
+    add_command,
+    add_references,
+    add_systems,
+    add_tokenized,
+    standard_input,
+)
 from convs2s.errors import UserError
 from convs2s.files.atomic import check_not_read
 from convs2s.files.text import read_lines, write_lines
 
 
 def add_score(command: argparse.ArgumentParser) -> None:
-    """Add the metrics of ``score``."""
+    """Score translations, or compare two systems' translations."""
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     add_references(bleu, "+")
@@ -22,12 +28,12 @@ def add_score(command: argparse.ArgumentParser) -> None:
     bleu.add_argument("--metric", help="one of an extension in BLEU's place (docs/extending.md)")
     bleu.add_argument("--source", type=Path, help="source sentences, which some of them read")
     bleu.set_defaults(run=_score_bleu)
-    _add_rouge(metrics.add_parser("rouge", help="ROUGE of a file against references"))
+    add_command(metrics, "rouge", _add_rouge, "ROUGE of a file against references")
     comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
     add_systems(comparison)
     add_tokenized(comparison)
     comparison.set_defaults(run=_score_compare)
-    add_oracle(metrics.add_parser("oracle", help="the best that an n-best list has"))
+    add_command(metrics, "oracle", add_oracle, "the best that an n-best list has")
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -75,12 +81,11 @@ def _score_compare(arguments: argparse.Namespace) -> None:
 
 
 def add_compare_outputs(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``compare-outputs``."""
-    command.description = (
-        "Print two systems' translations side by side, the words marked in which they differ: the "
-        "lines whose own BLEU differs most, from the largest gain to the largest loss; and BLEU of "
-        "the whole with a paired bootstrap."
-    )
+    """Print two systems' translations side by side, the words marked in which they differ.
+
+    The lines are those whose own BLEU differs most, from the largest gain to the largest loss;
+    with them is BLEU of the whole with a paired bootstrap.
+    """
     add_systems(command)
     command.add_argument("--source", type=Path, help="file of what was translated, to be shown")
     add_tokenized(command)
@@ -112,11 +117,11 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _add_rouge(command: argparse.ArgumentParser) -> None:
-    command.description = (
-        "Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100: means over\n"
-        "the lines, in brackets their 95% confidence intervals by bootstrap. Each line's values\n"
-        "are those that ROUGE-1.5.5.pl prints (docs/rouge.md)."
-    )
+    """Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100.
+
+    They are means over the lines, in brackets their 95% confidence intervals by bootstrap. Each
+    line's values are those that ROUGE-1.5.5.pl prints (docs/rouge.md).
+    """
     command.add_argument("hypotheses", type=Path, help="file of texts, one a line")
     add_references(command)
     command.add_argument(

@@ -10,14 +10,12 @@ from convs2s.errors import UserError
 
 
 def add_tokenize(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``tokenize``."""
-    command.description = "Turn raw text into words, as a task's preparation does it."
+    """Turn raw text into words, as a task's preparation does it."""
     _add_options(command)
 
 
 def add_detokenize(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``detokenize``."""
-    command.description = "Turn the words of a preparation into text."
+    """Turn the words of a preparation into text."""
     _add_options(command)
     command.set_defaults(restores=True)
 

@@ -17,13 +17,12 @@ GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
 
 
 def add_translate(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``translate``."""
-    command.description = (
-        "Translate the standard input, line by line and in order, or a file. The text is raw: it "
-        "is prepared as the test sets of the model's task are. With --pretokenized it is in the "
-        "model's tokens. Rerun the same command to resume the translation of a file "
-        "that was killed."
-    )
+    """Translate the standard input, line by line and in order, or a file.
+
+    The text is raw: it is prepared as the test sets of the model's task are. With
+    --pretokenized it is in the model's tokens. Rerun the same command to resume the translation
+    of a file that was killed.
+    """
     add_models(command)
     command.add_argument("--input", type=Path, help="file to translate [the standard input]")
     command.add_argument(
@@ -135,12 +134,11 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
 
 
 def add_serve(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``serve``."""
-    command.description = (
-        "Translate what other programs and a page in a browser ask (docs/serving.md). It listens "
-        "on this machine alone unless --host says otherwise; requests that come together are "
-        "translated together. Ctrl-C or SIGTERM: it finishes what it was asked, then ends."
-    )
+    """Translate what other programs and a page in a browser ask (docs/serving.md).
+
+    It listens on this machine alone unless --host says otherwise; requests that come together
+    are translated together. Ctrl-C or SIGTERM: it finishes what it was asked, then ends.
+    """
     add_models(command)
     add_section(command, ServerSettings)
     command.add_argument(
@@ -170,12 +168,11 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def add_attention(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``attention``."""
-    command.description = (
-        "Translate a sentence and print a page (HTML) that shows, layer by layer, where the "
-        "decoder looks: point at a token, or go to it by Tab and arrow keys. The page fetches "
-        "nothing."
-    )
+    """Translate a sentence and print a page (HTML) that shows where the decoder looks.
+
+    It shows that layer by layer: point at a token, or go to it by Tab and arrow keys. The page
+    fetches nothing.
+    """
     command.add_argument("model", type=Path, help="model file")
     command.add_argument("sentence", help="raw text")
     of_batches = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}

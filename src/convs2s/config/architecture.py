@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, SerializeAsAny, WrapValidator
+from pydantic import AfterValidator, Field, SerializeAsAny, ValidationInfo, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from convs2s.config.extensions import check_added, digest_of_extension
 from convs2s.config.messages import validated
 from convs2s.config.section import (
+    Expecting,
     Items,
     NonNegativeInt,
     PositiveFloat,
@@ -136,12 +137,12 @@ class ConvS2SArchitecture(NetworkSettings):
     """Stacks of equal convolutional blocks, bottom first."""
     decoder: Stacks
     """Stacks of equal convolutional blocks, bottom first."""
-    attention: Literal["all"] | SomeDistinctItems[PositiveInt] = Field(
-        default="all",
-        json_schema_extra={
-            "patternErrorMessage": "expected all, or a list of block numbers such as [1, 3, 5]"
-        },
-    )
+    attention: (
+        Annotated[
+            Literal["all"], Expecting("expected all, or a list of block numbers such as [1, 3, 5]")
+        ]
+        | SomeDistinctItems[PositiveInt]
+    ) = "all"
     """Decoder blocks that attend to the source: all, or a list, from 1 at the bottom (table 5)."""
     attention_weights: Literal["shared"] | None = None
     """shared: the attending blocks, of equal width then, have one pair of maps between their width
@@ -262,7 +263,9 @@ KINDS = "convs2s", "lstm"
 """The kinds of network of this package; extensions add others."""
 
 
-def _by_kind(stated: object, read_own: Callable[[object], Any]) -> Any:
+def _by_kind(
+    stated: object, read_own: Callable[[object], Any], info: ValidationInfo[bool | None]
+) -> Any:
     """Read the settings of a network by their kind; convs2s where none is stated."""
     if not isinstance(stated, dict):
         return stated if isinstance(stated, NetworkSettings) else read_own(stated)
@@ -270,7 +273,7 @@ def _by_kind(stated: object, read_own: Callable[[object], Any]) -> Any:
     section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
     if section is None:
         return read_own({"kind": "convs2s"} | stated)
-    return validated(section, stated, f"architecture of kind {kind}")
+    return validated(section, stated, f"architecture of kind {kind}", lax=bool(info.context))
 
 
 Architecture: TypeAlias = Annotated[

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from convs2s.config.section import (
+    Expecting,
     ExtensionName,
     FileName,
     Items,
@@ -16,24 +17,23 @@ from convs2s.config.section import (
     SomeDistinctItems,
     SomeItems,
     Text,
-    matching,
 )
 
 Language = Annotated[
     str,
-    matching(
-        "^[a-z]{2,3}(_[a-z]+)?$",
+    Expecting(
         "expected a language code of two or three small letters, perhaps with more after an _ (as "
         'en_title), in quotes where YAML reads it as a truth value ("no")',
+        pattern="^[a-z]{2,3}(_[a-z]+)?$",
     ),
 ]
 
 # The names of the other two splits are taken: files are named by them.
 TestSetName = Annotated[
     str,
-    matching(
-        "^(?!train$|valid$)[a-z][a-z0-9_]*$(?!\n)",
+    Expecting(
         "expected a name of small letters, digits and underscores other than train and valid",
+        pattern="^(?!train$|valid$)[a-z][a-z0-9_]*$(?!\n)",
     ),
 ]
 
@@ -243,8 +243,8 @@ class VocabularySettings(Section):
     """Types seen less often than this in the training text are left out; where there is a
     threshold, subwords are split further first."""
 
-    def bpe_codes_name(self, language: str) -> str | None:
-        """Return the name of a language's BPE codes: joint ones are one file; None for words."""
+    def bpe_codes_names(self, *languages: str) -> list[str]:
+        """Return the names of languages' BPE codes: one if joint, none where words are whole."""
         if self.kind == "word":
-            return None
-        return "codes" if self.joint else f"codes.{language}"
+            return []
+        return ["codes"] if self.joint else [f"codes.{language}" for language in languages]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from convs2s.config.messages import unknown, validated
 from convs2s.config.options import Options
-from convs2s.config.yaml_file import option_files, read_yaml
+from convs2s.config.yaml_file import option_files
 from convs2s.errors import UserError
 
 VARIABLE = "CONVS2S_EXTENSIONS"
@@ -55,8 +55,7 @@ def extension_files() -> list[Path]:
     """Return the files that were exported, else those of config.yaml in the current folder."""
     if VARIABLE not in os.environ:
         stated: tuple[str, ...] = ()
-        for name in option_files(Path.cwd()):
-            content = read_yaml(Path(name), name)
+        for name, content in option_files(Path.cwd()).items():
             if isinstance(content, dict) and "extensions" in content:
                 stated = validated(Options, {"extensions": content["extensions"]}, name).extensions
         export_extensions(stated, Path.cwd())

@@ -4,11 +4,12 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
-from convs2s.config.section import PositiveInt, Section, matching
+from convs2s.config.section import Expecting, PositiveInt, Section
 from convs2s.errors import UserError
 
 _IN_ADDRESS = re.compile(r"(?<=://)[^/?#]*@")
@@ -27,7 +28,7 @@ def masked(text: str) -> str:
     return _QUERY.sub(r"\1***", _USER.sub(r"\1", text))
 
 
-def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+def with_texts(value: Any, change: Callable[[str], object]) -> Any:
     """Return a value of YAML or JSON with each text in it changed, wherever it stands."""
     if isinstance(value, Mapping):
         return {key: with_texts(item, change) for key, item in value.items()}
@@ -65,6 +66,7 @@ def has_valid_port(address: str) -> bool:
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
 _READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
+_PLAIN_URL = re.compile(rf"({'|'.join(_READ_SCHEMES)})://[^\s\[\]\\]*")
 LocalFiles = Mapping[str, Path]  # a location, as the configuration states it -> its file here
 
 
@@ -117,10 +119,7 @@ def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalF
 
 def files_of_pairs(pairs: Iterable[tuple[str, str]], files: Iterable[str]) -> LocalFiles:
     """Return the same for the references of pairs of files."""
-    references: list[str] = []
-    for pair in pairs:
-        references += pair
-    return files_by_location(references, files)
+    return files_by_location(chain.from_iterable(pairs), files)
 
 
 def check_model_reference(reference: str, where: str) -> None:
@@ -137,10 +136,7 @@ def local_path(url: str, downloads: Path) -> Path:
         UserError: It is no plain http(s), demo or titles URL with a file's name at its end.
     """
     shown = masked(url)
-    scheme = _SCHEME.match(url)
-    is_read = scheme is not None and scheme[1] in _READ_SCHEMES
-    is_plain = url.isascii() and not re.search(r"[\s\[\]\\]", url) and has_valid_port(url)
-    if not is_read or not is_plain:
+    if not (url.isascii() and _PLAIN_URL.fullmatch(url) and has_valid_port(url)):
         raise UserError(f"{shown!r}: expected an http or https URL without blanks, accents as %XX")
     parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
@@ -158,13 +154,13 @@ def local_path(url: str, downloads: Path) -> Path:
 
 Url = Annotated[
     str,
-    matching(
-        r"^https?://[^#\s]+$",
+    Expecting(
         "expected an address that starts with http:// or https:// and has no #member",
+        pattern=r"^https?://[^#\s]+$",
     ),
 ]
-Sha256 = Annotated[str, matching("^[0-9a-f]{64}$", "expected 64 hexadecimal digits")]
-Md5 = Annotated[str, matching("^[0-9a-f]{32}$", "expected 32 hexadecimal digits")]
+Sha256 = Annotated[str, Expecting("expected 64 hexadecimal digits", pattern="^[0-9a-f]{64}$")]
+Md5 = Annotated[str, Expecting("expected 32 hexadecimal digits", pattern="^[0-9a-f]{32}$")]
 
 
 class Download(Section):

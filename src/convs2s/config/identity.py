@@ -83,22 +83,17 @@ def counted(section: Section, *, with_null: bool = True) -> Values:
 
     ``with_null``: whether keys that are null are stated, or left out.
     """
-    stated = section.model_dump(mode="json", exclude_none=not with_null)
+    stated: Values = section.model_dump(mode="json", exclude_none=not with_null)
     if type(section) not in _ALWAYS:
         return stated
-    counting = set(section.model_dump(exclude_defaults=True))
-    counting.update(_ALWAYS[type(section)].split())
-    counting.difference_update(_NEVER.get(type(section), ()))
-    found: Values = {}
-    for key in stated:
-        if key not in counting:
-            continue
+    counting = section.model_dump(exclude_defaults=True).keys() | _ALWAYS[type(section)].split()
+    for key in list(stated):
         value = getattr(section, key)
-        if isinstance(value, Section):
-            found[key] = counted(value, with_null=with_null)
-        else:
-            found[key] = stated[key]
-    return found
+        if key not in counting or key in _NEVER.get(type(section), ()):
+            del stated[key]
+        elif isinstance(value, Section):
+            stated[key] = counted(value, with_null=with_null)
+    return stated
 
 
 def training_settings(model: ModelSettings) -> dict[str, object]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.json_schema import JsonSchemaValue
 
-from convs2s.config.section import ExtensionName, Schema
+from convs2s.config.section import ExtensionName
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,16 @@ class ScoreFile:
 
 @dataclass(frozen=True)
 class Measure:
-    """Where a score is found: the path ``keys`` in a file; a footnote calls it ``label``."""
+    """Where a score is found: its place in a file, key below key; a footnote calls it ``label``."""
 
     label: str
     file: ScoreFile
-    keys: tuple[str, ...]
+    place: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the place, the uppermost first."""
+        return tuple(self.place.split("."))
 
 
 _DECODE = "{testset}.{decoding}.decode"
@@ -56,59 +62,54 @@ class _Measures(dict[str, Measure]):
     """Measures by name; one that is not built in is an extension's metric."""
 
     def __missing__(self, name: str) -> Measure:
-        return Measure(name, _BLEU, ("further", name))
+        return Measure(name, _BLEU, f"further.{name}")
 
 
 _BUILT_IN = {
-    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, ("bleu", "tokenized")),
-    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, ("bleu", "detokenized")),
+    "bleu_tokenized": Measure("tokenized BLEU", _BLEU, "bleu.tokenized"),
+    "bleu_detokenized": Measure("detokenized BLEU", _BLEU, "bleu.detokenized"),
     "bleu_tokenized_before_replacement": Measure(
         "tokenized BLEU before unknown word replacement",
         _BLEU,
-        ("before_replacement", "bleu", "tokenized"),
+        "before_replacement.bleu.tokenized",
     ),
-    "chrf": Measure("chrF", _BLEU, ("chrf",)),
-    "length_ratio": Measure("words divided by the references'", _BLEU, ("length_ratio",)),
-    "bleu_rescored": Measure("tokenized BLEU", RESCORED, ("bleu", "average", "tokenized")),
-    "bleu_of_list": Measure("tokenized BLEU", RESCORED, ("bleu", "first", "tokenized")),
-    "bleu_oracle": Measure("tokenized BLEU", RESCORED, ("bleu", "oracle", "tokenized")),
+    "chrf": Measure("chrF", _BLEU, "chrf"),
+    "length_ratio": Measure("words divided by the references'", _BLEU, "length_ratio"),
+    "bleu_rescored": Measure("tokenized BLEU", RESCORED, "bleu.average.tokenized"),
+    "bleu_of_list": Measure("tokenized BLEU", RESCORED, "bleu.first.tokenized"),
+    "bleu_oracle": Measure("tokenized BLEU", RESCORED, "bleu.oracle.tokenized"),
     "phrases_apart": Measure(
         "share of the variance of the encoder's final states that lies between the meanings",
         _PHRASES,
-        ("apart",),
+        "apart",
     ),
-    "phrases_chance": Measure("that share by chance, by swaps of meanings", _PHRASES, ("chance",)),
-    "phrases_p": Measure("p of that share, by swaps of the meanings", _PHRASES, ("p",)),
+    "phrases_chance": Measure("that share by chance, by swaps of meanings", _PHRASES, "chance"),
+    "phrases_p": Measure("p of that share, by swaps of the meanings", _PHRASES, "p"),
     "attention_layers": Measure(
-        "attention of every decoder layer while it translates", _EXAMPLE, ("layers",)
+        "attention of every decoder layer while it translates", _EXAMPLE, "layers"
     ),
-    "perplexity": Measure(
-        "perplexity of the validation data", _TRAINING, ("validation_perplexity",)
-    ),
+    "perplexity": Measure("perplexity of the validation data", _TRAINING, "validation_perplexity"),
     "types_per_batch": Measure(
         "target types among which a batch of validation data chooses, on average",
         _TRAINING,
-        ("shortlist", "types"),
+        "shortlist.types",
     ),
-    "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, ("perplexity",)),
-    "training_speed": Measure("target tokens per second", _SPEED, ("target_tokens_per_second",)),
-    "training_hours": Measure("hours of the updates at the median rate", _SPEED, ("device_hours",)),
-    "seconds_cpu": Measure("generation time", _CPU, ("seconds",)),
-    "seconds_cuda": Measure("generation time", _CUDA, ("seconds",)),
-    "rouge_1_f1": Measure("ROUGE-1 f1", _ROUGE, ("rouge", "rouge_1", "f1")),
-    "rouge_2_f1": Measure("ROUGE-2 f1", _ROUGE, ("rouge", "rouge_2", "f1")),
-    "rouge_l_f1": Measure("ROUGE-L f1", _ROUGE, ("rouge", "rouge_l", "f1")),
-    "rouge_1_recall": Measure("ROUGE-1 recall", _ROUGE, ("rouge", "rouge_1", "recall")),
-    "rouge_2_recall": Measure("ROUGE-2 recall", _ROUGE, ("rouge", "rouge_2", "recall")),
-    "rouge_l_recall": Measure("ROUGE-L recall", _ROUGE, ("rouge", "rouge_l", "recall")),
+    "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, "perplexity"),
+    "training_speed": Measure("target tokens per second", _SPEED, "target_tokens_per_second"),
+    "training_hours": Measure("hours of the updates at the median rate", _SPEED, "device_hours"),
+    "seconds_cpu": Measure("generation time", _CPU, "seconds"),
+    "seconds_cuda": Measure("generation time", _CUDA, "seconds"),
 }
+for _part in ("f1", "recall"):
+    for _name, _key in (("ROUGE-1", "rouge_1"), ("ROUGE-2", "rouge_2"), ("ROUGE-L", "rouge_l")):
+        _BUILT_IN[f"{_key}_{_part}"] = Measure(f"{_name} {_part}", _ROUGE, f"rouge.{_key}.{_part}")
 
 MEASURES = _Measures(_BUILT_IN)
 """Name in config/paper.yaml and in a ledger -> the measure. Iterated over, it has those that are
 built in; it gives an extension's metric, too."""
 
 
-def _list_measures(schema: Schema) -> None:
+def _list_measures(schema: JsonSchemaValue) -> None:
     """Let editors and docs/configuration.md list the built-in names beside any extension's."""
     of_extensions = dict(schema)
     schema.clear()

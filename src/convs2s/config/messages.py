@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from convs2s.config.file_reference import masked
-from convs2s.config.section import S, Schema, alternatives, constant_kind, schema_of
+from convs2s.config.section import S
 from convs2s.errors import UserError
 
 Place = tuple[str | int, ...]  # the way to a value: keys of mappings and indices of lists
@@ -33,16 +33,16 @@ _WORDS = {
 }
 
 
-def validated(section: type[S], stated: object, where: str) -> S:
-    """Return what is stated as its class.
+def validated(section: type[S], stated: object, where: str, *, lax: bool = False) -> S:
+    """Return what is stated as its class; ``lax``: a text may stand for what is none.
 
     Raises:
         UserError: It is not valid; begins with ``where`` and names the key.
     """
     try:
-        return section.model_validate(stated)
+        return section.model_validate(stated, strict=False if lax else None, context=lax)
     except ValidationError as error:
-        message = _message(error.errors(include_url=False), stated, schema_of(section))
+        message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
     except UserError as error:  # of an extension's own section
         raise UserError(f"{where}: {error}") from None
@@ -54,14 +54,11 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
     near = get_close_matches(str(name), names, n=1)
     if near:
         return f"unknown {noun} '{name}'; did you mean '{near[0]}'?"
-    if not names:
-        return f"unknown {noun} '{name}'; expected none"
-    if len(names) == 1:
-        return f"unknown {noun} '{name}'; expected {names[0]}"
-    shown = ", ".join(names[:_MOST_NAMES])
+    shown = ", ".join(names[:_MOST_NAMES]) or "none"
     if len(names) > _MOST_NAMES:
         shown += ", ..."
-    return f"unknown {noun} '{name}'; expected one of {shown}"
+    one_of = "one of " if len(names) > 1 else ""
+    return f"unknown {noun} '{name}'; expected {one_of}{shown}"
 
 
 def check_known(where: str, noun: str, name: str | None, known: Collection[str]) -> None:
@@ -81,7 +78,7 @@ def place_of(location: Sequence[str | int], value: object) -> Place:
     return tuple(place)
 
 
-def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> str:
+def _message(failures: list[ErrorDetails], stated: object) -> str:
     """Word the failure that others follow from: a misspelt key, else the one that lies deepest.
 
     Each branch of a union fails by itself; the one that was understood furthest is what was meant.
@@ -89,13 +86,14 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
 
     def rank(failure: ErrorDetails) -> tuple[bool, int, bool]:
         depth = len(place_of(failure["loc"], stated))
-        return failure["type"] != "extra_forbidden", -depth, _is_of_form(failure)
+        kind = failure["type"]
+        is_of_form = kind.endswith("_type") or kind in ("form", "literal_error")
+        return kind != "unknown_key", -depth, is_of_form
 
     failure = min(failures, key=rank)
-    place = place_of(failure["loc"], stated)
-    if failure["type"] == "extra_forbidden":
-        place = place[:-1]
-        text = unknown("key", failure["loc"][-1], _known_keys(failure, schema, place))
+    context = failure.get("ctx", {})
+    if failure["type"] == "unknown_key":
+        text = unknown("key", context["key"], context["known"])
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
     else:
@@ -105,57 +103,10 @@ def _message(failures: list[ErrorDetails], stated: object, schema: Schema) -> st
         shown = masked(json.dumps(value) if is_constant else repr(value))
         if len(shown) > _MOST_SHOWN:
             shown = f"{shown[: _MOST_SHOWN - 3]}..."
-        text = f"{_expectation(failure, schema, place)}, not {shown}"
-    if not place:
-        return text
+        words = failure["msg"].replace("Input should be", "expected")
+        expected = _WORDS.get(failure["type"], "{words}").format(words=words, **context)
+        text = f"{expected}, not {shown}"
     dotted = ""
-    for part in place:
+    for part in place_of(failure["loc"], stated):
         dotted += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return f"{dotted.removeprefix('.')}: {text}"
-
-
-def _known_keys(failure: ErrorDetails, schema: Schema, place: Place) -> set[str]:
-    """Return the keys of the mapping at a place: of a union those of the branch that was meant."""
-    mappings = _schemas_at(schema, place)
-    kinds = {constant_kind(option) for option in mappings} & {*failure["loc"]}
-    known: set[str] = set()
-    for option in mappings:
-        if not kinds or constant_kind(option) in kinds:
-            known.update(option.get("properties", ()))
-    return known
-
-
-def _expectation(failure: ErrorDetails, schema: Schema, place: Place) -> str:
-    """Say what was expected: in the words of the class, else in ours, else in pydantic's."""
-    if _is_of_form(failure):
-        schemas = _schemas_at(schema, place)
-        if failure["loc"][-1:] == ("[key]",):  # the name of an entry
-            mappings = _schemas_at(schema, place[:-1])
-            schemas = [mapping.get("propertyNames", {}) for mapping in mappings]
-        for option in schemas:
-            if "patternErrorMessage" in option:
-                return str(option["patternErrorMessage"])
-    words = _WORDS.get(failure["type"])
-    if words is not None:
-        return words.format_map(failure.get("ctx", {}))
-    return failure["msg"].replace("Input should be", "expected")
-
-
-def _is_of_form(failure: ErrorDetails) -> bool:
-    """Whether the value is of another type, or a text of another form."""
-    forms = ("literal_error", "string_pattern_mismatch", "none_required")
-    return failure["type"].endswith("_type") or failure["type"] in forms
-
-
-def _schemas_at(schema: Schema, place: Place) -> list[Schema]:
-    """Return what may stand at a place, with the branches of unions."""
-    schemas = alternatives(schema)
-    for part in place:
-        below: list[Schema] = []
-        for option in schemas:
-            entries = "items" if isinstance(part, int) else "additionalProperties"
-            union = option.get("properties", {}).get(part) or option.get(entries)
-            if isinstance(union, dict):
-                below += [union, *alternatives(union)]
-        schemas = below
-    return schemas
+    return f"{dotted.removeprefix('.')}: {text}".removeprefix(": ")

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
     DistinctItems,
+    Expecting,
     FileName,
     Items,
     NonNegativeInt,
@@ -18,7 +19,6 @@ from convs2s.config.section import (
     SomeItems,
     Text,
     Values,
-    matching,
 )
 from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 
@@ -75,7 +75,7 @@ class Options(Section):
     gpus: Processes | None = None
     """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
     batch; null takes one."""
-    nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
+    nodes: Processes = 1
     """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
     says, or with one worker each on CPUs. The global batch stays as it is."""
     states: Text | None = None
@@ -103,10 +103,10 @@ class Options(Section):
 class CommandOptions(Section):
     """What options of commands may be; each by the name of its option."""
 
-    threads: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
-    cpus: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] | None = None
+    threads: Processes = 1
+    cpus: Processes | None = None
     workers: Annotated[NonNegativeInt, Field(le=MOST_PROCESSES)] = 1
-    nodes: Annotated[PositiveInt, Field(le=MOST_PROCESSES)] = 1
+    nodes: Processes = 1
     seed: Annotated[NonNegativeInt, Field(le=MOST_SEED)] = 1
     time_limit: PositiveFloat | None = None  # in minutes
     checkpoint_minutes: PositiveFloat | None = None
@@ -114,5 +114,5 @@ class CommandOptions(Section):
     samples: Annotated[PositiveInt, Field(le=MOST_RESAMPLES)] = 1000
     most: Annotated[PositiveInt, Field(le=MOST_LINES_SHOWN)] = 100
     feature: Annotated[
-        str, matching(r"^[^\s=|]+$", "expected a name without blanks, '=' and '|'")
+        str, Expecting("expected a name without blanks, '=' and '|'", pattern=r"^[^\s=|]+$")
     ] = "Model"

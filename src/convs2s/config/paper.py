@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from convs2s.config.measures import MEASURES, MeasureName
@@ -105,13 +105,6 @@ class ComparedRuns(Section):
 class Row(ComparedRuns, PrintedRow):
     """A row of a table, or a point of a figure."""
 
-    def filled(self, common: ComparedRuns) -> Self:
-        """Return the row with what its table says of all rows of kind ours."""
-        if self.kind != "ours":
-            return self
-        missing = common.model_fields_set - self.model_fields_set
-        return self.model_copy(update={key: getattr(common, key) for key in missing})
-
     def comparison(self, where: str, columns: Sequence[Column]) -> tuple[str, str] | None:
         """Return task and model that the row is compared with; None where there are none yet.
 
@@ -162,7 +155,15 @@ class Table(Section):
             return False
         return all(row.x is not None and row.group for row in self.rows)
 
-    def filled(self) -> Self:
-        """Return the table with what ``ours`` says in each row that does not say otherwise."""
-        rows = tuple(row.filled(self.ours) for row in self.rows)
-        return self.model_copy(update={"rows": rows})
+    @field_validator("rows")
+    @classmethod
+    def _fill(cls, rows: tuple[Row, ...], stated: ValidationInfo) -> tuple[Row, ...]:
+        """Have each row of kind ours say what ``ours`` says, where it does not say otherwise."""
+        common = stated.data.get("ours", ComparedRuns())
+        filled = []
+        for row in rows:
+            if row.kind == "ours":
+                missing = common.model_fields_set - row.model_fields_set
+                row = row.model_copy(update={key: getattr(common, key) for key in missing})
+            filled.append(row)
+        return tuple(filled)

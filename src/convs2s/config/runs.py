@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Annotated
 
-from convs2s.config.section import matching
+from convs2s.config.section import Expecting
 
 _ENSEMBLE = "ensemble"
 
@@ -15,7 +15,7 @@ RUN_PATTERN = f"seed({SEED_PATTERN})|ensemble([2-9]|[1-9][0-9])"
 """What the name of a run that is trained looks like."""
 
 RunName = Annotated[
-    str, matching(f"^({RUN_PATTERN})$", "expected seedN, or ensembleN with N of 2 to 99")
+    str, Expecting("expected seedN, or ensembleN with N of 2 to 99", pattern=f"^({RUN_PATTERN})$")
 ]
 """A run that config/paper.yaml can name."""
 

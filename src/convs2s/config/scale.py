@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -14,6 +14,7 @@ from convs2s.config.paper import Row, Table
 from convs2s.config.runs import RunName, of_at_most
 from convs2s.config.section import (
     DistinctItems,
+    Expecting,
     FileName,
     Items,
     PositiveInt,
@@ -21,7 +22,6 @@ from convs2s.config.section import (
     Section,
     Text,
     Values,
-    matching,
 )
 from convs2s.config.task import Headline, Task
 
@@ -44,7 +44,7 @@ class Shrinking(Section):
     """
 
     prefix: Annotated[
-        str, matching("^[a-z][a-z0-9_]*$", "expected a name of small letters and digits")
+        str, Expecting("expected a name of small letters and digits", pattern="^[a-z][a-z0-9_]*$")
     ]
     """The small version of NAME is called PREFIX_NAME."""
     divide_by: Annotated[int, Field(ge=2)]
@@ -59,17 +59,10 @@ class Shrinking(Section):
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
-
-        def narrowed(value: Any, key: str = "") -> Any:
-            if isinstance(value, dict):
-                return {below: narrowed(value[below], below) for below in value}
-            if isinstance(value, list):
-                return [narrowed(item) for item in value]
-            if key in ("embedding", "output_embedding", "width"):
-                return max(1, value // self.divide_by)
-            return value
-
-        network = narrowed(architecture.model_dump(mode="json"))
+        network = architecture.model_dump(mode="json")
+        for part in (network, *network["encoder"], *network["decoder"]):
+            for key in part.keys() & {"embedding", "output_embedding", "width"}:
+                part[key] = max(1, part[key] // self.divide_by)
         if name in self.keep_recipe:
             recipe: Values = {"threads": self.training.threads}
         else:

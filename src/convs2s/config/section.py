@@ -1,20 +1,27 @@
-"""A section of the configuration: its class, the kinds of its values, its JSON Schema."""
+"""A section of the configuration: its class, and the kinds of its values."""
 
 import ast
 import inspect
-from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler
-from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from convs2s.files.limits import MOST_PROCESSES
 
 Values = dict[str, Any]  # a mapping of YAML that no class has validated yet
-Schema = JsonSchemaValue  # a JSON Schema, or a part of one, without references
 
 S = TypeVar("S", bound="Section")
 T = TypeVar("T")
@@ -31,36 +38,39 @@ class Section(BaseModel):
         strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
     )
 
+    @model_validator(mode="before")
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /
-    ) -> JsonSchemaValue:
-        """Add the text below each field as its description."""
-        # pydantic's use_attribute_docstrings does the same, but would read the source of every
-        # class whenever the configuration is loaded.
-        schema = handler(core_schema)
-        properties = handler.resolve_ref_schema(schema)["properties"]
-        for base in reversed(cls.__mro__):
-            if issubclass(base, Section):
-                for name, text in _attribute_docstrings(base).items():
-                    key = cls.model_fields[name].alias or name
-                    properties[key]["description"] = text
-        return schema
+    def _check_keys(cls, stated: object) -> object:
+        """Name an unknown key together with those that there are, for the message."""
+        if isinstance(stated, dict):
+            for key in stated:
+                if key in cls.model_fields or not isinstance(key, str):
+                    continue
+                known = [field.alias or name for name, field in cls.model_fields.items()]
+                if key not in known:
+                    context = {"key": key, "known": known}
+                    raise PydanticCustomError("unknown_key", "unknown key", context)
+        return stated
 
 
 @cache
-def _attribute_docstrings(section: type[Section]) -> dict[str, str]:
-    """Return field -> the text below it."""
-    (definition,) = ast.parse(inspect.getsource(section)).body
-    assert isinstance(definition, ast.ClassDef)
+def field_texts(section: type[Section]) -> dict[str, str]:
+    """Return field -> the text below it, on one line."""
+    # pydantic's use_attribute_docstrings does the same, but would read the source of every class
+    # whenever the configuration is loaded.
     texts = {}
-    for field, below in zip(definition.body, definition.body[1:], strict=False):
-        match field, below:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                texts[name] = inspect.cleandoc(text)
+    for base in reversed(section.__mro__):
+        if not issubclass(base, Section):
+            continue
+        (definition,) = ast.parse(inspect.getsource(base)).body
+        assert isinstance(definition, ast.ClassDef)
+        for field, below in pairwise(definition.body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    texts[name] = " ".join(text.split())
     return texts
 
 
@@ -80,11 +90,24 @@ SomeItems = Annotated[Items[T], Field(min_length=1)]
 """The same of one item at least."""
 
 
-def matching(pattern: str, message: str) -> FieldInfo:
-    """Return the bound of a text that has a certain form; ``message`` says "expected ..."."""
-    # This name is what editors know such a message by (yaml-language-server).
-    field: FieldInfo = Field(pattern=pattern, json_schema_extra={"patternErrorMessage": message})
-    return field
+@dataclass(frozen=True)
+class Expecting:
+    """What a message says of any other value: "expected ...", in place of pydantic's words."""
+
+    message: str
+    pattern: str | None = None  # that a text has to match
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        schema = handler(Annotated[source, Field(pattern=self.pattern)])
+        return core_schema.custom_error_schema(schema, "form", custom_error_message=self.message)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        # This name is what editors know such a message by (yaml-language-server).
+        return handler(schema) | {"patternErrorMessage": self.message}
 
 
 def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
@@ -95,10 +118,10 @@ def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
 
 FileName = Annotated[
     str,
-    matching(
-        "^[^{}]+$",
+    Expecting(
         "expected a name without { and }, between which Snakemake looks for a wildcard: rename the "
         "file or folder",
+        pattern="^[^{}]+$",
     ),
 ]
 """Of a file or folder that rules read or write: a path or an address."""
@@ -115,72 +138,3 @@ SomeDistinctItems = Annotated[
     SomeItems[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
 ]
 """A list that names something, and nothing twice."""
-
-
-class _Generator(GenerateJsonSchema):
-    """JSON Schema in which the names of a mapping's entries have a schema of their own."""
-
-    def dict_schema(self, schema: core_schema.DictSchema) -> Schema:
-        """Return a mapping's schema; pydantic's own would let names that match nothing pass."""
-        mapping = super().dict_schema(schema)
-        names = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
-        if "pattern" in names:
-            (values,) = mapping.pop("patternProperties").values()
-            mapping |= {"propertyNames": names, "additionalProperties": values}
-        return mapping
-
-
-@cache
-def schema_of(section: type[Section]) -> Schema:
-    """Return the JSON Schema of a section, what it refers to put in place."""
-    schema = section.model_json_schema(schema_generator=_Generator)
-    inlined = _inlined(schema, schema.get("$defs", {}))
-    assert isinstance(inlined, dict)
-    return inlined
-
-
-def _inlined(part: object, definitions: Mapping[str, Schema]) -> object:
-    """Replace each ``$ref`` by what it names, keys beside it winning; write texts on one line."""
-    if isinstance(part, list):
-        return [_inlined(item, definitions) for item in part]
-    if not isinstance(part, dict):
-        return part
-    target = definitions.get(part.get("$ref", "").removeprefix("#/$defs/"), {})
-    inlined: Schema = {}
-    for key, value in {**target, **part}.items():
-        if key in ("$defs", "$ref", "discriminator"):
-            continue
-        if key == "title" and isinstance(value, str):
-            continue  # it repeats the key; where it is no text, title is a key of the configuration
-        if key == "description" and isinstance(value, str):
-            inlined[key] = " ".join(value.split())
-        else:
-            inlined[key] = _inlined(value, definitions)
-    return inlined
-
-
-def alternatives(schema: Schema) -> list[Schema]:
-    """Return what a value may be: the branches of a union, or the schema itself."""
-    branches = schema.get("anyOf") or schema.get("oneOf")
-    if not branches:
-        return [schema]
-    found = []
-    for branch in branches:
-        found += alternatives(branch)
-    return found
-
-
-def constant_kind(schema: Schema) -> str | None:
-    """Return the kind by which a branch of a union is known, if it is known by one."""
-    constant: str | None = schema.get("properties", {}).get("kind", {}).get("const")
-    return constant
-
-
-def choices(schema: Schema) -> list[str]:
-    """Return the texts that a schema lists; empty where it lists none."""
-    listed: list[str] = []
-    for option in alternatives(schema):
-        if "const" in option:
-            listed.append(option["const"])
-        listed += option.get("enum", ())
-    return listed

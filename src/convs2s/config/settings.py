@@ -27,7 +27,7 @@ from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
-_Name = Callable[[str, str], str]  # A file and an entry of it -> what messages call the file
+_Place = Callable[[str, str, str], str]  # noun, file, entry -> what messages call the file
 
 
 @dataclass(frozen=True)
@@ -187,11 +187,10 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
         )
 
 
-def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_model: _Name) -> None:
+def check_references(settings: Settings, tasks_from: str, place: _Place) -> None:
     """Check every name in the configuration that refers to another part of it.
 
-    ``tasks_from`` states ``tasks``; ``of_task`` and ``of_model`` give a file and the name of an
-    entry also what overrides it.
+    ``tasks_from`` states ``tasks``; ``place`` gives a file also what overrides the entry.
 
     Raises:
         UserError: Names the file, the key and the nearest valid name.
@@ -200,10 +199,10 @@ def check_references(settings: Settings, tasks_from: str, of_task: _Name, of_mod
     for name in settings.options.tasks or ():
         check_known(f"{tasks_from}: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
-        where = f"{of_model('config/models.yaml', name)}: {name}"
+        where = f"{place('model', 'config/models.yaml', name)}: {name}"
         check_model(where, model.architecture, model.training)
     for name, task in settings.tasks.items():
-        _check_task(of_task(f"config/tasks/{name}.yaml", name), task, settings)
+        _check_task(place("task", f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
         check_known(f"{where}: text", "task", training.text, settings.tasks)

@@ -178,13 +178,13 @@ class Task(Section):
     """Test set -> how ROUGE scores it; one that is not named is scored with the defaults."""
 
     @classmethod
-    def named(cls, name: str, stated: object, where: str | None = None) -> Self:
+    def named(cls, name: str, stated: object, where: str | None = None, lax: bool = False) -> Self:
         """Validate the content of NAME.yaml.
 
         Raises:
             UserError: It is not valid; begins with ``where`` or the name.
         """
-        task = validated(cls, stated, where or name)
+        task = validated(cls, stated, where or name, lax=lax)
         task._name = name
         return task
 
@@ -225,8 +225,7 @@ class Task(Section):
         They are one if joint, none where words are whole.
         """
         languages = self.language_pair if language is None else (language,)
-        names = map(self.vocabulary.bpe_codes_name, languages)
-        return list(dict.fromkeys(name for name in names if name))
+        return self.vocabulary.bpe_codes_names(*languages)
 
     def side_of(self, language: str) -> str:
         """Return the side of a language.

@@ -35,17 +35,18 @@ _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+0123456789"))
 
 
-def option_files(root: Path) -> list[str]:
-    """Return the files of options, the later wins; a deployed workflow has config/config.yaml.
+def option_files(root: Path) -> dict[str, object]:
+    """Return what each file of options states; the later wins.
 
-    One without a value, such as one of comments alone, is left out: Snakemake does not read it.
+    A deployed workflow has config/config.yaml in place of config.yaml. A file without a value, such
+    as one of comments alone, is left out: Snakemake does not read it.
     """
     options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
-    files = []
+    stated = {}
     for file in (options, "config.local.yaml"):
-        if (root / file).exists() and read_yaml(root / file, file) is not None:
-            files.append(file)
-    return files
+        if (root / file).exists():
+            stated[file] = read_yaml(root / file, file)
+    return {file: content for file, content in stated.items() if content is not None}
 
 
 def read_yaml(path: Path, name: str) -> object:
@@ -63,15 +64,6 @@ def read_yaml(path: Path, name: str) -> object:
         raise UserError(f"{name}{line}: {error.problem or 'not valid YAML'}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from None
-
-
-def read_scalar(text: str) -> object:
-    """Return what a text is in YAML; the text itself where that is no single value."""
-    try:
-        value = _parse(text.encode())
-    except yaml.YAMLError:
-        return text
-    return text if isinstance(value, dict | list) else value
 
 
 def _parse(content: bytes) -> object:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from convs2s.config.section import PositiveFloat, PositiveInt, Section, Text, matching
+from convs2s.config.section import Expecting, PositiveFloat, PositiveInt, Section, Text
 from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
 
@@ -26,7 +26,7 @@ class ServerSettings(Section):
     """Sentences that wait at most; a request beyond that is told to come again."""
     split_sentences: bool = True
     """Translate each sentence of a text by itself (docs/translating.md); a request may say no."""
-    allow_origin: Annotated[str, matching(r"^(\*|https?://[^/]+)?$", "expected https://HOST")] = ""
+    allow_origin: Annotated[str, Expecting("expected https://HOST", r"^(\*|https?://[^/]+)?$")] = ""
     """Origin, such as https://example.org, whose pages may ask (CORS), * for any; empty: none."""
     request_seconds: PositiveFloat = 30.0
     """Seconds that a client has to send its request."""

@@ -49,8 +49,7 @@ class TrainingData:
         tables = [source_table, target_table]
         check_noted(tables)
         codes = None
-        name = vocabulary.bpe_codes_name(languages.source)
-        if name is not None:
+        for name in vocabulary.bpe_codes_names(languages.source):
             codes_file = Path(files.bpe_codes(name))
             check_noted([codes_file])
             codes = read_codes(codes_file)

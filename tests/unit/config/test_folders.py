@@ -24,14 +24,14 @@ def test_the_workflow_has_what_the_user_has_not(
 
 
 def test_a_deployed_configuration_lies_in_its_folder(tmp_path: Path) -> None:
-    assert option_files(tmp_path) == []
+    assert list(option_files(tmp_path)) == []
     write(tmp_path / "config/config.yaml", "cores: 1\n")
-    assert option_files(tmp_path) == ["config/config.yaml"]
+    assert list(option_files(tmp_path)) == ["config/config.yaml"]
     write(tmp_path / "config.yaml", "cores: 1\n")
     write(tmp_path / "config.local.yaml", "cores: 2\n")
-    assert option_files(tmp_path) == ["config.yaml", "config.local.yaml"]
+    assert list(option_files(tmp_path)) == ["config.yaml", "config.local.yaml"]
     write(tmp_path / "config.local.yaml", "# cores: 2\n")  # Snakemake would refuse it
-    assert option_files(tmp_path) == ["config.yaml"]
+    assert list(option_files(tmp_path)) == ["config.yaml"]
 
 
 def test_downloads_follow_the_results_if_they_are_among_them(settings: Settings) -> None:

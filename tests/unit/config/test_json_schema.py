@@ -13,9 +13,10 @@ from jsonschema import Draft202012Validator
 
 from configuration import FILES, file_schema, write
 from convs2s.config.messages import validated
-from convs2s.config.section import Schema, Section, alternatives, schema_of
+from convs2s.config.section import Section
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
+from json_schema import Schema, alternatives, schema_of
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = [file.schema for file in FILES]

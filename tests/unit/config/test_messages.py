@@ -275,7 +275,7 @@ def test_faults_of_a_decoding(copy: Path, entry: str, place: str, hint: str) -> 
         ("phrases.yaml", "[Mary admires John, Mary is in love with John, Mary respects John]",
          "[Mary admires John, Mary respects John]", "word_order: meanings",
          "expected as many phrases of each meaning, not "),
-        ("downloads.yaml", "sha256: 0224", "sha256: 022", "download 1: sha256",
+        ("downloads.yaml", "sha256: 0224", "sha256: 022", "downloads[0].sha256",
          "expected 64 hexadecimal digits, not "),
         ("costs.yaml", "- text: wmt16_en_ro\n", "- text: wmt16_en_r\n", "training 1: text",
          "did you mean 'wmt16_en_ro'?"),
@@ -300,7 +300,7 @@ def test_a_file_that_is_not_there_is_named(copy: Path) -> None:
 
 def test_a_list_of_other_things_than_downloads_is_refused(copy: Path) -> None:
     write(copy / "config/downloads.yaml", "url: https://host/a")
-    assert fault(copy).startswith("config/downloads.yaml: expected a list of downloads")
+    assert fault(copy).startswith("config/downloads.yaml: downloads: expected a list, not {")
 
 
 def test_a_folder_without_configuration_is_named(tmp_path: Path) -> None:

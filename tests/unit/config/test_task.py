@@ -118,9 +118,9 @@ def test_models_read_truecased_text_where_there_is_some() -> None:
 
 
 def test_names_of_bpe_codes() -> None:
-    assert VocabularySettings().bpe_codes_name("en") == "codes"
-    assert VocabularySettings(joint=False).bpe_codes_name("en") == "codes.en"
-    assert VocabularySettings(kind="word").bpe_codes_name("en") is None
+    assert VocabularySettings().bpe_codes_names("en", "fr") == ["codes"]
+    assert VocabularySettings(joint=False).bpe_codes_names("en") == ["codes.en"]
+    assert VocabularySettings(kind="word").bpe_codes_names("en") == []
 
 
 def test_metadata_are_plain_data_and_read_again() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.yaml_file import read_scalar, read_yaml
+from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
 
 
@@ -71,10 +71,3 @@ def test_what_makes_no_value_is_refused(tmp_path: Path, text: str, message: str)
 def test_two_documents_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a\.yaml:\d: but found another document"):
         read(tmp_path, "a: 1\n---\nb: 1\n")
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("0.5", 0.5), ("null", None), ("[1", "[1"), ("[1]", "[1]")]
-)
-def test_a_text_is_read_where_it_is_one_value(text: str, value: object) -> None:
-    assert read_scalar(text) == value
