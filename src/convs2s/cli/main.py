@@ -107,8 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("convs2s: interrupted", file=sys.stderr)
         sys.exit(EXIT_AFTER_CTRL_C)
     except BrokenPipeError:
-        # The reader has gone (`| head`): end quietly, as other filters do.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has gone (`| head`): end quietly, as other filters do
         sys.exit(1)
     except OSError as error:
         if isinstance(error, PermissionError) and error.filename is not None:
@@ -117,8 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(f"convs2s: error: {error.filename!s:.80}...: {error.strerror}")
         if error.filename is not None or error.errno not in NO_ROOM:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere, or Python's end would try again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _command_meant(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.ArgumentParser:

@@ -1,6 +1,7 @@
 """config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -180,13 +181,11 @@ class Scale(Section):
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
         """Return the models that the papers' rows are compared with and that need a stand-in."""
-        names: list[str] = []
-        for table in tables:
-            for number in self.shown_rows(table):
-                row = table.rows[number]
-                if row.kind == "ours" and row.model and row.model not in self.models:
-                    names.append(row.model)
-        return list(dict.fromkeys(names))
+        names: dict[str, None] = {}
+        for row in chain.from_iterable(table.rows for table in tables):
+            if row.kind == "ours" and row.model and not self.why_left_out(row):
+                names[row.model] = None
+        return [name for name in names if name not in self.models]
 
     def testset_for(self, name: str) -> str:
         """Return the test set that stands in for one of the paper's."""

@@ -42,12 +42,11 @@ class Section(BaseModel):
     @classmethod
     def _check_keys(cls, stated: object) -> object:
         """Name an unknown key together with those that there are, for the message."""
-        if isinstance(stated, dict):
+        is_closed = cls.model_config["extra"] == "forbid"
+        if is_closed and isinstance(stated, dict) and not stated.keys() <= cls.model_fields.keys():
+            known = [field.alias or name for name, field in cls.model_fields.items()]
             for key in stated:
-                if key in cls.model_fields or not isinstance(key, str):
-                    continue
-                known = [field.alias or name for name, field in cls.model_fields.items()]
-                if key not in known:
+                if isinstance(key, str) and key not in known:
                     context = {"key": key, "known": known}
                     raise PydanticCustomError("unknown_key", "unknown key", context)
         return stated
