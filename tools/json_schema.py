@@ -16,12 +16,17 @@ class _Generator(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
         """Return a section's schema, each key described by the text below its field."""
-        section = schema["cls"]
+        section: type[Section] = schema["cls"]
         described = super().model_schema(schema)
         for name, text in field_texts(section).items():
             key = section.model_fields[name].alias or name
             described["properties"][key]["description"] = text
         return described
+
+    def custom_error_schema(self, schema: core_schema.CustomErrorSchema) -> Schema:
+        """Return the schema with its message, by the name that yaml-language-server knows."""
+        message = schema.get("custom_error_message")
+        return super().custom_error_schema(schema) | {"patternErrorMessage": message}
 
     def dict_schema(self, schema: core_schema.DictSchema) -> Schema:
         """Return a mapping's schema; pydantic's own would let names that match nothing pass."""

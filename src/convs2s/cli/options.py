@@ -146,10 +146,8 @@ def _settings(defaults: Section, prefix: str = "") -> Iterator[tuple[str, object
 def check_options(arguments: argparse.Namespace) -> None:
     """Check a command's options by the rules of the configuration, and the place of its output."""
     given = vars(arguments)
-    stated = {}
-    for name in CommandOptions.model_fields:
-        if given.get(name) is not None:
-            stated[name] = given[name]
+    names = [name for name in CommandOptions.model_fields if given.get(name) is not None]
+    stated = {name: given[name] for name in names}
     validated(CommandOptions, stated, "options")
     folder = given.get("makes_folder")
     if folder and isinstance(given[folder], Path):

@@ -13,10 +13,8 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from convs2s.files.limits import MOST_PROCESSES
@@ -101,12 +99,6 @@ class Expecting:
     ) -> CoreSchema:
         schema = handler(Annotated[source, Field(pattern=self.pattern)])
         return core_schema.custom_error_schema(schema, "form", custom_error_message=self.message)
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        # This name is what editors know such a message by (yaml-language-server).
-        return handler(schema) | {"patternErrorMessage": self.message}
 
 
 def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
