@@ -4,7 +4,14 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from convs2s.cli.options import add_device, add_models, add_references, add_threads, add_tokenized
+from convs2s.cli.options import (
+    add_device,
+    add_models,
+    add_references,
+    add_threads,
+    add_tokenized,
+    read_references,
+)
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.errors import UserError
@@ -140,8 +147,7 @@ def _score_oracle(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
     from convs2s.scoring.reranking import first_and_oracle
 
-    references = [list(read_lines(path)) for path in arguments.reference]
-    names = " ".join(map(str, arguments.reference))
+    references, names = read_references(arguments)
     choices = first_and_oracle(
         read_groups(arguments.list),
         references,

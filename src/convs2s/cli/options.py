@@ -15,7 +15,7 @@ from convs2s.config.options import CommandOptions, Options
 from convs2s.config.section import S, Section, field_texts
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
-from convs2s.files.text import bounded_lines, decode_lines
+from convs2s.files.text import bounded_lines, decode_lines, read_lines
 
 RECIPE = PreparationRecipes.model_fields["test"]
 """The preparation of test sets: what is meant where no option names one."""
@@ -77,6 +77,12 @@ def add_references(command: argparse.ArgumentParser, files: int | str = 1) -> No
         required=True,
         help="reference file; repeat the option for several",
     )
+
+
+def read_references(arguments: argparse.Namespace) -> tuple[list[list[str]], str]:
+    """Return the lines of each reference, and the references' names as a score shows them."""
+    references = [list(read_lines(path)) for path in arguments.reference]
+    return references, " ".join(map(str, arguments.reference))
 
 
 def add_tokenized(command: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from convs2s.cli.options import (
     add_references,
     add_systems,
     add_tokenized,
+    read_references,
     standard_input,
 )
 from convs2s.errors import UserError
@@ -44,7 +45,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
         raise UserError("--tokenized, --lowercase: are of BLEU; leave them out with --metric")
     if arguments.source and not arguments.metric:
         raise UserError("--source: is for a metric that reads it: name it by --metric")
-    references = [list(read_lines(path)) for path in arguments.reference]
+    references, names = read_references(arguments)
     hypotheses = list(standard_input())
     check_lines(hypotheses, references, "standard input", arguments.reference)
     if arguments.metric:
@@ -53,7 +54,6 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     else:
         metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
         score = metric(hypotheses, *references, lowercase=arguments.lowercase)
-    names = " ".join(map(str, arguments.reference))
     title = arguments.metric or "BLEU"
     print(f"{title} = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 
@@ -61,7 +61,7 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
 def _score_compare(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.bleu import SAMPLES, compare
 
-    references = [list(read_lines(path)) for path in arguments.reference]
+    references, names = read_references(arguments)
     baseline = list(read_lines(arguments.baseline))
     system = list(read_lines(arguments.system))
     result = compare(
@@ -76,7 +76,6 @@ def _score_compare(arguments: argparse.Namespace) -> None:
     print(f"BLEU = {of_baseline.score:.2f} ± {of_baseline.interval:.2f}  {arguments.baseline}")
     print(f"BLEU = {of_system.score:.2f} ± {of_system.interval:.2f}  {arguments.system}")
     print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
-    names = " ".join(map(str, arguments.reference))
     print(f"{result.signature}  ({names}, {len(system)} lines)")
 
 
@@ -97,10 +96,11 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
 def _compare_outputs(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.comparison import compare_outputs
 
+    references, _ = read_references(arguments)
     comparison = compare_outputs(
         list(read_lines(arguments.baseline)),
         list(read_lines(arguments.system)),
-        *(list(read_lines(path)) for path in arguments.reference),
+        *references,
         form="tokenized" if arguments.tokenized else "detokenized",
         names=(str(arguments.baseline), str(arguments.system)),
         most=arguments.most,
@@ -167,7 +167,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
         arguments.skip_empty,
     )
     hypotheses = list(read_lines(arguments.hypotheses))
-    references = [list(read_lines(path)) for path in arguments.reference]
+    references, names = read_references(arguments)
     check_lines(hypotheses, references, arguments.hypotheses, arguments.reference)
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
@@ -185,5 +185,4 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     for key, name in rouge.ROUGE_NAMES.items():
         values = (f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items())
         print(f"{name}  {'  '.join(values)}")
-    names = " ".join(map(str, arguments.reference))
     print(f"{signature}  ({names}, {len(hypotheses)} lines)")
