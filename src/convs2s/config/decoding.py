@@ -73,6 +73,11 @@ class DecodingSettings(Section):
     alone has more. It bounds memory and padding where sentences are long; on a CPU the result does
     not depend on it. null: no limit."""
 
+    @property
+    def most_n_best(self) -> int:
+        """How many translations of a line a search finds at most."""
+        return self.beam
+
     def check_n_best(self, wanted: int, place: str) -> None:
         """Check that a search finds so many translations of a line; errors begin with ``place``."""
         if wanted > self.beam:

@@ -103,7 +103,8 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         shown = masked(json.dumps(value) if is_constant else repr(value))
         if len(shown) > _MOST_SHOWN:
             shown = f"{shown[: _MOST_SHOWN - 3]}..."
-        words = failure["msg"].replace("Input should be", "expected")
+        words, _, _ = failure["msg"].partition(", unable to")
+        words = words.replace("Input should be", "expected")
         expected = _WORDS.get(failure["type"], "{words}").format(words=words, **context)
         text = f"{expected}, not {shown}"
     dotted = ""

@@ -259,7 +259,7 @@ class _Handlers:
         as_libretranslate = None
         if KEYS & stated.keys():
             as_libretranslate = validated(LibreTranslateRequest, stated, "request")
-            stated = as_libretranslate.as_own(self._languages, self._search.beam)
+            stated = as_libretranslate.as_own(self._languages, self._search.most_n_best)
         lines, options = check_request(stated, settings, self._search, self._languages["source"])
         if options.attention and not self._attends:
             raise UserError("request: attention: no model here has any: leave it out")
