@@ -291,24 +291,24 @@ def _read_models(
     file = "config/models.yaml"
     lax = files.is_lax("model")
 
-    def read(entries: Entries, name: str) -> ModelSettings:
+    def read(name: str) -> ModelSettings:
         place = files.place("model", f"{file}: {name}", name)
         return validated(ModelSettings, _extended(entries, name, file), place, lax=lax)
 
-    entries = files.entries(file)
+    entries = files.overridden("model", files.entries(file))
+    models = {name: read(name) for name in entries}
     stand_ins: dict[str, str] = {}
     if scale.shrink:
-        # The small version of a model is that of the model with its overrides; it may have
-        # overrides of its own, so their names are not checked before all versions are there.
-        changed = files.overridden("model", entries)
         for name in scale.to_shrink(paper.values()):
-            network = read(changed, name).architecture if name in changed else None
-            if network and network.blocks:
-                stand_ins[name] = f"{scale.shrink.prefix}_{name}"
-                entries.setdefault(stand_ins[name], scale.shrink.entry(name, network))
+            if name not in models or not models[name].architecture.blocks:
+                continue
+            small = f"{scale.shrink.prefix}_{name}"
+            stand_ins[name] = small
+            if small not in models:
+                entry = scale.shrink.entry(name, models[name].architecture)
+                entries |= files.overridden("model", {small: entry})
+                models[small] = read(small)
     files.check_overrides("model", entries)
-    entries = files.overridden("model", entries)
-    models = {name: read(entries, name) for name in entries}
     return models, scale.model_copy(update={"models": stand_ins | scale.models})
 
 
