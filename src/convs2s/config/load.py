@@ -18,7 +18,7 @@ from convs2s.config.file_reference import Download, with_texts
 from convs2s.config.measures import MEASURES
 from convs2s.config.messages import check_known, validated
 from convs2s.config.model import ModelSettings
-from convs2s.config.options import Options, Overrides
+from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Table
 from convs2s.config.scale import Scale
 from convs2s.config.section import Items, S, Section, Values
@@ -55,7 +55,7 @@ def load(
     files = _Files(
         own=root,
         shipped=shipped,
-        overrides=options.overrides,
+        overrides=options.overrides.model_dump(),
         overrides_from=origins.get("overrides", "config.yaml"),
         has_texts=given is not None,
     )
@@ -77,7 +77,7 @@ def load(
         scale=scale,
         tasks=_read_tasks(files, scale),
         models=models,
-        decodings=files.named(DecodingSettings, "config/decodings.yaml", "decoding"),
+        decodings=files.named(DecodingSettings, "config/decodings.yaml", "decodings"),
         tables=tables,
         paper=paper,
         claims=files.named(Claim, "config/claims.yaml"),
@@ -110,7 +110,7 @@ class _Files:
 
     own: Path
     shipped: Path | None  # the folder of the workflow, for what is not there
-    overrides: Overrides
+    overrides: Mapping[str, Entries]  # of tasks, models and decodings: name -> keys to replace
     overrides_from: str  # the file or flag that states them
     has_texts: bool  # whether Snakemake may have left texts in them
 
@@ -144,38 +144,35 @@ class _Files:
             _check_name(str(name), file)
         return entries
 
-    def changes(self, noun: str) -> Entries:
-        """Return the overrides of tasks, models or decodings: name -> keys to replace."""
-        changes: Entries = getattr(self.overrides, f"{noun}s") if noun else {}
-        return changes
-
-    def overridden(self, noun: str, entries: Entries) -> Entries:
+    def overridden(self, kind: str, entries: Entries) -> Entries:
         """Return entries with the overrides merged into those that have some."""
-        changes = self.changes(noun)
+        changes = self.overrides.get(kind, {})
         return {name: merged(entry, changes.get(name, {})) for name, entry in entries.items()}
 
-    def check_overrides(self, noun: str, entries: Entries) -> None:
+    def check_overrides(self, kind: str, entries: Entries) -> None:
         """Check that there is each entry that has overrides."""
-        for name in self.changes(noun):
-            check_known(f"{self.overrides_from}: overrides.{noun}s", noun, name, entries)
+        for name in self.overrides.get(kind, ()):
+            place = f"{self.overrides_from}: overrides.{kind}"
+            check_known(place, kind.removesuffix("s"), name, entries)
 
-    def place(self, noun: str, file: str, name: str) -> str:
+    def place(self, kind: str, file: str, name: str) -> str:
         """Return what a message on an entry begins with: its file, and what overrides it."""
-        is_overridden = name in self.changes(noun)
-        return f"{file} (with the overrides of {self.overrides_from})" if is_overridden else file
+        if name not in self.overrides.get(kind, ()):
+            return file
+        return f"{file} (with the overrides of {self.overrides_from})"
 
-    def is_lax(self, noun: str) -> bool:
+    def is_lax(self, kind: str) -> bool:
         """Whether texts may stand for numbers, truth values and null in entries with overrides."""
-        return self.has_texts and bool(self.changes(noun))
+        return self.has_texts and bool(self.overrides.get(kind))
 
-    def named(self, section: type[S], file: str, noun: str = "") -> dict[str, S]:
-        """Return the sections that a file holds by their names; of a noun, those with overrides."""
+    def named(self, section: type[S], file: str, kind: str = "") -> dict[str, S]:
+        """Return the sections that a file holds by their names; of a kind, with its overrides."""
         entries = self.entries(file)
-        self.check_overrides(noun, entries)
+        self.check_overrides(kind, entries)
         sections = {}
-        for name, entry in self.overridden(noun, entries).items():
-            place = self.place(noun, f"{file}: {name}", name)
-            sections[name] = validated(section, entry, place, lax=self.is_lax(noun))
+        for name, entry in self.overridden(kind, entries).items():
+            place = self.place(kind, f"{file}: {name}", name)
+            sections[name] = validated(section, entry, place, lax=self.is_lax(kind))
         return sections
 
 
@@ -255,12 +252,12 @@ def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
         if not isinstance(entry, dict):
             raise UserError(f"{file}: expected a mapping of keys to values")
         entries[name] = entry
-    files.check_overrides("task", entries)
-    entries = files.overridden("task", entries)
-    lax = files.is_lax("task")
+    files.check_overrides("tasks", entries)
+    entries = files.overridden("tasks", entries)
+    lax = files.is_lax("tasks")
     tasks = {}
     for name in entries:
-        place = files.place("task", f"config/tasks/{name}.yaml", name)
+        place = files.place("tasks", f"config/tasks/{name}.yaml", name)
         task = Task.named(name, _with_shared_text(entries, name, place), place, lax)
         tasks[name] = task.model_copy(update={"headline": scale.headline_of(task)})
     return tasks
@@ -289,13 +286,13 @@ def _read_models(
 ) -> tuple[dict[str, ModelSettings], Scale]:
     """Return all models, and the scale with its small versions of some as their stand-ins."""
     file = "config/models.yaml"
-    lax = files.is_lax("model")
+    lax = files.is_lax("models")
 
     def read(name: str) -> ModelSettings:
-        place = files.place("model", f"{file}: {name}", name)
+        place = files.place("models", f"{file}: {name}", name)
         return validated(ModelSettings, _extended(entries, name, file), place, lax=lax)
 
-    entries = files.overridden("model", files.entries(file))
+    entries = files.overridden("models", files.entries(file))
     models = {name: read(name) for name in entries}
     stand_ins: dict[str, str] = {}
     if scale.shrink:
@@ -306,9 +303,9 @@ def _read_models(
             stand_ins[name] = small
             if small not in models:
                 entry = scale.shrink.entry(name, models[name].architecture)
-                entries |= files.overridden("model", {small: entry})
+                entries |= files.overridden("models", {small: entry})
                 models[small] = read(small)
-    files.check_overrides("model", entries)
+    files.check_overrides("models", entries)
     return models, scale.model_copy(update={"models": stand_ins | scale.models})
 
 

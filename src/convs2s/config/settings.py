@@ -27,7 +27,7 @@ from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
-_Place = Callable[[str, str, str], str]  # noun, file, entry -> what messages call the file
+_Place = Callable[[str, str, str], str]  # kind, file, entry -> what messages call the file
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ def check_references(settings: Settings, tasks_from: str, place: _Place) -> None
     for name in settings.options.tasks or ():
         check_known(f"{tasks_from}: tasks", "task", name, settings.tasks)
     for name, model in settings.models.items():
-        where = f"{place('model', 'config/models.yaml', name)}: {name}"
+        where = f"{place('models', 'config/models.yaml', name)}: {name}"
         check_model(where, model.architecture, model.training)
     for name, task in settings.tasks.items():
-        _check_task(place("task", f"config/tasks/{name}.yaml", name), task, settings)
+        _check_task(place("tasks", f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
         check_known(f"{where}: text", "task", training.text, settings.tasks)
