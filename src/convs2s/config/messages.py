@@ -67,7 +67,7 @@ def check_known(where: str, noun: str, name: str | None, known: Collection[str])
         raise UserError(f"{where}: {unknown(noun, name, known)}")
 
 
-def place_of(location: Sequence[str | int], value: object) -> Place:
+def _place_of(location: Sequence[str | int], value: object) -> Place:
     """Follow pydantic's location through a value; what is not found names a union's branch."""
     place: list[str | int] = []
     for part in location:
@@ -85,7 +85,7 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
     """
 
     def rank(failure: ErrorDetails) -> tuple[bool, int, bool]:
-        depth = len(place_of(failure["loc"], stated))
+        depth = len(_place_of(failure["loc"], stated))
         kind = failure["type"]
         is_of_form = kind.endswith("_type") or kind in ("form", "literal_error")
         return kind != "unknown_key", -depth, is_of_form
@@ -108,6 +108,7 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         expected = _WORDS.get(failure["type"], "{words}").format(words=words, **context)
         text = f"{expected}, not {shown}"
     dotted = ""
-    for part in place_of(failure["loc"], stated):
+    for part in _place_of(failure["loc"], stated):
         dotted += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return f"{dotted.removeprefix('.')}: {text}".removeprefix(": ")
+    place = dotted.removeprefix(".")
+    return f"{place}: {text}" if place else text
