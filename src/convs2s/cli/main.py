@@ -110,14 +110,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _drop_output()  # the reader has gone (`| head`): end quietly, as other filters do
         sys.exit(1)
     except OSError as error:
-        if isinstance(error, PermissionError) and error.filename is not None:
-            sys.exit(f"convs2s: error: {error.filename}: {error.strerror}")
-        if error.errno in NO_FILE:
-            sys.exit(f"convs2s: error: {error.filename!s:.80}...: {error.strerror}")
-        if error.filename is not None or error.errno not in NO_ROOM:
+        name = error.filename
+        if isinstance(error, PermissionError) and name is not None:
+            said = f"{name}: {error.strerror}"
+        elif error.errno in NO_FILE:
+            said = f"{name!s:.80}...: {error.strerror}"
+        elif error.errno in NO_ROOM and name is None:
+            _drop_output()
+            said = f"the output cannot be written: {error.strerror}"
+        else:
             raise
-        _drop_output()
-        sys.exit(f"convs2s: error: the output cannot be written: {error.strerror}")
+        sys.exit(f"convs2s: error: {said}")
 
 
 def _drop_output() -> None:
