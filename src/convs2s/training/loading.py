@@ -163,10 +163,11 @@ class Loader:
         self, store: TokenStore, micro_batches: Iterable[MicroBatch], types: Types | None
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return micro-batches, each with what the loss reads of it; ``types`` as of ``inputs``."""
-        return [
-            (part, self.inputs(collate(store, part.rows, multiple=self.multiple), types))
-            for part in micro_batches
-        ]
+        loaded = []
+        for micro_batch in micro_batches:
+            batch = collate(store, micro_batch.rows, multiple=self.multiple)
+            loaded.append((micro_batch, self.inputs(batch, types)))
+        return loaded
 
     def inputs(self, batch: Batch, types: Types | None) -> LossInputs:
         """Return what the loss reads of a batch, where its softmax is over ``types``, or over all.

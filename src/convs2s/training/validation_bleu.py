@@ -41,7 +41,9 @@ def validation_bleu(data: TrainingData, workers: Workers, network: Network) -> f
         pairs = [data.valid[int(row)] for row in batches[number]]
         references = [words(target[:-1].tolist()) for _, target in pairs]  # no </s>
         found = beam_search(ensemble, pad([source for source, _ in pairs]), GREEDY)
-        hypotheses = [words(list(best[0].tokens)) if best else "" for best in found]
+        hypotheses = []
+        for best in found:
+            hypotheses.append(words(best[0].tokens) if best else "")
         parts[number][:] = statistics_of(hypotheses, references)
     statistics = np.concatenate(parts)  # (pairs, 6)
     totals = workers.totals(statistics.ravel().tolist())
