@@ -18,6 +18,7 @@ import resource
 import statistics
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -89,7 +90,8 @@ class Training:
         """
         numbers = range(self.made, self.made + updates)
         batches = [self.plan[number % len(self.plan)] for number in numbers]
-        with ahead(partial(self.updater.loader.load, self.store), batches) as loaded:
+        load = partial(self.updater.loader.load, self.store)
+        with closing(ahead(load, batches)) as loaded:
             started = [
                 self.updater.start(one, Moment(1, number, self.rate))
                 for one, number in zip(loaded, numbers, strict=True)

@@ -114,7 +114,9 @@ def measure(updates: Updates, count: int) -> Speed:
     context = multiprocessing.get_context("spawn")
     found: multiprocessing.Queue[list[Sample] | None] = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ.update(worker_environment(Path(folder), 1) | {"WORLD_SIZE": str(count)})
+        os.environ.update(
+            worker_environment(Path(folder)) | {"WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
+        )
         processes = [
             context.Process(target=work, args=(rank, updates, folder, found))
             for rank in range(count)
@@ -155,7 +157,7 @@ def work(
     own.mkdir()
     samples: list[Sample] | None = None
     try:
-        device = worker_device(pick_device(updates.device), os.environ)
+        device = worker_device(pick_device(updates.device))
         with joined(device) as workers:
             samples = samples_of(updates, own, device, workers)
     finally:

@@ -58,7 +58,7 @@ def pick_device(name: str, workers: int = 1) -> str:
         torch.set_float32_matmul_precision("high")
         return "cuda"
     asked = f"device {name}"
-    need = gpus_granted(os.environ)
+    need = gpus_granted()
     if not need and workers > 1:
         need = f"{workers} workers"
     if need:
@@ -68,18 +68,23 @@ def pick_device(name: str, workers: int = 1) -> str:
     return "cpu"
 
 
-def gpus_granted(environment: Mapping[str, str]) -> str:
+def gpus_granted() -> str:
     """Return the variable by which a scheduler grants this job GPUs, as NAME=VALUE, or nothing.
 
     CUDA_VISIBLE_DEVICES decides where it is set, also to nothing. Slurm's own names the job's GPUs
     (sbatch(1), output environment variables), NVIDIA's device plugin for Kubernetes their UUIDs.
     """
     for name, pattern in _GRANTS.items():
-        if re.match(pattern, environment.get(name, "")):
-            return f"{name}={environment[name]}"
-        if name == VISIBLE and name in environment:
+        if re.match(pattern, os.environ.get(name, "")):
+            return f"{name}={os.environ[name]}"
+        if name == VISIBLE and name in os.environ:
             break
     return ""
+
+
+def gpu_names(stated: str) -> list[str]:
+    """Return the names of GPUs between commas."""
+    return [name.strip() for name in stated.split(",") if name.strip()]
 
 
 def why_no_gpu() -> str:
@@ -192,19 +197,18 @@ def held_device(name: str, *, gpus: int = 1, workers: int = 1, waits: bool = Tru
     """
     # Counting does not start CUDA, which would fix the GPUs that this process sees.
     present = 0 if name == "cpu" else torch.cuda.device_count()
-    if not present:
-        yield pick_device(name, workers)
-        return
-    with own_gpus(os.environ, present, gpus, lock_folder(), waits=waits) as names:
-        os.environ[VISIBLE] = ",".join(names)
+    with ExitStack() as held:
+        if present:
+            names = own_gpus(os.environ, present, gpus, lock_folder(), waits=waits)
+            os.environ[VISIBLE] = ",".join(held.enter_context(names))
         yield pick_device(name, workers)
 
 
-def worker_device(device: str, environment: Mapping[str, str]) -> str:
+def worker_device(device: str) -> str:
     """Return a worker's own device: on a GPU machine, the one of its number there."""
-    if device == "cpu" or "LOCAL_RANK" not in environment:
+    if device == "cpu" or "LOCAL_RANK" not in os.environ:
         return device
-    own = f"cuda:{environment['LOCAL_RANK']}"
+    own = f"cuda:{os.environ['LOCAL_RANK']}"
     torch.cuda.set_device(own)
     check_architecture()
     return own
@@ -241,8 +245,7 @@ def own_gpus(
     Raises:
         UserError: fewer are visible than are wanted, or the folder is not this user's own.
     """
-    names_stated = map(str.strip, environment.get(VISIBLE, "").split(","))
-    stated = list(filter(None, names_stated))
+    stated = gpu_names(environment.get(VISIBLE, ""))
     visible = stated or list(map(str, range(present)))
     seen = min(len(visible), present)  # CUDA sees one part of a GPU (MIG) alone
     if seen < wanted:
@@ -253,50 +256,47 @@ def own_gpus(
     if len(stated) == wanted:
         yield stated
         return
-    with ExitStack() as locks, _own_folder(folder) as opened:
-        names = _lock_free_gpus(visible, wanted, opened, locks)
-        if len(names) < wanted and not waits:
-            names = visible[:wanted]
-            print(f"other jobs hold all GPUs: sharing {', '.join(names)} with one", file=sys.stderr)
-        elif len(names) < wanted:
-            print(f"waiting for {wanted} of the GPUs {', '.join(visible)}", file=sys.stderr)
+    _make_own(folder)
+    with ExitStack() as locks:
+        names = _lock_free_gpus(visible, wanted, folder, locks)
+        if len(names) < wanted:
+            said = f"waiting for {wanted} of the GPUs {', '.join(visible)}"
+            if not waits:
+                names = visible[:wanted]
+                said = f"other jobs hold all GPUs: sharing {', '.join(names)} with one"
+            print(said, file=sys.stderr)
         while len(names) < wanted:
             locks.close()  # all or none: two jobs that held half each would wait for ever
             time.sleep(SECONDS_BETWEEN_TRIES)
-            names = _lock_free_gpus(visible, wanted, opened, locks)
+            names = _lock_free_gpus(visible, wanted, folder, locks)
         yield names
 
 
-@contextmanager
-def _own_folder(folder: Path) -> Iterator[int]:
-    """Open the folder of locks, made where there is none, and hold on to that very one.
+def _make_own(folder: Path) -> None:
+    """Make the folder of locks where there is none; refuse one that others may change.
 
-    Everybody may write to /tmp: what lies there under its name may be another user's, or a link.
+    Everybody may write to /tmp: what lies there under its name may be another user's, or a link,
+    whose mode is that of no folder of this user's. One's own nobody else can replace there.
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    advice = "remove it, or set TMPDIR to a folder of your own"
-    unsafe = f"{folder}: is no safe place for the locks of GPUs"
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
-        raise UserError(f"{unsafe}: {error.strerror or error}; {advice}") from None
-    try:
-        status = os.fstat(descriptor)
-        if status.st_uid != os.getuid() or status.st_mode & 0o077:
-            raise UserError(f"{unsafe}: other users own it or may read or write it; {advice}")
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise UserError(
+            f"{folder}: is no safe place for the locks of GPUs: other users own it or may read or "
+            "write it, or it is a link; remove it, or set TMPDIR to a folder of your own"
+        )
 
 
-def _lock_free_gpus(visible: Sequence[str], count: int, folder: int, locks: ExitStack) -> list[str]:
+def _lock_free_gpus(
+    visible: Sequence[str], count: int, folder: Path, locks: ExitStack
+) -> list[str]:
     """Lock GPUs that nobody holds, one process at a time; return their names."""
     names: list[str] = []
-    with _lock_file(folder, "choosing.lock") as choosing:
+    with _lock_file(folder / "choosing.lock") as choosing:
         wait_for_lock(choosing)
         for name in visible:
-            lock = _lock_file(folder, f"{name.replace('/', '-')}.lock")
+            lock = _lock_file(folder / f"{name.replace('/', '-')}.lock")
             if try_lock(locks.enter_context(lock)):
                 names.append(name)
             if len(names) == count:
@@ -304,13 +304,14 @@ def _lock_free_gpus(visible: Sequence[str], count: int, folder: int, locks: Exit
     return names
 
 
-def _lock_file(folder: int, name: str) -> IO[str]:
-    """Open a lock in the folder, never through a link, and never cutting what it holds."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+def _lock_file(path: Path) -> IO[str]:
+    """Open a lock, never through a link, and never cutting what it holds."""
     try:
-        return os.fdopen(os.open(name, flags, 0o600, dir_fd=folder), "r+")
+        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+")
     except OSError as error:
-        raise UserError(f"the lock {name} of a GPU cannot be opened: {error.strerror}") from None
+        raise UserError(
+            f"the lock {path.name} of a GPU cannot be opened: {error.strerror}"
+        ) from None
 
 
 def keep_freed_memory() -> None:

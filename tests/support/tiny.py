@@ -25,6 +25,7 @@ from convs2s.training.interruption import Interruption
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
 from convs2s.training.workers import ALONE, Workers
 
 WORDS = [f"w{index}" for index in range(12)]
@@ -130,16 +131,8 @@ def trainer(
     network = build_network(
         given.architecture, *(len(Vocabulary(data.types[side])) for side in data.types)
     )
-    return Trainer(
-        network.double(),
-        given.training,
-        (data.train, data.valid),
-        StateFolder(folder, {}),
-        seed=seed,
-        device=device,
-        stop=Interruption(),
-        workers=workers,
-    )
+    updater = Updater(network.double(), given.training, seed=seed, device=device, workers=workers)
+    return Trainer(updater, data.stores, StateFolder(folder, {}), stop=Interruption())
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def start(
 ) -> list[Result]:
     """Return what the function returns in each worker; ``folder`` is new for each call."""
     folder.mkdir()
-    environment = worker_environment(folder, 1) | {"WORLD_SIZE": str(count)}
+    environment = worker_environment(folder) | {"WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
     with ProcessPoolExecutor(count, mp_context=forking()) as pool:
         futures = [
             pool.submit(_enter, environment | _ranks(rank), function, arguments)

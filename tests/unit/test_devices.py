@@ -254,8 +254,9 @@ def test_who_has_a_volta_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch
     )
     with pytest.raises(UserError, match=expected):
         pick_device("auto")
+    monkeypatch.setenv("LOCAL_RANK", "1")
     with pytest.raises(UserError, match=expected):
-        worker_device("cuda", {"LOCAL_RANK": "1"})
+        worker_device("cuda")
 
 
 def test_bf16_is_refused_on_a_gpu_without_it(

@@ -117,10 +117,17 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
 def _train(arguments: argparse.Namespace) -> None:
     from convs2s.training.workers import is_worker
 
-    is_of_a_run = RUN in os.environ and not is_worker()
-    noted = [str(arguments.output)] if is_of_a_run else []
+    noted = []
+    if RUN in os.environ and not is_worker():
+        noted.append(str(arguments.output))
     with living_job(), noted_try(noted):
-        _start_training(arguments)
+        try:
+            _start_training(arguments)
+        except KeyboardInterrupt:
+            raise UnfinishedError(
+                "training is not finished: interrupted while it made no updates; what was saved "
+                "before is kept: rerun the same command to resume"
+            ) from None
 
 
 def _start_training(arguments: argparse.Namespace) -> None:
@@ -152,44 +159,33 @@ def _start_training(arguments: argparse.Namespace) -> None:
             f"--start {arguments.start}: says where the file of training.start.from lies, and the "
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
-    if arguments.checkpoint_minutes:
-        recipe = recipe.model_copy(update={"checkpoint_minutes": arguments.checkpoint_minutes})
-    if arguments.tensorboard:
-        recipe = recipe.model_copy(update={"tensorboard": True})
-    workers = arguments.workers or granted_workers(os.environ)
+    minutes = arguments.checkpoint_minutes or recipe.checkpoint_minutes
+    tensorboard = arguments.tensorboard or recipe.tensorboard
+    changes = {"checkpoint_minutes": minutes, "tensorboard": tensorboard}
+    workers = arguments.workers or granted_workers()
+    threads = arguments.threads or options.cores or recipe.threads
+    if arguments.cpus:
+        threads = max(1, int(arguments.cpus) // workers)
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
-        recipe=recipe,
+        recipe=recipe.model_copy(update=changes),
         seed=arguments.seed,
         output=arguments.output,
         dictionary=arguments.dictionary,
         device=arguments.device or options.device,
-        threads=_threads_of_a_worker(arguments, workers, options.cores or recipe.threads),
+        threads=threads,
         candidates=arguments.candidates,
         truecasers=arguments.truecasers,
         states=arguments.states or options.states,
         start=arguments.start or fetched_start(recipe, arguments.output, downloads),
-        time_limit=arguments.time_limit if is_in_a_job(os.environ) else None,
+        time_limit=arguments.time_limit if is_in_a_job() else None,
         requeues=arguments.requeue,
         products=arguments.products or options.products,
         quiet=arguments.quiet,
         label=f"{arguments.folder.absolute().name}/{model_name}/seed{arguments.seed}",
     )
-    try:
-        launch(job, arguments.nodes, workers, arguments.command)
-    except KeyboardInterrupt:
-        raise UnfinishedError(
-            "training is not finished: interrupted while it made no updates; what was saved before "
-            "is kept: rerun the same command to resume"
-        ) from None
-
-
-def _threads_of_a_worker(arguments: argparse.Namespace, workers: int, usual: int) -> int:
-    """Return the CPU threads of each worker: its share of the machine's, or as many as stated."""
-    if arguments.cpus:
-        return max(1, int(arguments.cpus) // workers)
-    return int(arguments.threads or usual)
+    launch(job, arguments.nodes, workers, arguments.command)
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
@@ -199,13 +195,9 @@ def _check_files(arguments: argparse.Namespace) -> None:
             f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
             "name a file in a folder"
         )
-    given = [
-        arguments.settings,
-        arguments.dictionary,
-        arguments.candidates,
-        *(arguments.truecasers or []),
-    ]
-    given = list(filter(None, given))
+    tables = [arguments.settings, arguments.dictionary, arguments.candidates]
+    tables += arguments.truecasers or []
+    given = [path for path in tables if path]
     for path in given:  # some of them are read at the end of the training alone
         if not path.is_file():
             raise UserError(f"{path}: no such file")

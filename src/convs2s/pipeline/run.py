@@ -53,7 +53,7 @@ def begin_run(settings: Settings) -> None:
         if _waited_for_jobs():
             print("all have ended: the same command starts again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    scheduler.begin_run(os.environ)
+    scheduler.begin_run()
     # Notes of local copies outlive them, and another machine may have stored other files since.
     for note in Path(".snakemake/storage").rglob(".*.sha256"):
         note.unlink(missing_ok=True)

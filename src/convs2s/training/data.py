@@ -44,28 +44,29 @@ class TrainingData:
         description = about["train"]
         languages = description.languages
         vocabulary = description.vocabulary
-        source_table = Path(files.vocabulary(languages.source))
-        target_table = Path(files.vocabulary(languages.target))
-        tables = [source_table, target_table]
-        check_noted(tables)
+        tables = {
+            "source": Path(files.vocabulary(languages.source)),
+            "target": Path(files.vocabulary(languages.target)),
+        }
+        check_noted(tables.values())
+        types = {}
+        for side, table in tables.items():
+            types[side] = [token for token, _ in read_counts(table)]
         codes = None
         for name in vocabulary.bpe_codes_names(languages.source):
             codes_file = Path(files.bpe_codes(name))
             check_noted([codes_file])
             codes = read_codes(codes_file)
-        source_counts = list(read_counts(source_table))
         splittable = None
         if codes is not None and vocabulary.threshold:
-            splittable = sorted(frequent_tokens(source_counts, vocabulary.threshold))
+            counts = read_counts(tables["source"])
+            splittable = sorted(frequent_tokens(counts, vocabulary.threshold))
         checksums = {f"dataset/{split}.arrow": store.sha256 for split, store in about.items()}
-        checksums |= {f"vocabulary/{table.name}": sha256(table) for table in tables}
+        checksums |= {f"vocabulary/{table.name}": sha256(table) for table in tables.values()}
         return cls(
             train=TokenStore(files.store("train")),
             valid=TokenStore(files.store("valid")),
-            types={
-                "source": [token for token, _ in source_counts],
-                "target": [token for token, _ in read_counts(target_table)],
-            },
+            types=types,
             description=description,
             bpe_codes=codes,
             splittable=splittable,

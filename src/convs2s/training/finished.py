@@ -5,11 +5,10 @@ after its token stores were rebuilt to the same bytes. Without the state it woul
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
 from convs2s.files.atomic import size_of, whole_files
 from convs2s.files.checksums import forget_checksums, note_checksums
-from convs2s.files.locks import try_lock
 from convs2s.files.text import write_json
 from convs2s.layout import results_of
 from convs2s.manifest import manifest
@@ -28,22 +26,23 @@ from convs2s.model_file import ModelDescription, describe_model, recorded_identi
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
 from convs2s.training.data import TrainingData
-from convs2s.training.history import EpochRecord, TrainingMachine, perplexity
+from convs2s.training.history import EpochRecord, TrainingMachine, Validation, perplexity
 from convs2s.training.identity import TrainingJob, digest_of
 from convs2s.training.loading import validation_batches
 from convs2s.training.progress import write_history
 from convs2s.training.start import words_of_truecasers
-from convs2s.training.state_folder import LOCK, STATE
-from convs2s.training.trainer import Trainer, TrainingResult
+from convs2s.training.state_folder import LOCK, STATE, take_lock
+from convs2s.training.trainer import Trainer
 
 
-def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: TrainingResult) -> None:
-    """Write the model file of a training's result, and then the training's records.
+def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation) -> None:
+    """Write the model file of a trainer's network, and then the training's records.
 
     In this order no record speaks of a model that is not there: `finished_states` rests on both.
     """
     state = trainer.state
     shortlist = trainer.updater.shortlist
+    weights = trainer.network.state_dict()
     known = trainer.folder.identity
     # What is absent is left out: a source use where there is but one validation pair, a shortlist.
     summary: dict[str, object] = {
@@ -51,12 +50,12 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         "epochs": state.epoch - 1,
         "updates": state.updates,
         "best_epoch": state.schedule.best_epoch,
-        "validation_perplexity": perplexity(result.validation.loss),
+        "validation_perplexity": perplexity(validation.loss),
         "stop_reason": state.schedule.stop_reason,
-        "parameters": sum(tensor.numel() for tensor in result.weights.values()),
+        "parameters": sum(tensor.numel() for tensor in weights.values()),
     }
-    if result.validation.source_use is not None:
-        summary["source_use"] = asdict(result.validation.source_use)
+    if validation.source_use is not None:
+        summary["source_use"] = asdict(validation.source_use)
     if shortlist is not None:
         summary["shortlist"] = shortlist_figures(shortlist, data.valid, job.recipe)
     described = data.description
@@ -77,7 +76,7 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, result: Train
         shortlist=shortlist,
         truecasers=words_of_truecasers(job, data),
     )
-    save_model(job.output, result.weights, description)
+    save_model(job.output, weights, description)
     history = job.output.with_name("history.jsonl")
     record = job.output.with_name("training.json")
     forget_checksums([history, record])
@@ -98,10 +97,8 @@ def _machine_of(history: Sequence[EpochRecord], exporting: TrainingMachine) -> d
 
     That is the machine of the last epoch; of several kinds of GPUs or processors each is named.
     """
-    machines = [dict(epoch.machine) for epoch in history if epoch.machine is not None]
-    if not machines:
-        return dict(exporting)
-    machine = machines[-1]
+    machines = [dict(epoch.machine) for epoch in history if epoch.machine]
+    machine = dict(machines[-1] if machines else exporting)
     for key in ("gpu", "processor"):
         kinds = [str(each[key]) for each in machines if key in each]
         if kinds:
@@ -147,16 +144,11 @@ def finished_states(results: Path) -> dict[Path, int]:
         identity = recorded_identity(record)
         states = folder / digest_of(identity)
         # The record alone would not do: beside it may lie the model of another training.
-        if states.is_dir() and _has_model_of(identity, folder.parent):
-            finished[states] = size_of(states)
+        if states.is_dir():
+            models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
+            if any(model.training.get("identity") == identity for model in models):
+                finished[states] = size_of(states)
     return finished
-
-
-def _has_model_of(identity: Mapping[str, object], folder: Path) -> bool:
-    for path in sorted(folder.glob("*.safetensors")):
-        if describe_model(path).training.get("identity") == identity:
-            return True
-    return False
 
 
 def remove_state(path: Path) -> None:
@@ -167,29 +159,15 @@ def remove_state(path: Path) -> None:
     """
     folder = path.parent
     try:
-        with (folder / LOCK).open("a") as lock:  # which each training holds while it runs
-            _take(lock, folder)
+        # Each training holds it while it runs.
+        with (folder / LOCK).open("a+", encoding="utf-8", errors="replace") as lock:
+            take_lock(lock, folder)
             with suppress(FileNotFoundError):  # another process has removed it before
                 # First: without it the training begins anew, whatever a kill leaves of the rest.
                 (path / "last.safetensors").unlink(missing_ok=True)
                 shutil.rmtree(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be removed: {error.strerror}") from None
-
-
-def _take(lock: TextIO, folder: Path) -> None:
-    try:
-        is_free = try_lock(lock)
-    except OSError as error:
-        raise UserError(
-            f"{folder}: cannot be locked ({error.strerror}), so a training may be writing "
-            "here: use a file system with flock (docs/cluster.md)"
-        ) from None
-    if not is_free:
-        raise UserError(
-            f"{folder}: a training is writing here: wait for it to end, then run the same "
-            "command again"
-        )
 
 
 def megabytes(size: int) -> str:

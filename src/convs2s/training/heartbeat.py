@@ -9,7 +9,7 @@ looked in vain, and reads no clock: where all of them are suspended together, no
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,12 +25,12 @@ MOST_MISSED = 24  # so many looks in a row without a beat, two minutes, end a wo
 
 
 @contextmanager
-def beating(environment: Mapping[str, str]) -> Iterator[None]:
-    """Say that this process lives while the block runs, if a launcher listens."""
-    if HEARTBEATS not in environment:
+def beating(folder: str | None) -> Iterator[None]:
+    """Say that this process lives while the block runs, if a launcher listens in a folder."""
+    if folder is None:
         yield
         return
-    with Path(environment[HEARTBEATS], str(os.getpid())).open("w") as stream:
+    with Path(folder, str(os.getpid())).open("w") as stream:
         wait_for_lock(stream)  # it dies with this process: a number may become another's
         with _repeating(lambda: os.utime(stream.fileno()), SECONDS_BETWEEN_BEATS):
             yield

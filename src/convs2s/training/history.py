@@ -37,15 +37,6 @@ class TrainingMachine(TypedDict, total=False):
     gpu: object
 
 
-@dataclass(frozen=True)
-class RunningFigures:
-    """What the last updates of a running epoch gave."""
-
-    loss: float  # mean training loss of the epoch so far, in nats per target token
-    learning_rate: float  # of the last update
-    gradient: float  # its gradient's norm before clipping
-
-
 Phase = Literal["starting", "training", "exporting", "finished", "stopped", "failed"]
 """``stopped``: saved before the end, to be resumed; ``failed``: ended by an error."""
 
@@ -64,9 +55,9 @@ class Progress:
     batch: int = 0  # updates of the epoch so far
     batches: int = 0  # updates of the epoch
     updates: int = 0  # made since the training began
-    loss: float | None = None  # as of ``RunningFigures``, as are the learning rate and the gradient
-    learning_rate: float | None = None
-    gradient: float | None = None
+    loss: float | None = None  # mean training loss of the epoch so far, in nats per target token
+    learning_rate: float | None = None  # of the last update
+    gradient: float | None = None  # its gradient's norm before clipping
     perplexity: float | None = None  # validation perplexity after the last finished epoch
     best_epoch: int = 0  # by the recipe's best_by; 0 before the first
     tokens_per_second: int | None = None  # target tokens

@@ -90,6 +90,17 @@ def digest_of(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
+    """Say of each key by which nested mappings differ what it was, and is not."""
+    old = flatten(before)
+    new = flatten(after)
+    found = []
+    for key in sorted(old | new):
+        if old.get(key) != new.get(key):
+            found.append(f"{key} is {old.get(key)}, not {new.get(key)}")
+    return found
+
+
 def flatten(nested: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """Return nested mappings as one, with keys joined by dots."""
     flat: dict[str, object] = {}

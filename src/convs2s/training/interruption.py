@@ -1,5 +1,6 @@
 """When a training stops before its end: a time limit, a signal, a launcher that has gone."""
 
+import math
 import os
 import signal
 import time
@@ -15,9 +16,8 @@ SHORTEST_MARGIN = 0.5
 
 def margin(time_limit: float) -> float:
     """Return how many minutes before a time limit the last state is written; at most half of it."""
-    tenth = 0.1 * time_limit
-    bounded = min(LONGEST_MARGIN, max(SHORTEST_MARGIN, tenth))
-    return min(bounded, 0.5 * time_limit)
+    tenth = max(SHORTEST_MARGIN, 0.1 * time_limit)
+    return min(tenth, LONGEST_MARGIN, 0.5 * time_limit)
 
 
 def signals_to_handle() -> list[signal.Signals]:
@@ -42,13 +42,11 @@ class Interruption:
         """
         self.launcher = launcher
         self._signal: str | None = None
-        self._end: float | None = None
+        self._end = math.inf
         self._limit = "the end of the job"  # what is near, in words
         if time_limit is not None:
             self._limit = f"the time limit of {time_limit:g} minutes"
-        minutes = time_limit
-        if end is not None:
-            minutes = (end - time.time()) / 60.0
+        minutes = time_limit if end is None else (end - time.time()) / 60.0
         if minutes is not None:
             self._end = time.monotonic() + 60.0 * (minutes - margin(minutes))
 
@@ -56,7 +54,7 @@ class Interruption:
         """Return why to stop now, in words, or None."""
         if self._signal is not None:
             return f"{self._signal} was received"
-        if self._end is not None and time.monotonic() > self._end:
+        if time.monotonic() > self._end:
             return f"{self._limit} is near"
         if self.launcher is not None and os.getppid() != self.launcher:
             return "the process that started the workers has ended"

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import FrameType
@@ -23,7 +23,7 @@ from torch.distributed import run
 from torch.distributed.elastic.multiprocessing import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-from convs2s.devices import check_recipe, gpus_granted, held_device
+from convs2s.devices import check_recipe, gpu_names, gpus_granted, held_device
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.interrupts import handling
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
@@ -59,7 +59,7 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
     if MEETING in os.environ:
         run_node(job, nodes, workers, command)
         return
-    with queueing_again(os.environ) if job.requeues else nullcontext():
+    with queueing_again() if job.requeues else nullcontext():
         if nodes > 1:
             run_nodes(nodes, command)
         else:
@@ -81,26 +81,22 @@ def run_node(job: TrainingJob, nodes: int, workers: int, command: Sequence[str])
         os.environ[HEARTBEATS] = str(folder / "heartbeats")
         (folder / "heartbeats").mkdir()
         resources.enter_context(ending_frozen_workers(folder / "heartbeats"))
-        if meeting is not None:
-            os.environ["OMP_NUM_THREADS"] = str(job.threads)
-            try:
-                torchrun(torchrun_options(nodes, workers, meeting), command)
-            except UserError as error:
-                node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
-                raise type(error)(f"{node}: {error}") from None
-        else:
-            os.environ.update(worker_environment(folder, job.threads))
-            torchrun(torchrun_options(1, workers, folder), command)
+        os.environ["OMP_NUM_THREADS"] = str(job.threads)
+        if meeting is None:
+            os.environ.update(worker_environment(folder))
+        try:
+            torchrun(torchrun_options(nodes, workers, meeting or folder), command)
+        except UserError as error:
+            if meeting is None:
+                raise
+            node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
+            raise type(error)(f"{node}: {error}") from None
 
 
-def granted_workers(environment: Mapping[str, str]) -> int:
+def granted_workers() -> int:
     """Return how many GPUs a scheduler has granted on this node; 1 without any."""
-    return max(1, len(_gpus(environment))) if is_in_a_job(environment) else 1
-
-
-def _gpus(environment: Mapping[str, str]) -> list[str]:
-    """Return the GPUs that were granted by name."""
-    return [name for name in gpus_granted(environment).split(",") if name.strip()]
+    granted = gpu_names(gpus_granted())
+    return max(1, len(granted)) if is_in_a_job() else 1
 
 
 def check_grant(workers: int) -> None:
@@ -111,15 +107,15 @@ def check_grant(workers: int) -> None:
     Raises:
         UserError: The GPUs are fewer.
     """
-    grant = gpus_granted(os.environ)
-    granted = len(_gpus(os.environ))
+    grant = gpus_granted()
+    granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(
             f"{workers} workers are asked for, with a GPU each (gpus of config.yaml, or --workers),"
             f" but only {granted} GPUs were granted on this node ({grant}): set gpus to {granted}, "
             f"or have the scheduler grant {workers} (docs/cluster.md)"
         )
-    if granted > workers and is_in_a_job(os.environ):
+    if granted > workers and is_in_a_job():
         print(
             f"convs2s: {granted} GPUs were granted on this node ({grant}), of which {workers} are "
             "used: gpus of config.yaml, or --workers, says how many",
@@ -127,7 +123,7 @@ def check_grant(workers: int) -> None:
         )
 
 
-def worker_environment(folder: Path, threads: int) -> dict[str, str]:
+def worker_environment(folder: Path) -> dict[str, str]:
     """Return the variables that keep the talk of one machine's workers on it."""
     loopback = "lo0" if sys.platform == "darwin" else "lo"
     return {
@@ -135,7 +131,6 @@ def worker_environment(folder: Path, threads: int) -> dict[str, str]:
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         "GLOO_SOCKET_IFNAME": loopback,
         "NCCL_SOCKET_IFNAME": loopback,
-        "OMP_NUM_THREADS": str(threads),
     }
 
 

@@ -4,11 +4,11 @@ Nothing here is drawn at random: what is read follows from the rows alone, so th
 is resumed reads what it would have read.
 """
 
+import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -66,10 +66,8 @@ def split_batch(
     the same number of, and cut where the slowest has the least to do, padding included. Where that
     leaves fewer, or too large ones, the largest are halved, down to single pairs.
     """
-    lengths = np.empty((len(rows), 2), np.int32)  # (B, 2)
-    for number, row in enumerate(rows):
-        source, target = store[int(row)]
-        lengths[number] = len(source), len(target)
+    pairs = [store[int(row)] for row in rows]
+    lengths = np.array([(len(source), len(target)) for source, target in pairs], np.int32)  # (B, 2)
     longest = lengths.max(1)  # (B,)
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
     if workers > 1:
@@ -79,20 +77,14 @@ def split_batch(
     def padded_size(run: Indices) -> int:
         return len(run) * int(longest[run].max())
 
-    sizes = [padded_size(run) for run in runs]
+    most = micro_batch_tokens or math.inf
     while len(runs) < len(rows):
         divisible = [number for number, run in enumerate(runs) if len(run) > 1]
-        largest = max(divisible, key=lambda number: sizes[number])
-        is_small_enough = micro_batch_tokens is None or sizes[largest] <= micro_batch_tokens
-        if len(runs) % workers == 0 and is_small_enough:
+        largest = max(divisible, key=lambda number: padded_size(runs[number]))
+        if len(runs) % workers == 0 and padded_size(runs[largest]) <= most:
             break
-        halves = np.array_split(runs[largest], 2)
-        runs[largest : largest + 1] = halves
-        sizes[largest : largest + 1] = [padded_size(half) for half in halves]
-    return [
-        MicroBatch(rows[run], (number,), size)
-        for number, (run, size) in enumerate(zip(runs, sizes, strict=True))
-    ]
+        runs[largest : largest + 1] = np.array_split(runs[largest], 2)
+    return [MicroBatch(rows[run], (number,), padded_size(run)) for number, run in enumerate(runs)]
 
 
 def _even_runs(tokens: Indices, most: int) -> list[Indices]:
@@ -173,13 +165,9 @@ class Loader:
         """Return micro-batches, each with what the loss reads of it; ``types`` as of ``inputs``."""
         loaded = []
         for micro_batch in micro_batches:
-            batch = self.batch(store, micro_batch.rows)
+            batch = collate(store, micro_batch.rows, multiple=self.multiple)
             loaded.append((micro_batch, self.inputs(batch, types)))
         return loaded
-
-    def batch(self, store: TokenStore, rows: Indices, sources: Indices | None = None) -> Batch:
-        """Return padded pairs; ``sources`` as of ``collate``."""
-        return collate(store, rows, sources, self.multiple)
 
     def inputs(self, batch: Batch, types: Types | None) -> LossInputs:
         """Return what the loss reads of a batch, where its softmax is over ``types``, or over all.
@@ -203,28 +191,21 @@ class Loader:
         return tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
 
 
-@contextmanager
-def ahead(
-    load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]
-) -> Iterator[Iterator[_Loaded]]:
-    """Load items in a thread before their turn; it has ended when the block has.
+def ahead(load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]) -> Generator[_Loaded]:
+    """Load items in a thread before their turn; it ends with this generator, which is to be closed.
 
     Yield what was loaded, in the items' order; a failure to load one is raised in its turn.
     """
     # Each thread begins with the first GPU, and would start CUDA there; -1 leaves it alone.
     gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else -1
     pool = ThreadPoolExecutor(1, "loading", torch.cuda.set_device, (gpu,))
-
-    def in_order() -> Iterator[_Loaded]:
-        rest = iter(items)
+    rest = iter(items)
+    try:
         started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))
         while started:
             following = started.popleft()
             started.extend(pool.submit(load, item) for item in islice(rest, 1))
             yield following.result()
-
-    try:
-        yield in_order()
     finally:
         pool.shutdown(cancel_futures=True)
 

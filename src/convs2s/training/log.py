@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 LOG_NAME = "train.log"  # Name of the log of all tries, in the folder of the states
@@ -33,14 +33,13 @@ def speaking_as(label: str, *, quiet: bool = False) -> Iterator[None]:
 
     ``quiet``: say the lines in the kept log alone.
     """
-    before = replace(_speaker)
     _speaker.label = f"{label}: " if label else ""
     _speaker.quiet = quiet
     try:
         yield
     finally:
-        _speaker.label = before.label
-        _speaker.quiet = before.quiet
+        _speaker.label = ""
+        _speaker.quiet = False
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from convs2s.errors import UserError
 from convs2s.files.atomic import writing
 from convs2s.files.checksums import forget_checksums
 from convs2s.files.text import write_lines
-from convs2s.training.history import EpochRecord, RunningFigures, without_absent
+from convs2s.training.history import EpochRecord, without_absent
 from convs2s.training.log import duration, label, log, on_terminal
+from convs2s.training.schedule import TrainerState
 from convs2s.training.state_folder import ProgressFile
 
 QUIET_SECONDS = 60.0  # Seconds between two lines in a log
@@ -34,117 +34,82 @@ UNSHOWN = {"epoch", "updates", "tokens", "machine"}
 """What TensorBoard does not show of a finished epoch: its axis has it, or it is no number."""
 
 
-class EventFile:
-    """TensorBoard's events of one training: scalars by the number of updates made."""
-
-    def __init__(self, folder: Path) -> None:
-        """Name the folder of the event files; nothing is written before ``begin``.
-
-        Raises:
-            UserError: The package is not installed.
-        """
-        try:
-            import tensorboard.compat.proto.event_pb2
-            import tensorboard.summary.writer.event_file_writer  # noqa: F401
-        except ImportError as error:
-            raise UserError(
-                f"training.tensorboard: the package tensorboard is not installed ({error}): "
-                "pip install 'convs2s[tensorboard]', or set it to false"
-            ) from None
-        self.folder = folder
-        self._writer: Any = None
-
-    def begin(self, updates: int) -> set[str]:
-        """Go on after so many updates: later events of a try that was killed are left out.
-
-        Return what is kept: ``TAG STEP`` of each scalar.
-        """
-        from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-        before = sorted(self.folder.glob("events.out.tfevents.*"))
-        kept: dict[bytes, Any] = {}  # once: a kill below leaves the old files beside the new one
-        for path in before:
-            for event in LegacyEventFileLoader(str(path)).Load():  # one that was cut short ends it
-                if event.HasField("summary") and event.step <= updates:
-                    kept[event.SerializeToString()] = event
-        names = set()
-        with writing(self.folder):
-            self._writer = EventFileWriter(str(self.folder))
-            for event in kept.values():
-                self._writer.add_event(event)
-                names |= {f"{value.tag} {event.step}" for value in event.summary.value}
-            self._writer.flush()
-        for path in before:
-            path.unlink()
-        return names
-
-    def add(self, updates: int, group: str, scalars: Mapping[str, object]) -> None:
-        """Add scalars of a group after so many updates."""
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
-        values = [
-            Summary.Value(tag=f"{group}/{name}", simple_value=value)
-            for name, value in scalars.items()
-        ]
-        event = Event(wall_time=time.time(), step=updates, summary=Summary(value=values))
-        with suppress(OSError):  # a disk that is full ends no training over this file
-            self._writer.add_event(event)
-            self._writer.flush()
-
-
 class Watch:
     """The files that are written for watchers."""
 
     def __init__(
-        self, progress: ProgressFile, history: Path | None = None, events: EventFile | None = None
+        self,
+        progress: ProgressFile,
+        history: Path | None = None,
+        events: Path | None = None,
+        *,
+        silent: bool = False,
     ) -> None:
-        """Write to these; ``history``: where ``history.jsonl`` grows meanwhile, if it does."""
+        """Write to these: ``history.jsonl`` and the folder of TensorBoard's events, if given.
+
+        ``silent``: have the training say nothing of its epochs, as another worker does.
+
+        Raises:
+            UserError: There is to be a folder of events, and TensorBoard is not installed.
+        """
         self.progress = progress
+        self.silent = silent
         self._history = history
         self._events = events
+        self._writer: Any = None
+        if events is not None:
+            try:
+                import tensorboard  # noqa: F401
+            except ImportError as error:
+                raise UserError(
+                    f"training.tensorboard: the package tensorboard is not installed ({error}): "
+                    "pip install 'convs2s[tensorboard]', or set it to false"
+                ) from None
 
-    def begin(self, epochs: Sequence[EpochRecord], best_epoch: int, updates: int) -> None:
-        """Say where a training begins, or resumes: after these epochs and updates."""
-        self._write_epochs(epochs, best_epoch)
-        self.progress.update(updates=updates)  # a state may be from the middle of an epoch
+    def begin(self, state: TrainerState) -> None:
+        """Say where a training begins, or resumes."""
         if self._events is not None:
-            kept = self._events.begin(updates)
-            for record in epochs:  # a kill may have come between a state and its events
-                if f"epoch/valid_loss {record.updates}" not in kept:
-                    self._add_events(record)
+            from torch.utils.tensorboard import SummaryWriter
 
-    def note(self, updates: int, figures: RunningFigures, speed: int, **counts: object) -> None:
-        """Note how far an epoch is: target tokens a second, and counts of ``Progress``."""
-        scalars = asdict(figures) | {"tokens_per_second": speed}
-        self.progress.update(updates=updates, **scalars, **counts)
-        if self._events is not None:
-            self._events.add(updates, "running", scalars)
+            is_within_an_epoch = state.batch > 0
+            first = state.updates + int(is_within_an_epoch)
+            with writing(self._events):
+                # What a try that was killed wrote of later steps TensorBoard leaves out.
+                self._writer = SummaryWriter(str(self._events), purge_step=first)
+            # A kill may have come between the state of an epoch's end and the epoch's events.
+            if state.history and not is_within_an_epoch:
+                self._add_epoch(state.history[-1])
+        self._write_epochs(state)
 
-    def end_epoch(self, epochs: Sequence[EpochRecord], best_epoch: int) -> None:
+    def end_epoch(self, state: TrainerState) -> None:
         """Say what the finished epochs gave; their state is saved already."""
-        self._write_epochs(epochs, best_epoch)
-        self._add_events(epochs[-1])
+        self._write_epochs(state)
+        self._add_epoch(state.history[-1])
 
-    def _add_events(self, record: EpochRecord) -> None:
-        if self._events is not None:
-            stated = without_absent(record)
-            scalars = {name: stated[name] for name in stated.keys() - UNSHOWN}
-            self._events.add(record.updates, "epoch", scalars)
+    def add_events(self, updates: int, group: str, scalars: Mapping[str, object]) -> None:
+        """Show a group's scalars after so many updates on TensorBoard, if there is one."""
+        if self._writer is not None:
+            with suppress(OSError):  # a disk that is full ends no training over this file
+                for name, value in scalars.items():
+                    self._writer.add_scalar(f"{group}/{name}", value, updates)
+                self._writer.flush()
 
-    def _write_epochs(self, epochs: Sequence[EpochRecord], best_epoch: int) -> None:
-        if epochs:
-            last = epochs[-1]
+    def _add_epoch(self, record: EpochRecord) -> None:
+        stated = without_absent(record)
+        scalars = {name: stated[name] for name in stated.keys() - UNSHOWN}
+        self.add_events(record.updates, "epoch", scalars)
+
+    def _write_epochs(self, state: TrainerState) -> None:
+        self.progress.update(updates=state.updates, best_epoch=state.schedule.best_epoch)
+        if state.history:
+            last = state.history[-1]
             self.progress.update(
-                updates=last.updates,
                 loss=last.train_loss,
                 perplexity=last.valid_perplexity,
                 tokens_per_second=last.tokens_per_second,
-                best_epoch=best_epoch,
             )
         if self._history is not None:
-            write_history(self._history, epochs)
+            write_history(self._history, state.history)
 
 
 def write_history(path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str | None]) -> None:
@@ -157,52 +122,49 @@ def write_history(path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str
     write_lines(path, (json.dumps(row, sort_keys=True) for row in rows))
 
 
-@dataclass(frozen=True)
-class EpochSpan:
-    """Which epoch it is, and how far it reaches."""
-
-    epoch: int  # its number, from 1
-    epochs: float | None  # how many there will be, or None where validation decides
-    batches: int  # its updates
-    whole: int  # those of an epoch that is trained whole
-    done: int = 0  # those made before this try
-    updates: int = 0  # all that the training made before
-
-    def __str__(self) -> str:
-        if self.epochs is None:
-            return f"epoch {self.epoch}"
-        return f"epoch {self.epoch}/{ceil(self.epochs)}"
-
-
 class EpochProgress:
     """The running epoch; on a terminal a bar that moves, in a log a line now and then."""
 
-    def __init__(self, span: EpochSpan, watch: Watch, *, silent: bool) -> None:
-        """Begin to watch an epoch; ``silent``: say nothing of it, as another worker does."""
-        self._span = span
+    def __init__(
+        self, state: TrainerState, epochs: float | None, batches: int, whole: int, watch: Watch
+    ) -> None:
+        """Begin to watch the epoch that a state is in; the bar is closed at its end.
+
+        Args:
+            state: of the training, which changes as the epoch goes on.
+            epochs: how many there will be, or None where validation decides.
+            batches: updates of this epoch.
+            whole: those of an epoch that is trained whole.
+            watch: the files to write.
+        """
+        self._state = state
+        self._epochs = epochs
+        self._batches = batches
+        self._whole = whole
         self._watch = watch
-        self._silent = silent
         self._terminal = on_terminal()
-        self._seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
         self._started = time.monotonic()
         self._last_line = self._started
-        self._made = 0  # updates of this try
-        self._tokens = 0  # their target tokens
-        self._bar = tqdm(
-            total=span.batches,
-            initial=span.done,
-            desc=f"{label()}{span}",
+        self._batch_before = state.batch
+        self._tokens_before = state.tokens
+        self._name = f"epoch {state.epoch}"
+        if epochs is not None:
+            self._name += f"/{ceil(epochs)}"
+        self.bar = tqdm(
+            total=batches,
+            initial=state.batch,
+            desc=f"{label()}{self._name}",
             unit="update",
             leave=False,
-            disable=silent or not self._terminal,
+            disable=watch.silent or not self._terminal,
             mininterval=MOVING_SECONDS,
         )
         watch.progress.update(
             phase="training",
-            epoch=span.epoch,
-            epochs=span.epochs,
-            batches=span.batches,
-            batch=span.done,
+            epoch=state.epoch,
+            epochs=epochs,
+            batches=batches,
+            batch=state.batch,
         )
 
     def is_due(self) -> bool:
@@ -210,44 +172,43 @@ class EpochProgress:
         return self._is_line_due() or self._watch.progress.is_due()
 
     def _is_line_due(self) -> bool:
-        return time.monotonic() - self._last_line >= self._seconds
+        seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
+        return time.monotonic() - self._last_line >= seconds
 
-    def advance(self, updates: int, tokens: int, figures: RunningFigures) -> None:
-        """Count updates and their target tokens, and say how far the epoch is where that is due."""
-        self._made += updates
-        self._tokens += tokens
-        span = self._span
-        done = span.done + self._made
+    def advance(self, gradient: float) -> None:
+        """Say how far the state is, where that is due; ``gradient``: the last one's norm."""
+        state = self._state
+        loss = state.loss / state.tokens
         elapsed = time.monotonic() - self._started
-        speed = self._tokens / max(elapsed, 1e-9)
-        seconds_of_update = elapsed / self._made
-        seconds_of_epoch = seconds_of_update * (span.batches - done)
+        speed = (state.tokens - self._tokens_before) / max(elapsed, 1e-9)
+        seconds_of_update = elapsed / (state.batch - self._batch_before)
+        seconds_of_epoch = seconds_of_update * (self._batches - state.batch)
         seconds = None  # left of the training
-        if span.epochs is not None:
-            later_updates = max(0.0, span.epochs - span.epoch) * span.whole
+        if self._epochs is not None:
+            later_updates = max(0.0, self._epochs - state.epoch) * self._whole
             seconds = seconds_of_epoch + seconds_of_update * later_updates
         if self._is_line_due():
             self._last_line = time.monotonic()
-            row = f"{speed:,.0f} tokens/s, loss {figures.loss:.3f}, gradient {figures.gradient:.3f}"
+            row = f"{speed:,.0f} tokens/s, loss {loss:.3f}, gradient {gradient:.3f}"
             later = "" if seconds is None else f", {duration(seconds)} of the training"
             if self._terminal:
-                self._bar.set_postfix_str(f"{row}{later}", refresh=False)
-            elif not self._silent:
+                self.bar.set_postfix_str(f"{row}{later}", refresh=False)
+            elif not self._watch.silent:
                 left = f"left: {duration(seconds_of_epoch)} of the epoch{later}"
-                log(f"{span}, update {done}/{span.batches}, {row}, {left}")
-        self._bar.update(updates)
+                log(f"{self._name}, update {state.batch}/{self._batches}, {row}, {left}")
+        self.bar.update(state.batch - self.bar.n)
         if self._watch.progress.is_due():
-            self._watch.note(
-                span.updates + self._made,
-                figures,
-                round(speed),
-                batch=done,
+            scalars = {
+                "loss": loss,
+                "learning_rate": state.learning_rate,
+                "gradient": gradient,
+                "tokens_per_second": round(speed),
+            }
+            self._watch.add_events(state.updates, "running", scalars)
+            self._watch.progress.update(
+                updates=state.updates,
+                batch=state.batch,
                 seconds_of_epoch=seconds_of_epoch,
                 seconds=seconds,
+                **scalars,
             )
-
-    def __enter__(self) -> "EpochProgress":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.close()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from shutil import which
 
@@ -30,7 +30,7 @@ _END_SECONDS = 300.0  # how long Slurm may take to end a job that it has queued 
 
 
 @contextmanager
-def queueing_again(environment: Mapping[str, str]) -> Iterator[None]:
+def queueing_again() -> Iterator[None]:
     """Have Slurm queue this job again where the block ends with an UnfinishedError.
 
     It is raised all the same outside of a running job of Slurm: also of one that was cancelled or
@@ -39,7 +39,7 @@ def queueing_again(environment: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except UnfinishedError as error:
-        job = own_slurm_job(environment)
+        job = own_slurm_job()
         if job is None or which("scontrol") is None:
             raise
         shown = _answer("scontrol", "--oneliner", "show", "job", job)

@@ -3,6 +3,7 @@
 import os
 from contextlib import nullcontext
 from datetime import datetime
+from functools import partial
 
 import torch
 
@@ -25,15 +26,17 @@ from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.network import Network
 from convs2s.training.data import TrainingData, read_shortlist
 from convs2s.training.finished import export, megabytes
-from convs2s.training.heartbeat import beating
+from convs2s.training.heartbeat import HEARTBEATS, beating
+from convs2s.training.history import Validation
 from convs2s.training.identity import TrainingJob, identity
 from convs2s.training.interruption import Interruption, signals_to_handle
 from convs2s.training.log import log, speaking_as
-from convs2s.training.progress import EVENTS, EventFile, Watch
+from convs2s.training.progress import EVENTS, Watch
 from convs2s.training.scheduler import end_of_job
 from convs2s.training.start import begin
 from convs2s.training.state_folder import STATE, StateFolder
-from convs2s.training.trainer import Trainer, TrainingResult
+from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
 from convs2s.training.workers import Workers, is_worker, joined, worker_count
 
 
@@ -48,14 +51,14 @@ def train(job: TrainingJob) -> None:
     """
     # Updates note a signal instead. Outside of them there is nothing to save: it ends at once.
     signals = handling(signals_to_handle(), interrupt)
-    with speaking_as(job.label, quiet=job.quiet), beating(os.environ), signals:
+    with speaking_as(job.label, quiet=job.quiet), beating(os.environ.get(HEARTBEATS)), signals:
         _train(job)
 
 
 def _train(job: TrainingJob) -> None:
     launcher = os.getppid() if is_worker() else None
-    stop = Interruption(job.time_limit, launcher, end_of_job(os.environ))  # the clock starts here
-    device = worker_device(pick_device(job.device, worker_count()), os.environ)
+    stop = Interruption(job.time_limit, launcher, end_of_job())  # the clock starts here
+    device = worker_device(pick_device(job.device, worker_count()))
     check_recipe(job.recipe, device)
     if device == "cpu":
         keep_freed_memory()
@@ -73,19 +76,22 @@ def _train(job: TrainingJob) -> None:
         choose_kernel(job, network, folder, device, workers)
         bleu = None
         if job.recipe.best_by:
-            from convs2s.training.validation_bleu import ValidationBleu  # loads sacrebleu
+            from convs2s.training.validation_bleu import validation_bleu  # loads sacrebleu
 
-            bleu = ValidationBleu(data, workers)
-        trainer = Trainer(
+            bleu = partial(validation_bleu, data, workers)
+        updater = Updater(
             network,
             job.recipe,
-            data.stores,
-            folder,
             seed=job.seed,
             device=device,
-            stop=stop,
-            workers=workers,
             shortlist=read_shortlist(job.architecture, job.candidates, data),
+            workers=workers,
+        )
+        trainer = Trainer(
+            updater,
+            data.stores,
+            folder,
+            stop=stop,
             watch=watch_of(job, folder) if workers.is_first else None,
             first_epoch=first_epoch,
             bleu=bleu,
@@ -99,10 +105,10 @@ def _train(job: TrainingJob) -> None:
         with handling(signals_to_handle(), stop.note):
             trainer.run()
         folder.progress.update(phase="exporting")
-        result = trainer.result()
+        validation = trainer.result()
         if workers.is_first:
-            log_end(trainer, result)
-            export(job, data, trainer, result)
+            log_end(trainer, validation)
+            export(job, data, trainer, validation)
             trainer.drop_unneeded()
             log(
                 f"{megabytes(size_of(folder.path))} of states are needed to export this model "
@@ -146,8 +152,7 @@ def choose_kernel(
                 "resume with another kernel, which rounds differently"
             )
         number = known.index(begun)
-    (total,) = workers.totals([float(number)])  # the first one's: all others have 0
-    matmul.use(kernels[int(total)])
+    matmul.use(kernels[workers.from_first(number)])
 
 
 def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
@@ -168,8 +173,8 @@ def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
 
 
 def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
-    """Return what others are to see of a training; for errors see ``EventFile``."""
-    events = EventFile(folder.path / EVENTS) if job.recipe.tensorboard else None
+    """Return what others are to see of a training; for errors see ``Watch``."""
+    events = folder.path / EVENTS if job.recipe.tensorboard else None
     # Beside the result of another training, which this one replaces at its end, no history grows.
     is_replacing = job.output.with_name("training.json").exists()
     history = None if is_replacing else job.output.with_name("history.jsonl")
@@ -197,7 +202,7 @@ def place_line(job: TrainingJob, device: str, workers: int) -> str:
     )
 
 
-def log_end(trainer: Trainer, result: TrainingResult) -> None:
+def log_end(trainer: Trainer, validation: Validation) -> None:
     """Log why training ended, and whether the network reads its source."""
     schedule = trainer.state.schedule
     recipe = trainer.recipe
@@ -208,5 +213,5 @@ def log_end(trainer: Trainer, result: TrainingResult) -> None:
         if maximum is not None and schedule.best_epoch >= maximum:
             advice = f"more epochs would help: raise training.maximum_epochs ({maximum:g})"
         log(f"the last epoch was the best one: {advice}")
-    if result.validation.source_use is not None:
-        log(str(result.validation.source_use))
+    if validation.source_use is not None:
+        log(str(validation.source_use))

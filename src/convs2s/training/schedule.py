@@ -51,12 +51,12 @@ class Schedule:
         """Return the schedule after epoch ``epoch`` (from 1) with this criterion."""
         after = self
         improved = self.best_loss is None or loss < self.best_loss
+        annealing = self.annealing or not improved
         if improved:
             after = replace(after, best_loss=loss, best_epoch=epoch)
-        annealing = self.annealing or not improved
         if annealing:
-            learning_rate = self.learning_rate / recipe.schedule.divide_by
-            after = replace(after, annealing=True, learning_rate=learning_rate)
+            rate = self.learning_rate / recipe.schedule.divide_by
+            after = replace(after, annealing=True, learning_rate=rate)
         return replace(after, stop_reason=after._stop_reason(epoch, recipe))
 
     def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:

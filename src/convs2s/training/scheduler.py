@@ -5,7 +5,6 @@ The rules load it, and so no library.
 
 import os
 import time
-from collections.abc import Mapping, MutableMapping
 
 from convs2s.pipeline.living import RUN
 
@@ -23,27 +22,27 @@ END_OF_SLURM_JOB = "SLURM_JOB_END_TIME"
 """Slurm's variable, from 23.02 on, with when it ends a job, in seconds since 1970."""
 
 
-def begin_run(environment: MutableMapping[str, str]) -> None:
+def begin_run() -> None:
     """Name this run of the workflow to its jobs, unless this process is in one of them itself."""
     process = f"{os.uname().nodename}:{os.getpid()}:{time.time_ns()}"
-    environment.setdefault(RUN, f"{environment.get(SCHEDULERS['Slurm'], '')}@{process}")
+    os.environ.setdefault(RUN, f"{os.environ.get(SCHEDULERS['Slurm'], '')}@{process}")
 
 
-def is_in_a_job(environment: Mapping[str, str]) -> bool:
+def is_in_a_job() -> bool:
     """Return whether a scheduler has started this process, in a job that it ends in time."""
-    return any(name in environment for name in SCHEDULERS.values())
+    return any(name in os.environ for name in SCHEDULERS.values())
 
 
-def end_of_job(environment: Mapping[str, str]) -> float | None:
+def end_of_job() -> float | None:
     """Return when the scheduler ends this job, in seconds since 1970; None if it does not say."""
-    stated = environment.get(END_OF_SLURM_JOB, "")
+    stated = os.environ.get(END_OF_SLURM_JOB, "")
     return float(stated) if stated.isdecimal() else None
 
 
-def own_slurm_job(environment: Mapping[str, str]) -> str | None:
+def own_slurm_job() -> str | None:
     """Return the number of the Slurm job that does nothing but this work; None without one.
 
     Where Snakemake itself runs in a job, its local jobs share that one.
     """
-    job = environment.get(SCHEDULERS["Slurm"])
-    return None if job == environment.get(RUN, "").partition("@")[0] else job
+    job = os.environ.get(SCHEDULERS["Slurm"])
+    return None if job == os.environ.get(RUN, "").partition("@")[0] else job

@@ -14,7 +14,7 @@ from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
-from convs2s.training.identity import TrainingJob, data_identity, flatten
+from convs2s.training.identity import TrainingJob, changes, data_identity
 
 _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 """What of an architecture neither the weights nor what they compute depend on."""
@@ -95,8 +95,8 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
         yield "its truecaser differs"
     its = model.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
     ours = job.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
-    if changed := _changes(flatten(its), flatten(ours)):
-        yield f"its network is another one: architecture: {changed}"
+    if changed := changes(its, ours):
+        yield f"its network is another one: architecture: {_shown(changed)}"
 
 
 def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
@@ -123,17 +123,11 @@ def _codes(owner: str, codes: str | None) -> str:
     return f"{owner} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
 
 
-def _changes(its: Mapping[str, object], ours: Mapping[str, object]) -> str:
-    """Name the keys of two mappings that differ, the first few with their values."""
-    changes = []
-    for key in sorted({*its, *ours}):
-        old = its.get(key)
-        new = ours.get(key)
-        if old != new:
-            changes.append(f"{key} is {old}, not {new}")
-    if len(changes) > _MOST_SHOWN:
-        changes[_MOST_SHOWN:] = ["and others"]
-    return ", ".join(changes)
+def _shown(changed: list[str]) -> str:
+    """Join the first few changes."""
+    if len(changed) > _MOST_SHOWN:
+        changed[_MOST_SHOWN:] = ["and others"]
+    return ", ".join(changed)
 
 
 def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path) -> int:
@@ -151,10 +145,12 @@ def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, 
     ours = recipe_identity(job.architecture, job.recipe)
     ours["data"] = data_identity(job, data.checksums)
     its = {part: identity[part] for part in ours if part in identity}
-    if changed := _changes(_kept(its), _kept(ours)):
+    # These keys may differ, all else has to be as it was.
+    changed = [line for line in changes(its, ours) if not line.startswith(_MAY_DIFFER)]
+    if changed:
         raise UserError(
-            f"{path}: its training cannot continue with other data or another recipe: {changed}; "
-            "state the same, or start from it by `as: initialise`"
+            f"{path}: its training cannot continue with other data or another recipe: "
+            f"{_shown(changed)}; state the same, or start from it by `as: initialise`"
         )
     newest = "best_epoch" if job.recipe.average is None else "epochs"
     epochs = int(str(model.training[newest]))
@@ -164,9 +160,3 @@ def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, 
             "raise it to continue the training"
         )
     return epochs
-
-
-def _kept(identity: Mapping[str, object]) -> dict[str, object]:
-    """Return what a training that continues has to have in common with the one before."""
-    stated = flatten(identity)
-    return {key: value for key, value in stated.items() if not key.startswith(_MAY_DIFFER)}

@@ -17,9 +17,9 @@ from typing import Any, TextIO
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.atomic import writing
 from convs2s.files.locks import PATIENT, try_lock
-from convs2s.files.text import write_text
+from convs2s.files.text import write_json
 from convs2s.training.history import Progress
-from convs2s.training.identity import digest_of, flatten
+from convs2s.training.identity import changes, digest_of
 from convs2s.training.log import keep, kept_in, log
 from convs2s.training.state_copies import StateCopies
 from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
@@ -113,10 +113,9 @@ class StateFolder:
             self.parent.mkdir(parents=True, exist_ok=True)
             lock = (self.parent / LOCK).open("a+", encoding="utf-8", errors="replace")
         with lock:
-            self._take(lock, owner)
+            said = take_lock(lock, self.parent, owner)  # by the owner before, of how it ended
             with kept_in(self.parent):
-                lock.seek(0)
-                if said := lock.read().strip():  # by the owner before, of how it ended
+                if said:
                     if ": " not in said:
                         said += f" has {WITHOUT_A_WORD}"
                     log(f"before: {said}")
@@ -124,8 +123,7 @@ class StateFolder:
                     _rewrite(lock, owner)
                     (self.parent / REFUSED).unlink(missing_ok=True)
                     self.path.mkdir(exist_ok=True)
-                stated = json.dumps(self.identity, indent=2, sort_keys=True)
-                write_text(self.path / "identity.json", stated)
+                write_json(self.path / "identity.json", self.identity)
                 self.progress.start(owner, self.path.name)
                 try:
                     if self.copies:
@@ -142,43 +140,46 @@ class StateFolder:
                     raise
             lock.truncate(0)
 
-    def _take(self, lock: TextIO, owner: str) -> None:
-        """Take the lock, or leave word that another process has it."""
-        try:
-            if try_lock(lock, tries=PATIENT):
-                return
-        except OSError as error:
-            raise UserError(
-                f"{self.parent}: cannot be locked ({error.strerror}), and two trainings must "
-                "not write here at once: use a file system with flock (docs/cluster.md)"
-            ) from None
-        lock.seek(0)
-        said = lock.read().strip()
-        refused = json.dumps({"owner": said, "refused": owner})
-        write_text(self.parent / REFUSED, refused)
-        raise UserError(
-            f"{self.parent}: another training is writing here ({said}); "
-            "wait for it to end or stop it, then run the same command again"
-        )
-
     def differences(self) -> list[str]:
         """Return a line for each other state in the parent folder, with the keys that differ."""
         lines = []
-        mine = flatten(self.identity)
         for path in sorted(self.parent.glob("*/identity.json")):
             if path.parent == self.path:
                 continue
             try:
                 with failures_of_file(str(path), "no identity of a training"):
-                    other = flatten(json.loads(path.read_bytes()))
+                    differing = changes(json.loads(path.read_bytes()), self.identity)
             except UserError as error:  # a damaged one is told of and stops no training
-                other = {"identity.json": str(error)}
-            changes = []
-            for key in sorted(mine | other):
-                if mine.get(key) != other.get(key):
-                    changes.append(f"{key}: {other.get(key)} -> {mine.get(key)}")
-            lines.append(f"{path.parent} is a state of another training ({', '.join(changes)})")
+                differing = [str(error)]
+            lines.append(f"{path.parent} is a state of another training ({', '.join(differing)})")
         return lines
+
+
+def take_lock(lock: TextIO, folder: Path, owner: str | None = None) -> str:
+    """Take the lock of a folder of states; return what is written in it.
+
+    A training that is refused leaves word who it is, the ``owner``.
+
+    Raises:
+        UserError: A training holds it, or the file system has no locks.
+    """
+    try:
+        is_taken = try_lock(lock, tries=PATIENT)
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be locked ({error.strerror}), and two trainings must "
+            "not write here at once: use a file system with flock (docs/cluster.md)"
+        ) from None
+    lock.seek(0)
+    said = lock.read().strip()
+    if is_taken:
+        return said
+    if owner:
+        write_json(folder / REFUSED, {"owner": said, "refused": owner})
+    raise UserError(
+        f"{folder}: another training is writing here ({said}); "
+        "wait for it to end or stop it, then run the same command again"
+    )
 
 
 def _rewrite(lock: TextIO, line: str) -> None:

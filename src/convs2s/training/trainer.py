@@ -9,7 +9,9 @@ loop; the first one alone writes and speaks.
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import closing
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,9 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from convs2s.config.model import Recipe
-from convs2s.data.batches import EpochPlan, Indices, plan_batches
-from convs2s.data.shortlist import Shortlist
+from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
 from convs2s.errors import LastingError, UnfinishedError, UserError, failures_of_file
@@ -29,30 +29,20 @@ from convs2s.model_file import check_weights
 from convs2s.models.network import Network
 from convs2s.training.history import (
     LARGEST_LOSS,
-    RunningFigures,
     SourceUse,
     TrainingMachine,
     Validation,
     perplexity,
 )
 from convs2s.training.interruption import Interruption
-from convs2s.training.loading import LoadedUpdate, ahead, permuted_sources
+from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
-from convs2s.training.progress import EpochProgress, EpochSpan, Watch
+from convs2s.training.progress import EpochProgress, Watch
 from convs2s.training.schedule import Schedule, TrainerState, optimizer_tensors, restore_optimizer
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
-from convs2s.training.workers import Workers
 
 MEMORY_UPDATES = 100  # after which freed memory goes back to the system; costs half a percent
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """What a finished training exports."""
-
-    weights: dict[str, Tensor]  # the parameters
-    validation: Validation  # what they give
 
 
 class Trainer:
@@ -60,16 +50,11 @@ class Trainer:
 
     def __init__(
         self,
-        network: Network,
-        recipe: Recipe,
+        updater: Updater,
         stores: tuple[TokenStore, TokenStore],
         folder: StateFolder,
         *,
-        seed: int,
-        device: str,
         stop: Interruption,
-        workers: Workers,
-        shortlist: Shortlist | None = None,
         watch: Watch | None = None,
         first_epoch: int = 1,
         bleu: Callable[[Network], float] | None = None,
@@ -81,29 +66,26 @@ class Trainer:
         Raises:
             UserError: The state is no state, or the workers have not started from the same.
         """
-        self.updater = Updater(
-            network, recipe, seed=seed, device=device, shortlist=shortlist, workers=workers
-        )
-        self.network = network
-        self.recipe = recipe
+        self.updater = updater
+        self.network = updater.network
+        self.recipe = updater.recipe
+        self.workers = updater.workers
         self.folder = folder
         self.stop = stop
-        self.workers = workers
-        self.watch = watch or Watch(folder.progress)
+        self.watch = watch or Watch(folder.progress, silent=not self.workers.is_first)
         self.train, self.valid = stores
-        self.seed = seed
-        self.device = device
         self.bleu = bleu
         self.machine = TrainingMachine(
-            workers=workers.count, threads=torch.get_num_threads(), processor=processor()
+            workers=self.workers.count, threads=torch.get_num_threads(), processor=processor()
         )
-        if torch.device(device).type == "cuda":
-            self.machine["gpu"] = torch.cuda.get_device_name(device)
-        self.state = TrainerState(Schedule(recipe.learning_rate), recipe.learning_rate, first_epoch)
+        if torch.device(updater.device).type == "cuda":
+            self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
+        rate = self.recipe.learning_rate
+        self.state = TrainerState(Schedule(rate), rate, first_epoch)
         self.is_dropped = False  # true once the last state has no parameters any more
         if folder.last.is_file():
             self._restore(folder.last)
-        workers.check_same(self.network.state_dict().values())
+        self.workers.check_same(self.network.state_dict().values())
 
     def run(self) -> TrainerState:
         """Train until the schedule says why to stop.
@@ -114,7 +96,7 @@ class Trainer:
             UserError: A state cannot be written.
         """
         state = self.state
-        self.watch.begin(state.history, state.schedule.best_epoch, state.updates)
+        self.watch.begin(state)
         while state.schedule.stop_reason is None:
             self._train_epoch()
             self._finish_epoch()
@@ -124,18 +106,10 @@ class Trainer:
         """Make the updates of the running epoch that are left."""
         state = self.state
         batches = self.plan(state.epoch)
-        share = 1.0  # of the epoch: the recipe may end in the middle of one
-        if self.recipe.maximum_epochs is not None:
-            share = min(1.0, self.recipe.maximum_epochs - (state.epoch - 1))
-        end = math.ceil(share * len(batches))
-        span = EpochSpan(
-            epoch=state.epoch,
-            epochs=state.schedule.last_epoch(state.epoch, self.recipe),
-            batches=end,
-            whole=len(batches),
-            done=state.batch,
-            updates=state.updates,
-        )
+        epochs_left = (self.recipe.maximum_epochs or math.inf) - (state.epoch - 1)
+        end = math.ceil(min(1.0, epochs_left) * len(batches))  # the last one may be cut short
+        epochs = state.schedule.last_epoch(state.epoch, self.recipe)
+        progress = EpochProgress(state, epochs, end, len(batches), self.watch)
         seconds_before = state.seconds  # by earlier tries of this epoch
         if state.batch < end:  # else the epoch is of the machine that was killed in validation
             state.machine = self.machine
@@ -144,13 +118,8 @@ class Trainer:
         checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
 
-        def load(rows: Indices) -> LoadedUpdate:
-            return self.updater.loader.load(self.train, rows)
-
-        with (
-            EpochProgress(span, self.watch, silent=not self.workers.is_first) as progress,
-            ahead(load, batches[state.batch : end]) as loaded_updates,
-        ):
+        load = partial(self.updater.loader.load, self.train)
+        with progress.bar, closing(ahead(load, batches[state.batch : end])) as loaded_updates:
             for loaded in loaded_updates:
                 moment = state.begin_update(len(batches), self.recipe)
                 unread.append(self.updater.start(loaded, moment))
@@ -160,12 +129,11 @@ class Trainer:
                 is_last = state.batch == end
                 # The last one of an epoch is saved before validation, which may take long.
                 save_is_due = is_last or time.monotonic() - saved > checkpoint_seconds
-                has_to_stop = reason is not None
                 has_to_read = save_is_due or progress.is_due()
                 # All workers stop, or read, where one of them has to.
-                stops, reads = self.workers.flags([has_to_stop, has_to_read])
+                stops, reads = self.workers.flags([reason is not None, has_to_read])
                 # Reading waits for the device, so it is done only where the figures are needed.
-                if stops or reads or is_last:
+                if stops or reads:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
                 state.seconds = seconds_before + time.monotonic() - started
@@ -181,23 +149,19 @@ class Trainer:
             self.train.lengths("source"),
             self.train.lengths("target"),
             self.recipe.batch,
-            np.random.default_rng([self.seed, epoch]),
+            np.random.default_rng([self.updater.seed, epoch]),
         )
 
     def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
         """Add the last updates to the state's loss, which must be finite."""
         state = self.state
         first = state.updates - len(reports) + 1
-        tokens = 0
         for number, report in enumerate(reports, start=first):
             if not math.isfinite(report.loss) or not math.isfinite(report.norm):
                 self._diverged(f"at update {number}: loss {report.loss}, gradient {report.norm}")
             state.loss += report.loss
-            tokens += report.tokens
-        state.tokens += tokens
-        last = reports[-1]
-        figures = RunningFigures(state.loss / state.tokens, state.learning_rate, last.norm)
-        progress.advance(len(reports), tokens, figures)
+            state.tokens += report.tokens
+        progress.advance(reports[-1].norm)
 
     def _finish_epoch(self) -> None:
         """Validate, move the schedule on, and save what the epoch gave."""
@@ -221,7 +185,7 @@ class Trainer:
                 unneeded.unlink(missing_ok=True)
         self._save()
         self._keep_best()
-        self.watch.end_epoch(state.history, state.schedule.best_epoch)
+        self.watch.end_epoch(state)
 
     def _stop(self, reason: str | None) -> NoReturn:
         """Save and stop, as this worker or another one has a reason to."""
@@ -245,8 +209,8 @@ class Trainer:
             message += f"; the state before it is kept: {self.folder.last}"
         self.workers.fail(LastingError(message))
 
-    def result(self) -> TrainingResult:
-        """Return what a finished training exports; the network has its parameters from then on."""
+    def result(self) -> Validation:
+        """Give the network the parameters that a training exports; return what they give."""
         self.workers.wait()  # for the first one to have written the last epoch
         if self.recipe.average is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
@@ -259,14 +223,12 @@ class Trainer:
             if loss is None or not is_known:  # of a mean, or where the best is a BLEU
                 loss = round(self.updater.validate(self.valid), 6)
             self.state.validation = Validation(loss, self._source_use(loss))
-        return TrainingResult(weights, self.state.validation)
+        return self.state.validation
 
     def _mean_weights(self, average: int) -> dict[str, Tensor]:
         """Return the mean of the parameters after so many last epochs."""
-        states = []
-        for record in self.state.history[-average:]:
-            path = self.folder.epoch_file(record.epoch)
-            states.append(self._weights(path, record.epoch))
+        epochs = [record.epoch for record in self.state.history[-average:]]
+        states = [self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs]
         mean = {}
         for name, value in self.network.state_dict().items():
             # In float64, in the order of the states.
@@ -323,7 +285,7 @@ class Trainer:
             self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
 
     def _restore(self, path: Path) -> None:
-        tensors, fields = self._read(path, self.device)
+        tensors, fields = self._read(path, self.updater.device)
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             if not tensors and self.state.schedule.stop_reason is not None:

@@ -8,13 +8,14 @@ state, and holds for one run of the workflow: who has mended something starts a 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from convs2s.errors import LastingError, UserError
-from convs2s.files.text import read_json, write_json
+from convs2s.files.text import write_json
 from convs2s.pipeline.living import RUN
 from convs2s.training.log import LOG_NAME
 
@@ -25,25 +26,14 @@ NOTE = "tries.json"  # Name of the note, beside the states of one training
 WITHOUT_A_WORD = "ended without a word: killed, or its machine went down"
 
 
-@dataclass(frozen=True)
-class _Try:
-    """One try: when and where it began, and the line that it ended with."""
-
-    began: str
-    ended: str = WITHOUT_A_WORD
-    is_lasting: bool = False  # whether every other try would end likewise
-
-    def __str__(self) -> str:
-        return f"{self.began}: {self.ended}"
-
-
-@dataclass(frozen=True)
+@dataclass
 class _Note:
     """The tries of a run since a state was saved."""
 
     run: str
     saved: int | None  # when the last state was written, in ns since 1970
-    tries: tuple[_Try, ...] = ()
+    tries: list[str]  # when and where each began, and the line that it ended with
+    is_lasting: bool = False  # whether every other try would end as the last one did
 
 
 @contextmanager
@@ -62,23 +52,24 @@ def counted(state: Path, owner: str) -> Iterator[None]:
         yield
         return
     path = state.with_name(NOTE)
-    note = _Note(run, _time_of(state))
-    before = _read(path)
-    if before is not None and before.run == note.run and before.saved == note.saved:
-        note = before
-    _check(note.tries, path)
-    this = _Try(f"{datetime.now():%Y-%m-%d %H:%M}, {owner}")
-    write_json(path, replace(note, tries=(*note.tries, this)))
+    note = _Note(run, _time_of(state), [])
+    with suppress(OSError, ValueError):  # there is none, or a damaged one
+        before = TypeAdapter(_Note).validate_json(path.read_bytes())
+        if before.run == run and before.saved == note.saved:
+            note = before
+    _check(note, path)
+    began = f"{datetime.now():%Y-%m-%d %H:%M}, {owner}"
+    note.tries.append(f"{began}: {WITHOUT_A_WORD}")
+    write_json(path, note)
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        is_lasting = isinstance(error, LastingError)
-        this = replace(this, ended=line_of(error), is_lasting=is_lasting)
-        # What lasts is repeated whatever was saved before it; else a new state makes the note void.
-        saved = _time_of(state) if is_lasting else note.saved
-        ended = replace(note, saved=saved, tries=(*note.tries, this))
+        note.tries[-1] = f"{began}: {line_of(error)}"
+        note.is_lasting = isinstance(error, LastingError)
+        if note.is_lasting:  # it is repeated whatever was saved before it
+            note.saved = _time_of(state)
         with suppress(OSError, UserError):  # a full disk must not hide how it ended
-            write_json(path, ended)
+            write_json(path, note)
         raise
     path.unlink()
 
@@ -91,32 +82,22 @@ def line_of(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
-def _check(tries: tuple[_Try, ...], path: Path) -> None:
+def _check(note: _Note, path: Path) -> None:
     """Refuse another try where it would be in vain."""
-    advice = f"run the same snakemake command again once the cause is mended, or remove {path}"
-    if tries and tries[-1].is_lasting:
-        raise UserError(
-            f"the last try of this run would only be repeated ({tries[-1]}); not tried again: "
-            f"{advice}"
-        )
-    if len(tries) >= MOST_FRUITLESS:
-        raise UserError(
-            f"{len(tries)} tries in a row of this run saved no state ({'; '.join(map(str, tries))})"
-            f"; not tried again: see {path.parent.with_name(LOG_NAME)}; {advice}"
-        )
+    if note.is_lasting:
+        reason = f"the last try of this run would only be repeated ({note.tries[-1]})"
+    elif len(note.tries) >= MOST_FRUITLESS:
+        log = path.parent.with_name(LOG_NAME)
+        reason = f"{len(note.tries)} tries in a row of this run saved no state"
+        reason += f" ({'; '.join(note.tries)}): see {log}"
+    else:
+        return
+    raise UserError(
+        f"{reason}; not tried again: run the same snakemake command again once the cause is "
+        f"mended, or remove {path}"
+    )
 
 
 def _time_of(state: Path) -> int | None:
     """Return when a state was written, in ns since 1970; None where there is none."""
-    with suppress(FileNotFoundError):
-        return state.stat().st_mtime_ns
-    return None
-
-
-def _read(path: Path) -> _Note | None:
-    """Return the note; None where there is none, or a damaged one."""
-    with suppress(UserError, TypeError, KeyError):
-        fields: Any = read_json(path)
-        tries = tuple(_Try(**one) for one in fields["tries"])
-        return _Note(fields["run"], fields["saved"], tries)
-    return None
+    return state.stat().st_mtime_ns if state.is_file() else None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import Indices
+from convs2s.data.batches import Indices, collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
@@ -30,6 +30,13 @@ from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
 """What errors without a class of their own say: of a CPU's allocator, and of a GPU's library."""
+
+GPU_OPTIONS = {
+    "combo_kernels": True,
+    "combo_kernel_max_num_nodes": 32,
+    "keep_addmm_fused_for_half_dtypes": True,
+}
+"""Options of torch.compile for a GPU."""
 
 InputsOfLoss = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
 """What an updater reads a batch by, or what torch.compile makes of it."""
@@ -92,11 +99,9 @@ class Updater:
         if is_for_gpu:
             # What layers do alike, such as to normalize their weights, shares kernels, and a bias
             # is added by the product that it belongs to.
-            options["combo_kernels"] = True
-            options["combo_kernel_max_num_nodes"] = 32
-            options["keep_addmm_fused_for_half_dtypes"] = True
-            for name in options.keys() - torch._inductor.list_options():  # of an older torch
-                del options[name]
+            for name, value in GPU_OPTIONS.items():
+                if name in torch._inductor.list_options():  # an older torch may lack it
+                    options[name] = value
         # Every batch has lengths of its own.
         compiled = partial(torch.compile, dynamic=True, options=options)
         self._inputs_of_loss = compiled(self._read_batch)
@@ -122,11 +127,8 @@ class Updater:
         figures = [update.loss for update in started]
         figures += [update.norm.double() for update in started]
         losses, norms = torch.stack(figures).view(2, -1).tolist()
-        totals = self.workers.totals(losses)
-        return [
-            UpdateReport(loss, update.tokens, norm)
-            for loss, update, norm in zip(totals, started, norms, strict=True)
-        ]
+        tokens = [update.tokens for update in started]
+        return list(map(UpdateReport, self.workers.totals(losses), tokens, norms))
 
     def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
         """Make one update from the pairs ``rows``, and wait for it."""
@@ -232,7 +234,7 @@ class Updater:
         batches = validation_batches(store, self.recipe, shortlist, sources)
         losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
         for index in range(self.workers.rank, len(batches), self.workers.count):
-            batch = self.loader.batch(store, batches[index], sources)
+            batch = collate(store, batches[index], sources, self.loader.multiple)
             types = None if shortlist is None else shortlist.types(batch.source)
             losses[index] = self._loss(self.loader.inputs(batch, types), 0.0)
         total = 0.0

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import NoReturn, cast
 
 import torch
@@ -80,6 +81,11 @@ class Workers:
         totals = self.totals([float(flag) for flag in flags])
         return [total > 0.0 for total in totals]
 
+    def from_first(self, number: int) -> int:
+        """Return the first worker's number."""
+        (total,) = self.totals([float(number) if self.is_first else 0.0])
+        return int(total)
+
     def wait(self) -> None:
         """Return when every worker is here."""
         self.totals([0.0])
@@ -96,10 +102,7 @@ class Workers:
         for tensor in parameters:
             numbers = tensor.detach().cpu().contiguous().reshape(-1)
             checksum = zlib.crc32(numbers.view(torch.uint8).numpy().data, checksum)
-        # Each worker fills in its own place, so the sums are the checksums of all.
-        checksums = [0.0] * self.count
-        checksums[self.rank] = float(checksum)
-        if len(set(self.totals(checksums))) > 1:
+        if any(self.flags([checksum != self.from_first(checksum)])):
             raise UserError(
                 f"worker {self.rank}: the workers' parameters differ; they must run the same code "
                 "on the same files"
@@ -151,20 +154,20 @@ def _aligned_size(parameter: nn.Parameter) -> int:
 def _make_buckets(parameters: Sequence[nn.Parameter]) -> list[_Bucket]:
     """Lay out the gradients in about the order in which the backward pass finishes them."""
     first_limit, later_limit = GPU_BUCKETS if parameters[0].is_cuda else (BUCKET, BUCKET)
-    groups: list[list[nn.Parameter]] = []
     group: list[nn.Parameter] = []
+    groups = [group]
     numbers = 0  # of the group
     # The pass finishes first what the network uses last.
     for parameter in reversed(parameters):
         size = _aligned_size(parameter)
-        limit = later_limit if groups else first_limit
+        limit = first_limit if group is groups[0] else later_limit
         if group and numbers + size > limit:
-            groups.append(group)
             group = []
+            groups.append(group)
             numbers = 0
         group.append(parameter)
         numbers += size
-    return [_Bucket(group) for group in [*groups, group]]
+    return list(map(_Bucket, groups))
 
 
 class Gradients:
@@ -175,13 +178,11 @@ class Gradients:
         self._parameters = list(parameters)
         self._workers = workers
         self._buckets = _make_buckets(self._parameters) if workers.count > 1 else []
-        self._bucket_of: dict[nn.Parameter, _Bucket] = {}
         self._exchanges: list[Work] = []
         self._is_last = False
         for bucket in self._buckets:
             for parameter in bucket.views:
-                self._bucket_of[parameter] = bucket
-                parameter.register_post_accumulate_grad_hook(self._finished)
+                parameter.register_post_accumulate_grad_hook(partial(self._finished, bucket))
 
     def clear(self) -> None:
         """Begin anew."""
@@ -199,16 +200,16 @@ class Gradients:
         """Say that the next backward pass is this worker's last: what it finishes is complete."""
         self._is_last = True
 
-    def _finished(self, parameter: nn.Parameter) -> None:
+    def _finished(self, bucket: _Bucket, _: Tensor) -> None:
         """Take a gradient that a pass has finished, and exchange the buckets that are complete."""
         if not self._is_last:
             return
-        self._bucket_of[parameter].missing -= 1
+        bucket.missing -= 1
         # In the same order everywhere, as the workers' exchanges meet by their order alone.
-        for bucket in self._buckets[len(self._exchanges) :]:
-            if bucket.missing:
+        for following in self._buckets[len(self._exchanges) :]:
+            if following.missing:
                 return
-            self._exchanges.append(self._workers.start_sum(bucket.flat))
+            self._exchanges.append(self._workers.start_sum(following.flat))
 
     def finish(self) -> None:
         """Exchange what is left, and have all gradients summed over the workers.

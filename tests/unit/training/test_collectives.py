@@ -257,7 +257,7 @@ def endings(task: Path, folder: Path) -> list[list[tuple[int, str]]]:
     for number, (step, fail) in enumerate(FAULTS):
         place = folder / str(number)
         place.mkdir()
-        os.environ.update(worker_environment(place, 1) | {"WORLD_SIZE": str(COUNT)})
+        os.environ.update(worker_environment(place) | {"WORLD_SIZE": str(COUNT)})
         processes = []
         for rank in range(COUNT):
             processes.append(os.fork())

@@ -10,14 +10,29 @@ import pytest
 
 from convs2s.training import progress as progress_module
 from convs2s.training import state_folder
-from convs2s.training.history import EpochRecord, RunningFigures
+from convs2s.training.history import EpochRecord
 from convs2s.training.log import LOG_NAME, duration, kept_in, log, speaking_as
-from convs2s.training.progress import EpochProgress, EpochSpan, Watch
-from convs2s.training.schedule import Schedule
+from convs2s.training.progress import EpochProgress, Watch
+from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.state_folder import ProgressFile
 
-FIGURES = RunningFigures(loss=2.5, learning_rate=0.1, gradient=0.25)
-SPAN = EpochSpan(epoch=3, epochs=7, batches=100, whole=100, done=10, updates=210)
+
+def progress_of(
+    watch: Watch, *, epochs: float | None = 7, epoch: int = 3, batches: int = 100
+) -> EpochProgress:
+    """Return the progress of an epoch, of whose updates ten were made before."""
+    schedule = Schedule(0.1)
+    state = TrainerState(schedule, 0.1, epoch, batch=10, updates=210, loss=250.0, tokens=100)
+    return EpochProgress(state, epochs, batches, 100, watch)
+
+
+def advance(progress: EpochProgress) -> None:
+    """Make fifty updates of 4,000 tokens, all with a loss of 2.5 a token."""
+    progress._state.batch += 50
+    progress._state.updates += 50
+    progress._state.tokens += 4000
+    progress._state.loss += 10_000.0
+    progress.advance(0.25)
 
 
 @pytest.fixture
@@ -29,9 +44,10 @@ def test_a_log_has_a_line_with_all_that_was_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
     monkeypatch.setattr(progress_module, "QUIET_SECONDS", 0.0)
-    with speaking_as("task/model/seed1"), EpochProgress(SPAN, watch, silent=False) as progress:
+    with speaking_as("task/model/seed1"):
+        progress = progress_of(watch)
         assert progress.is_due()
-        progress.advance(50, 4000, FIGURES)
+        advance(progress)
     said = capsys.readouterr().err
     assert said.startswith("task/model/seed1: epoch 3/7, update 60/100, ")
     assert "loss 2.500, gradient 0.250, left: " in said
@@ -41,9 +57,9 @@ def test_a_log_has_a_line_with_all_that_was_read(
 
 def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str], watch: Watch) -> None:
     assert progress_module.QUIET_SECONDS == 60
-    with EpochProgress(SPAN, watch, silent=False) as progress:
-        assert not progress.is_due()
-        progress.advance(50, 4000, FIGURES)
+    progress = progress_of(watch)
+    assert not progress.is_due()
+    advance(progress)
     assert capsys.readouterr().err == ""
 
 
@@ -63,8 +79,9 @@ def test_a_terminal_has_a_labelled_bar(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with speaking_as("task/model/seed2"), EpochProgress(SPAN, watch, silent=False) as progress:
-        progress.advance(50, 4000, FIGURES)
+    with speaking_as("task/model/seed2"):
+        progress = progress_of(watch)
+        advance(progress)
     assert "\rtask/model/seed2: epoch 3/7:  10%" in capsys.readouterr().err
 
 
@@ -74,9 +91,9 @@ def test_the_time_left_is_that_of_all_epochs(
     monkeypatch.setattr(progress_module, "QUIET_SECONDS", 60.0)
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    with EpochProgress(SPAN, watch, silent=False) as progress:
-        monkeypatch.setattr(time, "monotonic", lambda: now + 100)  # 2 s an update
-        progress.advance(50, 4000, FIGURES)
+    progress = progress_of(watch)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 100)  # 2 s an update
+    advance(progress)
     # 40 updates are left of this epoch, and 4 epochs of 100.
     assert "left: 1 min of the epoch, 15 min of the training" in capsys.readouterr().err
 
@@ -85,21 +102,19 @@ def test_nothing_is_said_of_an_end_that_validation_decides(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
 ) -> None:
     monkeypatch.setattr(progress_module, "QUIET_SECONDS", 0.0)
-    span = EpochSpan(epoch=3, epochs=None, batches=100, whole=100)
-    with EpochProgress(span, watch, silent=False) as progress:
-        progress.advance(50, 4000, FIGURES)
+    advance(progress_of(watch, epochs=None))
     said = capsys.readouterr().err
-    assert said.startswith("epoch 3, update 50/100, ")
+    assert said.startswith("epoch 3, update 60/100, ")
     assert said.endswith(" of the epoch\n")
 
 
 def test_a_silent_worker_is_due_as_well(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress_module, "QUIET_SECONDS", 0.0)
-    with EpochProgress(SPAN, watch, silent=True) as progress:
-        assert progress.is_due()
-        progress.advance(50, 4000, FIGURES)
+    progress = progress_of(Watch(ProgressFile(tmp_path), silent=True))
+    assert progress.is_due()
+    advance(progress)
     assert capsys.readouterr().err == ""
 
 
@@ -116,9 +131,9 @@ def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
     file = ProgressFile(tmp_path)
     file.start("process 1 on here", "0123")
-    with EpochProgress(SPAN, Watch(file), silent=False) as progress:
-        assert progress.is_due()
-        progress.advance(50, 4000, FIGURES)
+    progress = progress_of(Watch(file))
+    assert progress.is_due()
+    advance(progress)
     written = json.loads((tmp_path / "progress.json").read_bytes())
     assert written["phase"] == "training"
     names = ("epoch", "epochs", "batch", "batches", "updates", "loss")
@@ -129,7 +144,9 @@ def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.M
 def test_a_training_that_resumes_has_made_the_updates_of_its_state(tmp_path: Path) -> None:
     file = ProgressFile(tmp_path)
     file.start("process 1 on here", "0123")
-    Watch(file).begin([EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)], 1, 35)
+    record = EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)
+    schedule = Schedule(0.25, best_epoch=1)
+    Watch(file).begin(TrainerState(schedule, 0.25, 2, batch=5, updates=35, history=[record]))
     written = json.loads((tmp_path / "progress.json").read_bytes())
     assert (written["updates"], written["perplexity"], written["best_epoch"]) == (35, 7.389, 1)
 
@@ -156,7 +173,7 @@ def test_a_quiet_training_speaks_in_its_log_alone(
 ) -> None:
     with kept_in(tmp_path), speaking_as("a/b/seed1", quiet=True):
         log("a line")
-        with EpochProgress(SPAN, watch, silent=False):
+        with progress_of(watch).bar:
             pass
     assert capsys.readouterr() == ("", "")
     assert (tmp_path / "train.log").read_text() == "a/b/seed1: a line\n"
@@ -170,7 +187,13 @@ def test_the_kept_log_grows_with_each_try(tmp_path: Path) -> None:
     assert (tmp_path / "train.log").read_text() == "a/b/seed1: try 1\na/b/seed1: try 2\n"
 
 
-def test_a_last_epoch_that_is_cut_short_is_counted_whole() -> None:
-    assert str(EpochSpan(epoch=1, epochs=0.9, batches=90, whole=100)) == "epoch 1/1"
-    assert str(EpochSpan(epoch=2, epochs=2.5, batches=100, whole=100)) == "epoch 2/3"
+def test_a_last_epoch_that_is_cut_short_is_counted_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], watch: Watch
+) -> None:
+    monkeypatch.setattr(progress_module, "QUIET_SECONDS", 0.0)
+    advance(progress_of(watch, epoch=1, epochs=0.9, batches=90))
+    advance(progress_of(watch, epoch=2, epochs=2.5))
+    said = capsys.readouterr().err
+    assert "epoch 1/1, " in said
+    assert "epoch 2/3, " in said
     assert "epoch   1/1 " in EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50).line(0.9)

@@ -93,7 +93,7 @@ def test_what_a_kill_leaves_of_a_state_is_none(
 def test_a_training_that_runs_keeps_its_states(run: Terminal, results: Path) -> None:
     with (results / "task/models/small/seed1/state/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(SystemExit, match="seed1/state: a training is writing here: wait"):
+        with pytest.raises(SystemExit, match="seed1/state: another training is writing here"):
             run("remove-states", results, "--yes")
     assert states(results) == sorted([MINE, MINE, "another"])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.training import heartbeat
-from convs2s.training.heartbeat import HEARTBEATS, beating, ending_frozen_workers
+from convs2s.training.heartbeat import beating, ending_frozen_workers
 
 Killed = list[tuple[int, int]]
 
@@ -28,7 +28,7 @@ def killed(monkeypatch: pytest.MonkeyPatch) -> Killed:
 
 def test_a_busy_worker_is_not_a_frozen_one(tmp_path: Path, killed: Killed) -> None:
     end = time.monotonic() + 1.0
-    with ending_frozen_workers(tmp_path), beating({HEARTBEATS: str(tmp_path)}):
+    with ending_frozen_workers(tmp_path), beating(str(tmp_path)):
         while time.monotonic() < end:
             pass
     assert killed == []
@@ -38,7 +38,7 @@ def test_a_frozen_worker_is_killed_once(
     tmp_path: Path, killed: Killed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(heartbeat, "SECONDS_BETWEEN_BEATS", 60.0)
-    with beating({HEARTBEATS: str(tmp_path)}), ending_frozen_workers(tmp_path):
+    with beating(str(tmp_path)), ending_frozen_workers(tmp_path):
         time.sleep(1.0)
     assert killed == [(os.getpid(), signal.SIGKILL)]
 
@@ -54,7 +54,7 @@ def test_looks_are_counted_from_each_beat(
         yield
 
     monkeypatch.setattr(heartbeat, "_repeating", by_hand)
-    with beating({HEARTBEATS: str(tmp_path)}), ending_frozen_workers(tmp_path):
+    with beating(str(tmp_path)), ending_frozen_workers(tmp_path):
         beat, look = looks
         for _ in range(2):
             beat()
@@ -66,7 +66,7 @@ def test_looks_are_counted_from_each_beat(
 
 
 def test_a_worker_that_has_ended_is_left_alone(tmp_path: Path, killed: Killed) -> None:
-    with beating({HEARTBEATS: str(tmp_path)}):
+    with beating(str(tmp_path)):
         pass
     with ending_frozen_workers(tmp_path):
         time.sleep(1.0)
@@ -74,5 +74,5 @@ def test_a_worker_that_has_ended_is_left_alone(tmp_path: Path, killed: Killed) -
 
 
 def test_what_nobody_listens_to_does_not_beat(tmp_path: Path) -> None:
-    with beating({}):
+    with beating(None):
         assert list(tmp_path.iterdir()) == []

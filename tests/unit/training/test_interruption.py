@@ -37,7 +37,7 @@ def test_the_end_that_slurm_states_counts_before_a_time_limit() -> None:
     assert Interruption(60.0).reason() is None
     assert Interruption(60.0, end=now).reason() == "the time limit of 60 minutes is near"
     assert Interruption(None, end=now).reason() == "the end of the job is near"
-    assert Interruption(None)._end is None
+    assert Interruption(None).reason() is None
 
 
 ANSWERS_A_SIGNAL = """\

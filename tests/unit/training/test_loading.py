@@ -1,6 +1,7 @@
 """What updates learn from is read before its turn, by a thread that changes nothing and ends."""
 
 import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from convs2s.data.batches import collate
 from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.training import loading
@@ -30,10 +32,10 @@ def test_items_are_loaded_in_another_thread_and_in_their_order() -> None:
         taken.append(item)
         return item, threading.current_thread().name
 
-    with ahead(load, range(5)) as loaded:
+    with closing(ahead(load, range(5))) as loaded:
         first = next(loaded)
-        found = [first, *loaded]
         assert threads()
+        found = [first, *loaded]
     assert [item for item, _ in found] == taken == list(range(5))
     assert all(name.startswith("loading") for _, name in found)
     assert not threads()
@@ -45,7 +47,7 @@ def test_a_failure_is_raised_in_its_turn_and_as_it_is() -> None:
             raise UserError("train.arrow: pair 2 is damaged")
         return item
 
-    with ahead(load, range(9)) as loaded:
+    with closing(ahead(load, range(9))) as loaded:
         assert next(loaded) == 0
         with pytest.raises(UserError, match=r"^train\.arrow: pair 2 is damaged$"):
             next(loaded)
@@ -54,7 +56,7 @@ def test_a_failure_is_raised_in_its_turn_and_as_it_is() -> None:
 
 def test_no_more_is_loaded_than_is_soon_needed() -> None:
     taken: list[int] = []
-    with ahead(taken.append, range(100)) as loaded:
+    with closing(ahead(taken.append, range(100))) as loaded:
         next(loaded)
     assert len(taken) <= 2 + loading.AHEAD
     assert not threads()
@@ -112,6 +114,6 @@ def test_padding_to_more_tokens_changes_no_update(task: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("compiled", [False, True])
 def test_shapes_are_as_small_as_can_be_on_a_cpu(task: Path, tmp_path: Path, compiled: bool) -> None:
     one = tiny.trainer(task, tmp_path, compile=compiled)
-    batch = one.updater.loader.batch(one.train, np.arange(16))
+    batch = collate(one.train, np.arange(16), multiple=one.updater.loader.multiple)
     assert (batch.source != PADDING).any(0).all()
     assert (batch.target != PADDING).any(0).all()

@@ -44,7 +44,7 @@ def scontrol(
 
 def stop() -> None:
     """Stop a training."""
-    with queueing_again(os.environ):
+    with queueing_again():
         raise UnfinishedError("saved: rerun the same command to resume")
 
 
@@ -73,7 +73,7 @@ import os, signal
 from convs2s.errors import UnfinishedError
 from convs2s.training.requeue import queueing_again
 signal.signal(signal.SIGTERM, lambda *_: print("handled", flush=True))
-with queueing_again(os.environ):
+with queueing_again():
     raise UnfinishedError("saved")
 """
 
@@ -138,8 +138,8 @@ def test_outside_of_a_job_of_its_own_nothing_is_asked(
 
 def test_other_ends_are_left_alone(tmp_path: Path) -> None:
     scontrol(tmp_path)
-    with pytest.raises(ZeroDivisionError), queueing_again(os.environ):
+    with pytest.raises(ZeroDivisionError), queueing_again():
         raise ZeroDivisionError
-    with queueing_again(os.environ):
+    with queueing_again():
         pass
     assert told(tmp_path) == []

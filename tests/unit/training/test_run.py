@@ -35,8 +35,8 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
         state=SimpleNamespace(schedule=schedule, epoch=5),
         recipe=tiny.settings(maximum_epochs=maximum).training,
     )
-    result: Any = SimpleNamespace(validation=SimpleNamespace(source_use="the source is used"))
-    log_end(trainer, result)
+    validation: Any = SimpleNamespace(source_use="the source is used")
+    log_end(trainer, validation)
     said = ["stopped: enough", f"the last epoch was the best one: {advice}", "the source is used"]
     if advice is None:
         del said[1]

@@ -400,7 +400,7 @@ def test_a_state_of_another_configuration_is_not_loaded(
     capfd.readouterr()
     train(job(task, path, maximum_epochs=1, clip=0.2))
     output = capfd.readouterr().err
-    assert "is a state of another training (training.clip: 0.1 -> 0.2): not loaded" in output
+    assert "is a state of another training (training.clip is 0.1, not 0.2): not loaded" in output
     assert "resuming" not in output
 
 

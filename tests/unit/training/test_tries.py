@@ -15,7 +15,7 @@ from convs2s.training.trainer import Trainer
 from convs2s.training.tries import NOTE, counted
 from tests.support import tiny
 
-THREE = r"^3 tries in a row of this run saved no state \(.*\); not tried again: see .*train\.log; "
+THREE = r"^3 tries in a row of this run saved no state \(.*\): see .*train\.log; not tried again: "
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from convs2s.training.interruption import Interruption
 from convs2s.training.run import initial_network
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
-from convs2s.training.workers import ALONE
+from convs2s.training.update import Updater
 from tests.support import tiny
 
 BLOCKS = [{"layers": 1, "width": 16, "kernel": 3}, {"layers": 1, "width": 20, "kernel": 1}]
@@ -93,16 +93,8 @@ def curve(name: str, task: Path, folder: Path) -> list[float]:
     finally:
         torch.set_default_dtype(before)
     states = StateFolder(folder / "state", identity(job, data.checksums))
-    trainer = Trainer(
-        network,
-        job.recipe,
-        (data.train, data.valid),
-        states,
-        seed=job.seed,
-        device="cpu",
-        stop=Interruption(),
-        workers=ALONE,
-    )
+    updater = Updater(network, job.recipe, seed=job.seed, device="cpu")
+    trainer = Trainer(updater, data.stores, states, stop=Interruption())
     with states.locked():
         history = trainer.run().history
     return [loss for record in history for loss in (record.train_loss, record.valid_loss)]

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -281,15 +280,16 @@ def test_workers_have_time_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_trainer_compares_its_network_with_the_other_workers(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other worker always says what this one said first: it has the network of seed 1."""
-    said: list[Sequence[float]] = []
+    """The other worker, the first one, always has the network of seed 1."""
+    networks: list[int] = []
 
-    def totals(_: Workers, values: Sequence[float]) -> list[float]:
-        said.append(values)
-        return [values[0], said[0][0]]  # each worker has a place of its own
+    def from_first(_: Workers, checksum: int) -> int:
+        networks.append(checksum)
+        return networks[0]
 
-    monkeypatch.setattr(Workers, "totals", totals)
+    monkeypatch.setattr(Workers, "from_first", from_first)
+    monkeypatch.setattr(Workers, "totals", lambda _, values: list(values))
     for _ in range(2):
-        tiny.trainer(task, tmp_path, workers=Workers(0, 2))
-    with pytest.raises(UserError, match="worker 0: the workers' parameters differ"):
-        tiny.trainer(task, tmp_path, seed=2, workers=Workers(0, 2))
+        tiny.trainer(task, tmp_path, workers=Workers(1, 2))
+    with pytest.raises(UserError, match="worker 1: the workers' parameters differ"):
+        tiny.trainer(task, tmp_path, seed=2, workers=Workers(1, 2))
