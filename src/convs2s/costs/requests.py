@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -54,31 +55,36 @@ class Submission:
     """Whether Slurm's plugin chooses the partition of a job that names none."""
     limits: Mapping[str, int]
     """Resources that the jobs of a group have at most, each group for itself."""
+    folder: Path
+    """Where the command line was given."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether jobs run on this machine."""
+        return self.executor in LOCAL_EXECUTORS
 
 
 def requests_report(
     command: Sequence[str],
+    submission: Submission,
     *,
     asked: str,
     targets: Sequence[str],
     prefix: str,
-    started_in: Path,
     snakefiles: Iterable[Path],
 ) -> Iterator[str]:
     """Yield the lines on what a run asks of its cluster; none where jobs run on this machine.
 
     Args:
         command: the command line that runs now: Python, ``-m snakemake`` and its arguments.
+        submission: how it has jobs submitted.
         asked: the name of the target in it that asks for this report.
         targets: those of the run itself, in its place.
         prefix: what a module's `use rule` puts before the names of these and of all rules.
-        started_in: where the command was given, before ``--directory`` took effect.
         snakefiles: the files of the rules.
     """
-    here = _folder_of(command, started_in)
-    submission = submission_of(command, os.environ, here)
     # Another interface of Snakemake's has a command line of its own, without the target.
-    if prefix + asked not in command or submission.executor in LOCAL_EXECUTORS:
+    if submission.is_local or prefix + asked not in command:
         return
     yield ""
     yield from underlined(f"requests to the cluster, by its executor {submission.executor}")
@@ -86,7 +92,7 @@ def requests_report(
     yield f"planning {', '.join(targets)}, without running anything"
     done = subprocess.run(
         dry_run(command, prefix + asked, targets, submission.limits_cores),
-        cwd=here,
+        cwd=submission.folder,
         capture_output=True,
         text=True,
         check=False,
@@ -102,41 +108,68 @@ def requests_report(
     yield from warnings(plan, submission)
 
 
-def is_local(command: Sequence[str], started_in: Path) -> bool:
-    """Return whether a command line has its jobs run on this machine."""
-    submission = submission_of(command, os.environ, _folder_of(command, started_in))
-    return submission.executor in LOCAL_EXECUTORS
+def submission_of(words: Sequence[str], started_in: Path) -> Submission:
+    """Return how the words of a command line, given in a folder, have jobs submitted.
 
-
-def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Submission:
-    """Return how the words of a command line, given in a folder, have jobs submitted."""
+    The folder is not the one of ``--directory``, if that has taken effect.
+    """
     options = _options(words)
-    at_home = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    homes = [
-        folder,
-        Path(at_home) / "snakemake",
-        Path("/etc/xdg/snakemake"),
-    ]
-    named = options.profile or environment.get("SNAKEMAKE_PROFILE")
-    stated: dict[str, object] = {}
-    for profile in (named, options.of_workflow):  # that of the workflow wins
+    folder = Path.cwd()
+    if options.directory is not None and (started_in / options.directory).resolve() == folder:
+        folder = started_in
+    at_home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    homes = [folder, Path(at_home, "snakemake"), Path("/etc/xdg/snakemake")]
+    stated: dict[str, Any] = {}
+    # That of the workflow comes last, as it wins.
+    for profile in (options.profile, options.of_workflow):
         if profile:
             stated |= _profile(profile, homes)
-    resources = stated.get("resources")
-    if options.resources:  # they replace what the profile states
-        resources = dict(word.split("=", 1) for word in options.resources)
-    limits = {}
-    if isinstance(resources, dict):
-        for name in IN_GROUPS & resources.keys():
-            limits[name] = int(resources[name])
+    # Those of the command line replace what the profile states.
+    resources = options.resources or stated.get("resources", {})
+    if not isinstance(resources, dict):
+        resources = dict(word.split("=", 1) for word in resources)
     return Submission(
-        executor=options.executor or str(stated.get("executor", "local")),
+        executor=options.executor or stated.get("executor", "local"),
         limits_cores=options.cores is not None or "cores" in stated,
-        chooses_partition=options.partitions is not None
-        or "slurm-partition-config" in stated
-        or "SNAKEMAKE_SLURM_PARTITIONS" in environment,
-        limits=limits,
+        chooses_partition=options.partitions is not None or "slurm-partition-config" in stated,
+        limits={name: int(resources[name]) for name in IN_GROUPS & resources.keys()},
+        folder=folder,
     )
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    """Return those options of a command line of Snakemake that say how and where jobs run."""
+    environment = os.environ.get
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile", default=environment("SNAKEMAKE_PROFILE"))
+    parser.add_argument("--workflow-profile", dest="of_workflow", default="profiles/default")
+    parser.add_argument("--executor", "-e")
+    parser.add_argument("--cores", "-c", nargs="?", const="all")
+    parser.add_argument("--resources", "--res", nargs="+")
+    parser.add_argument(
+        "--slurm-partition-config",
+        dest="partitions",
+        default=environment("SNAKEMAKE_SLURM_PARTITIONS"),
+    )
+    parser.add_argument("--directory", "-d")
+    known, _ = parser.parse_known_args(words)
+    return known
+
+
+def _profile(name: str, homes: Iterable[Path]) -> dict[str, Any]:
+    """Return what a profile of Snakemake states, a file or a folder with one."""
+    for home in homes:
+        path = home / name
+        if path.is_dir():
+            versions = {}
+            for file in path.glob("*.yaml"):
+                if found := _PROFILE.fullmatch(file.name):
+                    versions[file] = int(found[1] or 0)
+            # That for the newest version of Snakemake.
+            path = max(versions, key=versions.__getitem__, default=path)
+        if path.is_file():
+            return yaml.safe_load(path.read_text("utf-8")) or {}
+    return {}
 
 
 def table(plan: DryRun) -> Iterator[str]:
@@ -144,17 +177,11 @@ def table(plan: DryRun) -> Iterator[str]:
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
     for kind in _kinds(plan.requests):
-        gpus = sorted({request.gpus for request in kind})
-        of_gpus = f"{gpus[0]:,}-{gpus[-1]:,}" if len(gpus) > 1 else f"{gpus[0] or ''}"
-        row = [
-            kind[0].name,
-            f"{len(kind):,}",
-            _range(kind, "threads"),
-            _range(kind, "mem_mb"),
-            _range(kind, "runtime"),
-            of_gpus,
-            " ".join(f"{name}={value}" for name, value in _further(kind[0])),
-        ]
+        row = [kind[0].name, f"{len(kind):,}"]
+        for resource in ("threads", "mem_mb", "runtime"):
+            row.append(_range(request.resources.get(resource) for request in kind))
+        gpus = _range(str(request.gpus) for request in kind)
+        row += ["" if gpus == "0" else gpus, _further(kind[0])]
         rows.append(row)
     if rows:
         yield from aligned(header, rows)
@@ -218,95 +245,41 @@ def _kinds(requests: Iterable[Request]) -> list[list[Request]]:
     """Return the requests of each kind, of one rule or group and the same texts, largest first."""
     kinds = defaultdict(list)
     for request in requests:
-        kinds[request.name, *_further(request)].append(request)
+        kinds[request.name, _further(request)].append(request)
     return sorted(kinds.values(), key=_size, reverse=True)
 
 
-def _further(request: Request) -> list[tuple[str, str]]:
+def _size(kind: Sequence[Request]) -> list[int]:
+    largest = _largest(kind)
+    return [largest.gpus, largest.number("runtime") or 0, largest.number("mem_mb") or 0]
+
+
+def _further(request: Request) -> str:
     stated = []
     for name in _FURTHER:
         value = request.resources.get(name)
-        is_usual = name == "nodes" and value == "1"
-        if value and not is_usual:
-            stated.append((name, value))
-    return stated
+        if value and (name, value) != ("nodes", "1"):
+            stated.append(f"{name}={value}")
+    return " ".join(stated)
 
 
 def _largest(kind: Sequence[Request]) -> Request:
     """Return a request that has the largest of all numbers of its kind."""
     resources = dict(kind[0].resources)
     for name in ("threads", "mem_mb", "runtime", "gpu"):
-        numbers = _numbers(kind, name)
-        if numbers:
-            resources[name] = str(numbers[-1])
+        numbers = [request.number(name) for request in kind]
+        known = [number for number in numbers if number is not None]
+        if known:
+            resources[name] = str(max(known))
     return Request(kind[0].name, kind[0].rules, resources)
 
 
-def _size(kind: Sequence[Request]) -> list[int]:
-    largest = _largest(kind)
-    return [
-        largest.gpus,
-        largest.number("runtime") or 0,
-        largest.number("mem_mb") or 0,
-    ]
-
-
-def _numbers(kind: Iterable[Request], resource: str) -> list[int]:
-    """Return the different numbers of a resource in a kind of request, the least first."""
-    found = {request.number(resource) for request in kind}
-    return sorted(number for number in found if number is not None)
-
-
-def _range(kind: Sequence[Request], resource: str) -> str:
-    """Write the least and the greatest number of a resource in a kind of request."""
-    numbers = _numbers(kind, resource)
-    shown = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
-    ends = shown if len(shown) <= 2 else [shown[0], shown[-1]]
-    stated = [request for request in kind if resource in request.resources]
-    if any(request.number(resource) is None for request in stated):
-        ends = [*ends, "?"]
+def _range(values: Iterable[str | None]) -> str:
+    """Write the least and the greatest number of what is stated, and that others are not known."""
+    stated = {value for value in values if value is not None}
+    numbers = sorted(int(value) for value in stated if value.isdecimal())
+    ends = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
+    del ends[1:-1]
+    if len(numbers) < len(stated):
+        ends.append("?")
     return "-".join(ends)
-
-
-def _folder_of(words: Sequence[str], started_in: Path) -> Path:
-    """Return where a command line was given, which may have named another folder to work in."""
-    directory = _options(words).directory
-    if directory is not None and (started_in / directory).resolve() == Path.cwd():
-        return started_in
-    return Path.cwd()
-
-
-def _options(words: Sequence[str]) -> argparse.Namespace:
-    """Return those options of a command line of Snakemake that say how and where jobs run."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--profile")
-    parser.add_argument("--workflow-profile", dest="of_workflow", default="profiles/default")
-    parser.add_argument("--executor", "-e")
-    parser.add_argument("--cores", "-c", nargs="?", const="all")
-    parser.add_argument("--resources", "--res", nargs="+")
-    parser.add_argument("--slurm-partition-config", dest="partitions")
-    parser.add_argument("--directory", "-d")
-    known, _ = parser.parse_known_args(words)
-    return known
-
-
-def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
-    """Return what a profile of Snakemake states, a file or a folder with one."""
-    for home in homes:
-        path = home / name
-        if path.is_dir():
-            path = _newest(path)
-        if path.is_file():
-            stated = yaml.safe_load(path.read_text("utf-8"))
-            return stated if isinstance(stated, dict) else {}
-    return {}
-
-
-def _newest(folder: Path) -> Path:
-    """Return the profile of a folder for the newest version of Snakemake, if it has one."""
-    versions = {}
-    for path in folder.glob("*.yaml"):
-        found = _PROFILE.fullmatch(path.name)
-        if found:
-            versions[path] = int(found[1] or 0)
-    return max(versions, key=lambda path: versions[path], default=folder)
