@@ -14,11 +14,10 @@ from convs2s.config.file_reference import FileReference, known_download, parse_f
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
-from convs2s.costs.roofline import Work, work_of
+from convs2s.costs.roofline import Work
 from convs2s.files.atomic import size_of
 from convs2s.files.compressed import decompressed_file
 from convs2s.layout import Layout
-from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR
 
@@ -282,10 +281,18 @@ def _training(
     gpus = 0 if settings.options.device == "cpu" else settings.options.gpus or 0
     source = types_of(task.vocabulary, "source", pairs)
     target = types_of(task.vocabulary, "target", pairs)
-    with shapes_alone():
-        network = build_network(architecture, source, target)
-    parameters = sum(parameter.numel() for parameter in network.parameters())
+    parameters = architecture.count_parameters(source, target)
     weights = parameters * FLOAT_BYTES
+    work = None
+    if layers := architecture.blocks:
+        work = Work(
+            weights=parameters - architecture.count_embeddings(source, target),
+            parameters=parameters,
+            blocks=len(layers),
+            widths=sum(layer.width for layer in layers),
+            types=target,
+            recipe=recipe,
+        )
     return TrainingCost(
         model=model,
         runs=runs,
@@ -293,5 +300,5 @@ def _training(
         state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
         kept_bytes=(1 + (recipe.average or 1)) * weights,
         known=settings.costs.training(task.text_name, model),
-        work=work_of(architecture, recipe, network, target),
+        work=work,
     )

@@ -2,12 +2,11 @@
 
 import csv
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.costs import KnownTraining
-from convs2s.config.paper import Table
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
@@ -18,10 +17,10 @@ from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_traini
 
 @dataclass(frozen=True)
 class PrintedCost:
-    """What the papers state of the trainings of their own table."""
+    """What the papers state of the trainings of tables of theirs."""
 
-    stated: tuple[KnownTraining, ...]  # one for each model whose time they state
-    unstated: frozenset[tuple[str, str]]  # text and model of those of which they do not
+    stated: Sequence[KnownTraining]  # one for each model whose time they state
+    unstated: Set[tuple[str, str]]  # text and model of those of which they do not
 
     @property
     def hours(self) -> float:
@@ -60,48 +59,39 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
         UserError: a record of a training, or a benchmark file, is damaged.
     """
     trained = {name: _trainings(settings, of_table) for name, of_table in cells.items()}
-    every_training: dict[str, Training] = {}
-    for runs in trained.values():
-        every_training |= {run.anchor: run for run in runs}
-    expectation = Expectation(settings, every_training.values())
+    every_training = {run.anchor: run for runs in trained.values() for run in runs}.values()
+    expectation = Expectation(settings, every_training)
     exhibits = {}
     jobs_of_one: set[Path] = set()
-    stated: list[KnownTraining] = []
-    unstated: set[tuple[str, str]] = set()
     for name, runs in trained.items():
         jobs = set(_benchmarks_of(settings, cells[name], benchmarks))
-        printed = printed_cost(settings, settings.paper[name])
-        exhibits[name] = _cost(runs, expectation, jobs, printed)
         jobs_of_one |= jobs
-        stated += printed.stated
-        unstated |= printed.unstated
-    shared_jobs = _all_benchmarks(settings, cells, benchmarks) - jobs_of_one
-    total = _cost(
-        every_training.values(),
-        expectation,
-        shared_jobs | jobs_of_one,
-        PrintedCost(tuple(dict.fromkeys(stated)), frozenset(unstated)),
+        exhibits[name] = _cost(runs, expectation, jobs, printed_cost(settings, [name]))
+    every_job = jobs_of_one | _all_benchmarks(settings, cells, benchmarks)
+    return PaperCosts(
+        exhibits=exhibits,
+        shared=_core_hours(every_job - jobs_of_one),
+        total=_cost(every_training, expectation, every_job, printed_cost(settings, cells)),
     )
-    return PaperCosts(exhibits, shared=_core_hours(shared_jobs), total=total)
 
 
-def printed_cost(settings: Settings, table: Table) -> PrintedCost:
-    """Return what the papers state of the trainings that a table of theirs rests on."""
-    models = set()
-    for row in table.rows:
-        if row.kind == "ours" and row.task and row.model:
-            text = settings.tasks[row.task].text_name
-            models.add((text, row.model))
+def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
+    """Return what the papers state of the trainings that tables of theirs rest on."""
     stated = []
     unstated = set()
-    for text, model in sorted(models):
-        known = settings.costs.training(text, model)
-        if known and known.printed:
-            stated.append(known)
-        else:
-            unstated.add((text, model))
+    for table in tables:
+        models = set()
+        for row in settings.tables[table].rows:
+            if row.kind == "ours" and row.task and row.model:
+                models.add((settings.tasks[row.task].text_name, row.model))
+        for text, model in sorted(models):
+            known = settings.costs.training(text, model)
+            if known and known.printed:
+                stated.append(known)
+            else:
+                unstated.add((text, model))
     # A recipe and the same in fp32 are one training of the paper.
-    return PrintedCost(tuple(dict.fromkeys(stated)), frozenset(unstated))
+    return PrintedCost(list(dict.fromkeys(stated)), unstated)
 
 
 class Expectation:
@@ -119,22 +109,21 @@ class Expectation:
         without that, its tokens at the rate of networks of its kind, of any size; where none has
         run, the measured figure of another of its kind on the same text, for as many epochs.
         """
-        seeds = []
-        for run, took in self._timed:
-            if run.task == task and run.model == model:
-                seeds.append(took)
+        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
         if seeds:
             return sum(seeds, Hours()) * (1 / len(seeds))
         text = self._settings.tasks[task].text_name
         known = self._settings.costs.training(text, model)
         if known and not known.printed:
             return _hours(known)
-        return self._by_tokens(task, model) or self._by_another_model(text, model)
-
-    def _by_tokens(self, task: str, model: str) -> Hours | None:
-        """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
         epochs = self._settings.models[model].training.maximum_epochs
-        tokens: list[int] = []  # of an epoch of the task
+        if epochs is None:
+            return None
+        return self._by_tokens(task, model, epochs) or self._by_another_model(text, model, epochs)
+
+    def _by_tokens(self, task: str, model: str, epochs: float) -> Hours | None:
+        """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
+        tokens = [0]  # of an epoch of the task
         # Tokens an hour.
         of_gpus = []
         of_cores = []
@@ -147,27 +136,27 @@ class Expectation:
                     of_gpus.append(sum(read) / took.gpus)
                 if took.cores:
                     of_cores.append(sum(read) / took.cores)
-        rates = of_gpus if len(of_gpus) >= len(of_cores) else of_cores
-        if epochs is None or not tokens or not rates:
+        to_read = epochs * max(tokens)
+        if not to_read or not (of_gpus or of_cores):
             return None
-        hours = epochs * max(tokens) / statistics.median(rates)
-        return Hours(gpus=hours) if rates is of_gpus else Hours(cores=hours)
+        if len(of_gpus) >= len(of_cores):
+            return Hours(gpus=to_read / statistics.median(of_gpus))
+        return Hours(cores=to_read / statistics.median(of_cores))
 
     def _are_alike(self, model: str, other: str) -> bool:
         """Return whether two models are networks of one kind."""
         models = self._settings.models
         return models[model].architecture.kind == models[other].architecture.kind
 
-    def _by_another_model(self, text: str, model: str) -> Hours | None:
+    def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
         """Return what config/costs.yaml tells by the first of another model of this kind."""
         models = self._settings.models
-        wanted = models[model].training.maximum_epochs
         for known in self._settings.costs.trainings:
             if known.printed or known.text != text or known.model not in models:
                 continue
-            epochs = models[known.model].training.maximum_epochs
-            if wanted and epochs and self._are_alike(known.model, model):
-                return _hours(known) * (wanted / epochs)
+            its_epochs = models[known.model].training.maximum_epochs
+            if its_epochs and self._are_alike(known.model, model):
+                return _hours(known) * (epochs / its_epochs)
         return None
 
 
