@@ -13,13 +13,14 @@ from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, known_download, parse_file_reference
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
+from convs2s.costs.exhibits import hours_of
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
 from convs2s.costs.roofline import Work
 from convs2s.files.atomic import size_of
 from convs2s.files.compressed import decompressed_file
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
-from convs2s.paper.trained import SECONDS_PER_HOUR
+from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 _MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}  # whose lines are no sentences
@@ -65,24 +66,22 @@ class Budget:
     @property
     def disk(self) -> float:
         """The most bytes that its results hold at a time."""
-        return max((during for during, _ in levels(self.stages)), default=0)
+        return max((during for _, during, _ in levels(self.stages)), default=0)
 
-    def training_hours(self, device: str) -> float:
-        """The hours of all devices of a type (core, GPU) that train, as far as they are known."""
-        hours = 0.0
-        for cost in self.trainings:
-            if cost.known and cost.known.device == device:
-                hours += cost.runs * cost.known.hours
-        return hours
+    @property
+    def to_train(self) -> Hours:
+        """The hours of all its trainings, as far as they are known."""
+        known = (hours_of(cost.known) * cost.runs for cost in self.trainings if cost.known)
+        return sum(known, Hours())
 
 
-def levels(stages: Iterable[Stage]) -> Iterator[tuple[float, float]]:
-    """Yield for each stage the bytes on the disk while it runs, and after it."""
+def levels(stages: Iterable[Stage]) -> Iterator[tuple[Stage, float, float]]:
+    """Yield each stage with the bytes on the disk while it runs, and after it."""
     held = 0.0
     for stage in stages:
         during = held + stage.written
         held = during - stage.freed
-        yield during, held
+        yield stage, during, held
 
 
 def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> list[Budget]:

@@ -115,7 +115,7 @@ class Expectation:
         text = self._settings.tasks[task].text_name
         known = self._settings.costs.training(text, model)
         if known and not known.printed:
-            return _hours(known)
+            return hours_of(known)
         epochs = self._settings.models[model].training.maximum_epochs
         if epochs is None:
             return None
@@ -156,11 +156,12 @@ class Expectation:
                 continue
             its_epochs = models[known.model].training.maximum_epochs
             if its_epochs and self._are_alike(known.model, model):
-                return _hours(known) * (epochs / its_epochs)
+                return hours_of(known) * (epochs / its_epochs)
         return None
 
 
-def _hours(known: KnownTraining) -> Hours:
+def hours_of(known: KnownTraining) -> Hours:
+    """Return the hours of a training that config/costs.yaml knows."""
     if known.device == "GPU":
         return Hours(gpus=known.hours)
     return Hours(cores=known.hours)
