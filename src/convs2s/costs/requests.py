@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -119,20 +118,23 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
         folder = started_in
     at_home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     homes = [folder, Path(at_home, "snakemake"), Path("/etc/xdg/snakemake")]
-    stated: dict[str, Any] = {}
+    stated: dict[str, object] = {}
     # That of the workflow comes last, as it wins.
     for profile in (options.profile, options.of_workflow):
         if profile:
             stated |= _profile(profile, homes)
     # Those of the command line replace what the profile states.
-    resources = options.resources or stated.get("resources", {})
-    if not isinstance(resources, dict):
+    resources = options.resources or stated.get("resources")
+    if isinstance(resources, list):
         resources = dict(word.split("=", 1) for word in resources)
+    limits = {}
+    if isinstance(resources, dict):
+        limits = {name: int(resources[name]) for name in IN_GROUPS & resources.keys()}
     return Submission(
-        executor=options.executor or stated.get("executor", "local"),
+        executor=options.executor or str(stated.get("executor", "local")),
         limits_cores=options.cores is not None or "cores" in stated,
         chooses_partition=options.partitions is not None or "slurm-partition-config" in stated,
-        limits={name: int(resources[name]) for name in IN_GROUPS & resources.keys()},
+        limits=limits,
         folder=folder,
     )
 
@@ -156,7 +158,7 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     return known
 
 
-def _profile(name: str, homes: Iterable[Path]) -> dict[str, Any]:
+def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
     """Return what a profile of Snakemake states, a file or a folder with one."""
     for home in homes:
         path = home / name
@@ -168,7 +170,7 @@ def _profile(name: str, homes: Iterable[Path]) -> dict[str, Any]:
             # That for the newest version of Snakemake.
             path = max(versions, key=versions.__getitem__, default=path)
         if path.is_file():
-            return yaml.safe_load(path.read_text("utf-8")) or {}
+            return dict(yaml.safe_load(path.read_text("utf-8")) or {})
     return {}
 
 

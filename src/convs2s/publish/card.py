@@ -41,9 +41,10 @@ def model_card(model: Path, name: str = "") -> str:
         UserError: the file, or a record beside it, is damaged.
     """
     description = describe_model(model)
-    training: Mapping[str, Any] = description.training
+    training = description.training
+    identity: Any = training.get("identity") or {}
     scores = list(scored(model))
-    made = _made_with(model, training)
+    made = _made_with(model, identity)
     environment = Environment(
         loader=PackageLoader("convs2s.publish", "data"),
         undefined=ChainableUndefined,
@@ -54,7 +55,7 @@ def model_card(model: Path, name: str = "") -> str:
     )
     environment.filters |= {"number": _number, "indented": _indented}
     with failures_of_file(str(model), "its record of a training is none of ours"):
-        identity = dict(training.get("identity") or {})
+        identity = dict(identity)
         card = environment.get_template("card.md.j2").render(
             name=name or model.name,
             size=model.stat().st_size,
@@ -121,10 +122,10 @@ def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
                 yield stem.removeprefix(f"{evaluation.test_set}."), evaluation
 
 
-def _made_with(model: Path, training: Mapping[str, Any]) -> Mapping[str, Any]:
+def _made_with(model: Path, identity: object) -> Mapping[str, object]:
     """Return what made the model, where the records of this very training lie beside it."""
     records = model.with_name("training.json")
     match read_json(records) if records.is_file() else None:
-        case {"manifest": dict(made)} if made.get("identity") == training.get("identity"):
+        case {"manifest": dict(made)} if (made.get("identity") or {}) == identity:
             return made
     return {}
