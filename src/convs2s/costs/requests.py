@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -178,12 +178,12 @@ def table(plan: DryRun) -> Iterator[str]:
     """Yield a line for each kind of request, the largest first, and the number of all."""
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
-    for kind in _kinds(plan.requests):
-        row = [kind[0].name, f"{len(kind):,}"]
+    for largest, kind in _kinds(plan.requests):
+        row = [largest.name, f"{len(kind):,}"]
         for resource in ("threads", "mem_mb", "runtime"):
             row.append(_range(request.resources.get(resource) for request in kind))
         gpus = _range(str(request.gpus) for request in kind)
-        row += ["" if gpus == "0" else gpus, _further(kind[0])]
+        row += ["" if gpus == "0" else gpus, _further(largest)]
         rows.append(row)
     if rows:
         yield from aligned(header, rows)
@@ -208,30 +208,22 @@ def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
         yield "requests are not checked: sinfo is not here, or does not answer"
         return
     refused = defaultdict(list)
-    for kind in _kinds(plan.requests):
-        request = _largest(kind)
+    for request, _ in _kinds(plan.requests):
         for refusal in refusals(request, partitions, submission.chooses_partition):
             refused[refusal.why, refusal.to_set].append((request, refusal.asked))
     for (why, to_set), of_requests in refused.items():
-        yield f"WARNING: {_refused(of_requests, why, to_set)}"
-
-
-def _refused(of_requests: Sequence[tuple[Request, int | None]], why: str, to_set: str) -> str:
-    """Say in a line why some requests can never run, and what to set."""
-    names = [request.name for request, _ in of_requests]
-    rules = {rule for request, _ in of_requests for rule in request.rules}
-    amounts = [asked for _, asked in of_requests if asked is not None]
-    verb = "asks for" if len(names) == 1 else "ask for"
-    if len(amounts) == 1:
-        verb += f" {amounts[0]:,}"
-    elif amounts:
-        verb += f" up to {max(amounts):,}"
-    if len(names) > MOST_SHOWN:
-        others = len(names) - MOST_SHOWN + 1
-        names = [*names[: MOST_SHOWN - 1], f"{others} more"]
-    if len(rules) == 1:
-        to_set = to_set.replace("RULE", rules.pop())
-    return f"{', '.join(names)}: {verb} {why}: {to_set}"
+        names = [request.name for request, _ in of_requests]
+        verb = "asks for" if len(names) == 1 else "ask for"
+        amounts = [asked for _, asked in of_requests if asked is not None]
+        if amounts:
+            up_to = " up to" if len(amounts) > 1 else ""
+            verb += f"{up_to} {max(amounts):,}"
+        if len(names) > MOST_SHOWN:
+            others = names[MOST_SHOWN - 1 :]
+            names[MOST_SHOWN - 1 :] = [f"{len(others)} more"]
+        rules = {rule for request, _ in of_requests for rule in request.rules}
+        rule = rules.pop() if len(rules) == 1 else "RULE"
+        yield f"WARNING: {', '.join(names)}: {verb} {why}: {to_set.replace('RULE', rule)}"
 
 
 def torch_has_gpus() -> bool:
@@ -243,17 +235,28 @@ def torch_has_gpus() -> bool:
     return re.search(r"^(?:cuda|hip)\b[^=\n]*= *['\"]", text, re.MULTILINE) is not None
 
 
-def _kinds(requests: Iterable[Request]) -> list[list[Request]]:
-    """Return the requests of each kind, of one rule or group and the same texts, largest first."""
+def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
+    """Return the requests of each kind, of one rule or group and the same texts, largest first.
+
+    Before each kind stands a request with the largest of all its numbers.
+    """
     kinds = defaultdict(list)
     for request in requests:
         kinds[request.name, _further(request)].append(request)
-    return sorted(kinds.values(), key=_size, reverse=True)
+    found = []
+    for kind in kinds.values():
+        resources = dict(kind[0].resources)
+        for name in ("threads", "mem_mb", "runtime", "gpu"):
+            numbers = [request.number(name) for request in kind]
+            known = [number for number in numbers if number is not None]
+            if known:
+                resources[name] = str(max(known))
+        found.append((replace(kind[0], resources=resources), kind))
+    return sorted(found, key=lambda kind: _size(kind[0]), reverse=True)
 
 
-def _size(kind: Sequence[Request]) -> list[int]:
-    largest = _largest(kind)
-    return [largest.gpus, largest.number("runtime") or 0, largest.number("mem_mb") or 0]
+def _size(request: Request) -> list[int]:
+    return [request.gpus, request.number("runtime") or 0, request.number("mem_mb") or 0]
 
 
 def _further(request: Request) -> str:
@@ -263,17 +266,6 @@ def _further(request: Request) -> str:
         if value and (name, value) != ("nodes", "1"):
             stated.append(f"{name}={value}")
     return " ".join(stated)
-
-
-def _largest(kind: Sequence[Request]) -> Request:
-    """Return a request that has the largest of all numbers of its kind."""
-    resources = dict(kind[0].resources)
-    for name in ("threads", "mem_mb", "runtime", "gpu"):
-        numbers = [request.number(name) for request in kind]
-        known = [number for number in numbers if number is not None]
-        if known:
-            resources[name] = str(max(known))
-    return Request(kind[0].name, kind[0].rules, resources)
 
 
 def _range(values: Iterable[str | None]) -> str:
