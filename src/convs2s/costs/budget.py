@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from convs2s.config.costs import CostFigure, KnownTraining
@@ -158,19 +159,16 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
-    stated = []
-    for source, target in task.file_pairs("train"):
-        stated += [parse_file_reference(source), parse_file_reference(target)]
-    lines = _lines(stated, settings)
+    files = list(map(parse_file_reference, chain.from_iterable(task.file_pairs("train"))))
+    lines = _lines(files, settings)
     if lines:
         return lines // 2
-    by_location = {file.location: file for file in stated}
     text_bytes = 0.0
-    for location, file in by_location.items():
+    for file in {file.location: file for file in files}.values():
         size = _bytes(file, settings)
         if size is None:
             return None
-        is_compressed = Path(location).suffix in _COMPRESSED
+        is_compressed = Path(file.location).suffix in _COMPRESSED
         text_bytes += size * settings.costs.growth.value if is_compressed else size
     return math.ceil(text_bytes / (2 * settings.costs.line_bytes.value))
 
@@ -261,13 +259,9 @@ def _trainings(
     """Return the trainings for a task's headline and for its cells."""
     task = settings.tasks[name]
     trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
-    for cell in cells:
-        trainings |= set(cell.trainings)
+    trainings.update(chain.from_iterable(cell.trainings for cell in cells))
     counts = Counter(model for of_task, model, _ in sorted(trainings) if of_task == name)
-    costs = []
-    for model, runs in counts.items():
-        costs.append(_training(settings, name, model, runs, pairs))
-    return costs
+    return [_training(settings, name, model, runs, pairs) for model, runs in counts.items()]
 
 
 def _training(

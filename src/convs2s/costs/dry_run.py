@@ -4,7 +4,7 @@ The text does not say which rules are local, so their files are read for that.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -110,10 +110,11 @@ class _Job:
         self.resources |= _RESOURCE.findall(stated.get("resources", ""))
 
 
-def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> DryRun:
+def parse_plan(text: str, local: Collection[str], translations: int | None) -> DryRun:
     """Return the jobs that Snakemake's dry run prints.
 
-    ``local`` are the rules that run here, ``limits`` the resources that a group has at most.
+    ``local`` are the rules that run here, ``translations`` is how many jobs with the resource of
+    this name a group runs at a time; None: all.
     """
     plan = DryRun([], 0, 0)
     groups: list[tuple[str, list[_Job]]] = []
@@ -131,14 +132,14 @@ def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> 
             job = _Job(rule, found["properties"])
             plan.requests.append(Request(rule, (rule,), job.resources))
     for name, jobs in groups:
-        plan.requests.append(_of_group(name, jobs, limits))
+        plan.requests.append(_of_group(name, jobs, translations))
     return plan
 
 
-def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Request:
+def _of_group(name: str, jobs: Sequence[_Job], translations: int | None) -> Request:
     """Return what a group asks for, as Snakemake adds it up.
 
-    Jobs that do not wait for each other run side by side, as far as ``limits`` let them.
+    Jobs that do not wait for each other run side by side, but for translations.
     """
     order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
@@ -148,8 +149,17 @@ def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Req
     turns: list[list[Resources]] = []
     while order.is_active():
         ready = sorted(order.get_ready())
-        turns += _in_turns([jobs[index].resources for index in ready], limits)
         order.done(*ready)
+        side_by_side = defaultdict[int, list[Resources]](list)
+        begun = 0
+        for index in ready:
+            resources = jobs[index].resources
+            turn = 0
+            if translations and "translations" in resources:
+                turn = begun // translations
+                begun += 1
+            side_by_side[turn].append(resources)
+        turns += side_by_side.values()
     names = {resource for job in jobs for resource in job.resources}
     rules = sorted({job.rule for job in jobs})
     return Request(
@@ -157,27 +167,6 @@ def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Req
         tuple(rules),
         {resource: _total(resource, turns) for resource in names},
     )
-
-
-def _in_turns(jobs: Iterable[Resources], limits: Mapping[str, int]) -> list[list[Resources]]:
-    """Return jobs by the turns in which they run: each in the first one that has room for it."""
-    turns: list[list[Resources]] = []
-    for job in jobs:
-        for turn in turns:
-            if _has_room(turn, job, limits):
-                turn.append(job)
-                break
-        else:
-            turns.append([job])
-    return turns
-
-
-def _has_room(turn: Iterable[Resources], job: Resources, limits: Mapping[str, int]) -> bool:
-    for name, most in limits.items():
-        used = sum(int(other.get(name, 0)) for other in turn)
-        if name in job and used + int(job[name]) > most:
-            return False
-    return True
 
 
 def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.costs import KnownTraining
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
 from convs2s.files.text import read_lines
@@ -101,6 +100,7 @@ class Expectation:
         """Take trainings of this scale; those without a record of their time say nothing."""
         self._settings = settings
         self._timed = [(run, run.hours) for run in trained if run.hours is not None]
+        self._kinds = {name: model.architecture.kind for name, model in settings.models.items()}
 
     def hours(self, task: str, model: str) -> Hours | None:
         """Return the hours of a training of a model on a task; None where nothing tells them.
@@ -124,29 +124,19 @@ class Expectation:
     def _by_tokens(self, task: str, model: str, epochs: float) -> Hours | None:
         """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
         tokens = [0]  # of an epoch of the task
-        # Tokens an hour.
-        of_gpus = []
-        of_cores = []
+        rates: dict[str, list[float]] = {"gpus": [], "cores": []}  # tokens an hour
         for run, took in self._timed:
             read = [row.tokens for row in run.epochs]
             if run.task == task:
                 tokens += read
-            if self._are_alike(run.model, model):
-                if took.gpus:
-                    of_gpus.append(sum(read) / took.gpus)
-                if took.cores:
-                    of_cores.append(sum(read) / took.cores)
+            for device, hours in vars(took).items():
+                if hours and self._kinds[run.model] == self._kinds[model]:
+                    rates[device].append(sum(read) / hours)
+        device = max(rates, key=lambda name: len(rates[name]))
         to_read = epochs * max(tokens)
-        if not to_read or not (of_gpus or of_cores):
+        if not to_read or not rates[device]:
             return None
-        if len(of_gpus) >= len(of_cores):
-            return Hours(gpus=to_read / statistics.median(of_gpus))
-        return Hours(cores=to_read / statistics.median(of_cores))
-
-    def _are_alike(self, model: str, other: str) -> bool:
-        """Return whether two models are networks of one kind."""
-        models = self._settings.models
-        return models[model].architecture.kind == models[other].architecture.kind
+        return Hours(**{device: to_read / statistics.median(rates[device])})
 
     def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
         """Return what config/costs.yaml tells by the first of another model of this kind."""
@@ -155,7 +145,7 @@ class Expectation:
             if known.printed or known.text != text or known.model not in models:
                 continue
             its_epochs = models[known.model].training.maximum_epochs
-            if its_epochs and self._are_alike(known.model, model):
+            if its_epochs and self._kinds[known.model] == self._kinds[model]:
                 return hours_of(known) * (epochs / its_epochs)
         return None
 
@@ -171,12 +161,10 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells rest on, each once, as far as their files are there."""
     folders = {}
     for cell in cells:
-        if settings.tasks[cell.task].released:
-            continue
-        for file in cell.files:
-            for member in members(file.run):
-                folder = Path(file.path).parent.parent / member
-                folders[cell.task, cell.model, member] = folder
+        if not settings.tasks[cell.task].released:
+            of_model = Path(cell.paths[0]).parent.parent
+            for task, model, run in cell.trainings:
+                folders[task, model, run] = of_model / run
     return [read_training(*name, folder) for name, folder in folders.items()]
 
 
@@ -184,8 +172,7 @@ def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> I
     """Yield the benchmark files of the jobs between the models of cells and their numbers."""
     for cell in cells:
         stems = list(cell.jobs)
-        decoding = settings.decodings.get(cell.decoding or "")
-        if decoding:
+        if decoding := settings.decodings.get(cell.decoding or ""):
             tuned_on = settings.scale.development_set(settings.tasks[cell.task], decoding)
             if tuned_on:
                 stems += cell.tuning_jobs(tuned_on)

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,9 +17,6 @@ from convs2s.costs.partitions import ask_sinfo, refusals
 from convs2s.scoring.text_table import aligned, underlined
 
 LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
-
-IN_GROUPS = {"translations"}
-"""Resources whose limit holds in each group for itself (rules/common.smk: resource_scopes)."""
 
 MOST_SHOWN = 4
 """Names of requests in a warning; of more the others are counted."""
@@ -52,8 +49,8 @@ class Submission:
     """Whether a number of cores is stated, which cuts the threads of all jobs."""
     chooses_partition: bool
     """Whether Slurm's plugin chooses the partition of a job that names none."""
-    limits: Mapping[str, int]
-    """Resources that the jobs of a group have at most, each group for itself."""
+    translations: int | None
+    """How many of them a group runs at a time (rules/common.smk: resource_scopes); None: all."""
     folder: Path
     """Where the command line was given."""
 
@@ -102,7 +99,7 @@ def requests_report(
         yield f"WARNING: the requests are not known: the plan failed: {last_line}"
         return
     local = local_rules(path.read_text("utf-8") for path in snakefiles)
-    plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.limits)
+    plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.translations)
     yield from table(plan)
     yield from warnings(plan, submission)
 
@@ -127,14 +124,14 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     resources = options.resources or stated.get("resources")
     if isinstance(resources, list):
         resources = dict(word.split("=", 1) for word in resources)
-    limits = {}
-    if isinstance(resources, dict):
-        limits = {name: int(resources[name]) for name in IN_GROUPS & resources.keys()}
+    translations = None
+    if isinstance(resources, dict) and "translations" in resources:
+        translations = int(resources["translations"])
     return Submission(
         executor=options.executor or str(stated.get("executor", "local")),
         limits_cores=options.cores is not None or "cores" in stated,
         chooses_partition=options.partitions is not None or "slurm-partition-config" in stated,
-        limits=limits,
+        translations=translations,
         folder=folder,
     )
 

@@ -18,7 +18,9 @@ from convs2s.costs.requests import (
     warnings,
 )
 
-SLURM = Submission("slurm", limits_cores=False, chooses_partition=False, limits={}, folder=Path())
+SLURM = Submission(
+    "slurm", limits_cores=False, chooses_partition=False, translations=None, folder=Path()
+)
 FAKE_SNAKEMAKE = """\
 import sys
 from pathlib import Path
