@@ -28,7 +28,7 @@ METADATA_FILE: str = _ALIKE["descriptor"]["@id"]
 Entity = dict[str, object]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Measurement:
     """What a file of numbers says of its making: path -> SHA-256 of what it was computed from.
 
