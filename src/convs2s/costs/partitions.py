@@ -130,7 +130,7 @@ def _misfits(request: Request, partition: Partition) -> list[Refusal]:
     if of_a_cpu := request.number("mem_mb_per_cpu"):  # a site may state it so
         asked_memory = of_a_cpu * asked_cpus
     resource = "--set-resources RULE"
-    compared: list[tuple[int, str, float, str]] = [
+    compared = [
         (
             request.number("runtime") or 0,
             "minutes",

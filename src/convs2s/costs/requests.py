@@ -109,54 +109,40 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
 
     The folder is not the one of ``--directory``, if that has taken effect.
     """
-    options = _options(words)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile", default=os.environ.get("SNAKEMAKE_PROFILE"))
+    parser.add_argument("--workflow-profile", default="profiles/default")
+    parser.add_argument("--executor", "-e", default="local")
+    parser.add_argument("--cores", "-c", nargs="?", const="all")
+    parser.add_argument("--resources", "--res", nargs="+")
+    parser.add_argument("--directory", "-d")
+    partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+    parser.add_argument("--slurm-partition-config", default=partitions)
+    options, _ = parser.parse_known_args(words)
     folder = Path.cwd()
     if options.directory is not None and (started_in / options.directory).resolve() == folder:
         folder = started_in
     at_home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     homes = [folder, Path(at_home, "snakemake"), Path("/etc/xdg/snakemake")]
-    stated: dict[str, object] = {}
-    # That of the workflow comes last, as it wins.
-    for profile in (options.profile, options.of_workflow):
+    # What a profile states is an option's default. That of the workflow comes last, as it wins.
+    for profile in (options.profile, options.workflow_profile):
         if profile:
-            stated |= _profile(profile, homes)
-    # Those of the command line replace what the profile states.
-    resources = options.resources or stated.get("resources")
-    if isinstance(resources, list):
-        resources = dict(word.split("=", 1) for word in resources)
-    translations = None
-    if isinstance(resources, dict) and "translations" in resources:
-        translations = int(resources["translations"])
+            parser.set_defaults(**_profile(profile, homes))
+    options, _ = parser.parse_known_args(words)
+    limits = options.resources or {}
+    if isinstance(limits, list):
+        limits = dict(word.split("=", 1) for word in limits)
     return Submission(
-        executor=options.executor or str(stated.get("executor", "local")),
-        limits_cores=options.cores is not None or "cores" in stated,
-        chooses_partition=options.partitions is not None or "slurm-partition-config" in stated,
-        translations=translations,
+        executor=options.executor,
+        limits_cores=options.cores is not None,
+        chooses_partition=options.slurm_partition_config is not None,
+        translations=int(limits["translations"]) if "translations" in limits else None,
         folder=folder,
     )
 
 
-def _options(words: Sequence[str]) -> argparse.Namespace:
-    """Return those options of a command line of Snakemake that say how and where jobs run."""
-    environment = os.environ.get
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--profile", default=environment("SNAKEMAKE_PROFILE"))
-    parser.add_argument("--workflow-profile", dest="of_workflow", default="profiles/default")
-    parser.add_argument("--executor", "-e")
-    parser.add_argument("--cores", "-c", nargs="?", const="all")
-    parser.add_argument("--resources", "--res", nargs="+")
-    parser.add_argument(
-        "--slurm-partition-config",
-        dest="partitions",
-        default=environment("SNAKEMAKE_SLURM_PARTITIONS"),
-    )
-    parser.add_argument("--directory", "-d")
-    known, _ = parser.parse_known_args(words)
-    return known
-
-
 def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
-    """Return what a profile of Snakemake states, a file or a folder with one."""
+    """Return what a profile of Snakemake states, a file or a folder with one, by option."""
     for home in homes:
         path = home / name
         if path.is_dir():
@@ -167,7 +153,8 @@ def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
             # That for the newest version of Snakemake.
             path = max(versions, key=versions.__getitem__, default=path)
         if path.is_file():
-            return dict(yaml.safe_load(path.read_text("utf-8")) or {})
+            stated = yaml.safe_load(path.read_text("utf-8")) or {}
+            return {option.replace("-", "_"): value for option, value in stated.items()}
     return {}
 
 

@@ -148,10 +148,8 @@ def _front_matter(model: Path, description: ModelDescription, terms: str) -> dic
 
 def _metric(name: str) -> str:
     """Return the Hub's name of a metric by that which reports print."""
-    for known in ("bleurt", "bleu", "chrf", "rouge", "comet"):
-        if known in name.lower():
-            return known
-    return name
+    known = ("bleurt", "bleu", "chrf", "rouge", "comet")
+    return next((metric for metric in known if metric in name.lower()), name)
 
 
 def pull(repository: str, folder: Path, revision: str | None = None) -> None:
@@ -171,10 +169,8 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
                 )
             for name in filter(held.__contains__, HUB_FILES):
                 hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
-                lfs = held[name].lfs
-                if lfs is None:
-                    is_stated = held[name].blob_id == _git_id(staged / name)
-                else:
+                is_stated = held[name].blob_id == _git_id(staged / name)
+                if lfs := held[name].lfs:
                     is_stated = lfs.sha256 == sha256(staged / name)
                 if not is_stated:
                     raise UserError(
