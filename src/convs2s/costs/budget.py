@@ -272,8 +272,7 @@ def _training(
     architecture = settings.models[model].architecture
     recipe = settings.models[model].training
     gpus = 0 if settings.options.device == "cpu" else settings.options.gpus or 0
-    source = types_of(task.vocabulary, "source", pairs)
-    target = types_of(task.vocabulary, "target", pairs)
+    source, target = types_of(task.vocabulary, pairs)
     parameters = architecture.count_parameters(source, target)
     weights = parameters * FLOAT_BYTES
     work = None
