@@ -31,7 +31,6 @@ with failures_in_one_line():
     requests = requests_report(
         command,
         submission,
-        asked="preflight",
         targets=snakemake.params.targets,
         prefix=snakemake.rule.removesuffix("preflight"),
         snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],

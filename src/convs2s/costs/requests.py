@@ -64,7 +64,6 @@ def requests_report(
     command: Sequence[str],
     submission: Submission,
     *,
-    asked: str,
     targets: Sequence[str],
     prefix: str,
     snakefiles: Iterable[Path],
@@ -74,20 +73,20 @@ def requests_report(
     Args:
         command: the command line that runs now: Python, ``-m snakemake`` and its arguments.
         submission: how it has jobs submitted.
-        asked: the name of the target in it that asks for this report.
-        targets: those of the run itself, in its place.
+        targets: those of the run itself, in place of the one that asks for this report.
         prefix: what a module's `use rule` puts before the names of these and of all rules.
         snakefiles: the files of the rules.
     """
     # Another interface of Snakemake's has a command line of its own, without the target.
-    if submission.is_local or prefix + asked not in command:
+    asked = f"{prefix}preflight"
+    if submission.is_local or asked not in command:
         return
     yield ""
     yield from underlined(f"requests to the cluster, by its executor {submission.executor}")
     targets = [prefix + target for target in targets]
     yield f"planning {', '.join(targets)}, without running anything"
     done = subprocess.run(
-        dry_run(command, prefix + asked, targets, submission.limits_cores),
+        dry_run(command, asked, targets, submission.limits_cores),
         cwd=submission.folder,
         capture_output=True,
         text=True,

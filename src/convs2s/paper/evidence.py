@@ -101,11 +101,11 @@ class Evidence:
         Those of the measure itself; for detokenized BLEU those of tokenized BLEU; for a length any
         tokenized BLEU's, as all have the same words.
         """
+        measure = self.measure.replace("detokenized", "tokenized")
         texts = []
         for entry in self.entries:
-            measure: str | None = self.measure.replace("detokenized", "tokenized")
             if "length_ratio" in (quantity, self.measure):
-                measure = next(iter(entry.sentences), None)
+                measure = next(iter(entry.sentences), "")
             if measure in entry.sentences:
                 texts.append(entry.sentences[measure])
         return texts
@@ -140,14 +140,12 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
         missing = "a printed value is of the paper's data"
     elif not is_cited and not scored:
         missing = _why_missing(settings, name.table, row)
-    label = [name.table, repr(row.system)]
-    if row.group:
-        label.insert(1, row.group)
+    label = [name.table, row.group, repr(row.system)]
     if len(table.columns) > 1:
         label.append(column.name)
     return Evidence(
         address=address,
-        label=" ".join(label),
+        label=" ".join(filter(None, label)),
         heading=column.name,
         measure=row.measures.get(name.column, column.measure) or "",
         printed=printed_number(row, name.column),

@@ -177,7 +177,6 @@ def report(here: Path, plan: str, *words: str) -> list[str]:
     lines = requests_report(
         command,
         submission_of(command, here),
-        asked="preflight",
         targets=["paper"],
         prefix="",
         snakefiles=[here / "rules.smk"],
@@ -210,7 +209,6 @@ def test_the_names_of_a_module(here: Path) -> None:
     lines = requests_report(
         command,
         submission_of(command, here),
-        asked="preflight",
         targets=["paper"],
         prefix="ours_",
         snakefiles=[here / "rules.smk"],
