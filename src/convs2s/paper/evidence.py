@@ -170,21 +170,21 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
     on the kernels, and perplexity is the same to the last digit in all: rounding that differs
     anywhere changes most of its digits within a training.
     """
-    # Kernels and processor -> training -> its perplexity.
-    made: dict[tuple[object, str | None], dict[str, float]] = {}
+    # Kernels -> processor -> training -> its perplexity.
+    made: dict[object, dict[str | None, dict[str, float]]] = {}
     for entry in chain.from_iterable(runs.values()):
         score = entry.scores.get("perplexity")
         if entry.processor and score:
-            trained = made.setdefault((_kernels(entry), entry.processor), {})
+            trained = made.setdefault(_kernels(entry), {}).setdefault(entry.processor, {})
             trained[entry.fingerprint] = score.score
 
     def processors(entry: LedgerEntry) -> list[str | None]:
         """Return the processors whose numbers of a run would be the entry's, its own first."""
-        kernels = _kernels(entry)
-        own = made.get((kernels, entry.processor), {})
+        of_kernels = made.get(_kernels(entry), {})
+        own = of_kernels.get(entry.processor, {})
         equal = [entry.processor]
-        for (of_kernels, processor), scores in made.items():
-            both = own.keys() & scores.keys() if of_kernels == kernels else ()
+        for processor, scores in of_kernels.items():
+            both = own.keys() & scores.keys()
             if both and all(own[training] == scores[training] for training in both):
                 equal.append(processor)
         return equal
