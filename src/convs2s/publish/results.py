@@ -8,6 +8,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     Raises:
         UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
-    refuse_existing(output)
+    _refuse_existing(output)
     if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
         raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
@@ -83,9 +84,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             "snakemake results/TASK/bleu.txt"
         )
     start = _placed(folder, measured.values())
-    with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        refuse_existing(output)  # another export may have written it meanwhile
-        staged = scratch / output.name
+    with new_output(output, as_zip=output.suffix == ".zip") as staged:
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
                 _copy(path, staged / _name(path, start))
@@ -101,7 +100,23 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         write_json(staged / METADATA_FILE, crate(staged, name, files, staying))
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
-        if output.suffix == ".zip":
+
+
+@contextmanager
+def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
+    """Yield a folder to fill, which gets its name, or is packed as it, if the block succeeds.
+
+    Raises:
+        UserError: there is something of this name.
+    """
+    _refuse_existing(output)
+    with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
+        _refuse_existing(output)  # the writer before may have made it
+        staged = scratch / output.name
+        staged.mkdir()
+        yield staged
+        _refuse_existing(output)  # another program may have written it meanwhile
+        if as_zip:
             _zip(staged, output)
         else:
             staged.rename(output)
@@ -116,12 +131,7 @@ def _zip(folder: Path, output: Path) -> None:
             archive.writestr(member, (folder / file).read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-def refuse_existing(output: Path) -> None:
-    """Refuse an output that is there already.
-
-    Raises:
-        UserError: it is there.
-    """
+def _refuse_existing(output: Path) -> None:
     if output.exists():
         raise UserError(f"{output}: exists already: remove it, or give another name")
 
