@@ -225,7 +225,7 @@ rule preflight:
     retries: 0  # what cannot fit will not fit at a second try
     localrule: True
     conda:
-        "../envs/train.yaml"
+        "../envs/plot.yaml"
     params:
         tasks=plan.tasks,
         # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.

@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -67,9 +68,7 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
 ) -> None:
     placed = publishing._placed
 
-    def remove(
-        folder: Path, measured: dict[Path, Measurement]
-    ) -> tuple[Path, dict[Path, Measurement]]:
+    def remove(folder: Path, measured: Collection[Measurement]) -> Path:
         monkeypatch.setattr(publishing, "_kept", lambda _: iter([folder / "gone.txt"]))
         return placed(folder, measured)
 

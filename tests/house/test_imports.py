@@ -64,7 +64,6 @@ RUN_A_NETWORK = {
     "list_n_best.py",
     "measure_perplexity.py",
     "plot_attention.py",
-    "preflight.py",
     "project_phrases.py",
     "score_n_best.py",
     "take_codes.py",  # out of a model file, as the next

@@ -7,7 +7,7 @@ from typing import Any
 
 from convs2s.config.load import load_for_job
 from convs2s.costs.preflight import preflight
-from convs2s.costs.requests import is_local, requests_report
+from convs2s.costs.requests import requests_report, submission_of
 from convs2s.paper.cells import cells_from_plain
 from convs2s.pipeline.job import prefix_of
 from convs2s.pipeline.process import failures_in_one_line
@@ -25,14 +25,14 @@ with failures_in_one_line():
     root = Path(snakemake.scriptdir).parents[1]
     prefix = prefix_of(snakemake.log[0], snakemake.params.stated_log)
     cells = snakemake.params.cells.items()
-    command, started_in = snakemake.params.command, Path(snakemake.params.started_in)
+    command = snakemake.params.command
+    submission = submission_of(command, Path(snakemake.params.started_in))
     settings, log = load_for_job(snakemake.config, root), Path(snakemake.log[0]).absolute()
     requests = requests_report(
         command,
-        asked="preflight",
+        submission,
         targets=snakemake.params.targets,
         prefix=snakemake.rule.removesuffix("preflight"),
-        started_in=started_in,
         snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],
     )
     here = Path.cwd()
@@ -42,7 +42,7 @@ with failures_in_one_line():
             tasks=snakemake.params.tasks,
             cells={table: cells_from_plain(of, "") for table, of in cells},
             benchmarks=Path(snakemake.params.benchmarks),
-            is_local=is_local(command, started_in),
+            is_local=submission.is_local,
             log=log,
             requests=_from(here, requests),
         )

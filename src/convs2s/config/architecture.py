@@ -115,6 +115,10 @@ class NetworkSettings(Section):
         """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
         return 0
 
+    def count_embeddings(self, source_types: int, target_types: int) -> int:
+        """Return how many of the parameters are looked up, and multiply no token."""
+        return 0
+
     def code(self) -> dict[str, str]:
         """Return a digest of an extension's code, with which a training begins anew, as "code"."""
         if type(self).__module__ == __name__:
@@ -225,9 +229,13 @@ class ConvS2SArchitecture(NetworkSettings):
         # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
         of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
         of_type = self.output_embedding + (1 if self.selection else 2)
+        embedded = self.count_embeddings(source_types, target_types)
+        return of_maps + of_type * target_types + embedded
+
+    def count_embeddings(self, source_types: int, target_types: int) -> int:
+        """Return the number of parameters in the tables of tokens and positions."""
         positions = sum(self.positions.rows(side) or 0 for side in ("source", "target"))
-        embedded = source_types + target_types + positions
-        return of_maps + of_type * target_types + embedding * embedded
+        return self.embedding * (source_types + target_types + positions)
 
 
 class LstmArchitecture(NetworkSettings):

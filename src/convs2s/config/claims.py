@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from convs2s.config.messages import check_known
-from convs2s.config.paper import Table, printed_number
+from convs2s.config.paper import Row, Table, printed_number
 from convs2s.config.section import Items, NonNegativeFloat, PositiveFloat, Section, SomeItems, Text
 from convs2s.errors import UserError
 
@@ -111,12 +111,12 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     rows = tables[cell.table].rows
     groups = {row.group for row in rows if row.group}
     check_known(where, f"group of {cell.table}", cell.group, groups)
-    systems: dict[str, list[int]] = {}  # name of a row of the group -> the indices that have it
+    systems = {}  # of the group, by index
     for index, row in enumerate(rows):
         if cell.group in (None, row.group):
-            systems.setdefault(row.system, []).append(index)
-    check_known(where, f"row of {cell.table}", cell.row, systems)
-    index, *others = systems[cell.row]
+            systems[index] = row.system
+    check_known(where, f"row of {cell.table}", cell.row, systems.values())
+    index, *others = [index for index, system in systems.items() if system == cell.row]
     if others:
         raise UserError(
             f"{where}: {cell.table} has {len(others) + 1} rows '{cell.row}'; name the group as well"
@@ -126,10 +126,13 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
     """Check that a claim names cells that have values, or says why it names none."""
-    if any(claim.cells()) == (claim.untested is not None):
+    cells = list(claim.cells())
+    if bool(cells) == (claim.untested is not None):
         raise UserError(
             f"{where}: expected comparisons, trends, lengths or phrases, or else untested: a reason"
         )
+    for cell in cells:
+        _row_with_value(cell, tables, where)
     for compared in claim.comparisons:
         if compared.margin and compared.within is not None:
             raise UserError(f"{where}: comparisons: expected margin or within, not both")
@@ -138,13 +141,8 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
                 f"{where}: comparisons: {len(compared.better)} cells are held against "
                 f"{len(compared.worse)}; expected as many"
             )
-    for cell in claim.cells():
-        _check_cell(cell, tables, where)
-    for compared in claim.comparisons:
-        rows = []
-        for cell in (*compared.better, *compared.worse):
-            index = row_index(cell, tables, where)
-            rows.append(tables[cell.table].rows[index])
+        both = (*compared.better, *compared.worse)
+        rows = [_row_with_value(cell, tables, where) for cell in both]
         if all(row.kind == "cited" for row in rows):
             raise UserError(
                 f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' are printed "
@@ -152,19 +150,18 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
             )
 
 
-def _check_cell(cell: CellName, tables: Mapping[str, Table], where: str) -> None:
-    """Check that a cell has a value: a printed one, or one that this project measures."""
+def _row_with_value(cell: CellName, tables: Mapping[str, Table], where: str) -> Row:
+    """Return a cell's row; the cell has a printed value, or one that this project measures."""
     index = row_index(cell, tables, where)  # which says first whether there is such a table
     row = tables[cell.table].rows[index]
     columns = {column.key: column for column in tables[cell.table].columns}
     check_known(where, f"column of {cell.table}", cell.column, columns)
+    value: object = row.measures.get(cell.column, columns[cell.column].measure)
     if row.kind == "cited":
-        has_value = printed_number(row, cell.column) is not None
-    else:
-        measure = row.measures.get(cell.column, columns[cell.column].measure)
-        has_value = measure is not None
-    if not has_value:
+        value = printed_number(row, cell.column)
+    if value is None:
         raise UserError(
             f"{where}: row '{cell.row}' of {cell.table} has no number in column "
             f"'{cell.column}'; name another column"
         )
+    return row

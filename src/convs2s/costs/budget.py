@@ -7,20 +7,21 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from convs2s.config.costs import CostFigure, KnownTraining
 from convs2s.config.file_reference import FileReference, known_download, parse_file_reference
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
+from convs2s.costs.exhibits import hours_of
 from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
-from convs2s.costs.roofline import Work, work_of
+from convs2s.costs.roofline import Work
 from convs2s.files.atomic import size_of
 from convs2s.files.compressed import decompressed_file
 from convs2s.layout import Layout
-from convs2s.models.build import build_network, shapes_alone
 from convs2s.paper.cells import Cell
-from convs2s.paper.trained import SECONDS_PER_HOUR
+from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
 _MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}  # whose lines are no sentences
@@ -66,24 +67,22 @@ class Budget:
     @property
     def disk(self) -> float:
         """The most bytes that its results hold at a time."""
-        return max((during for during, _ in levels(self.stages)), default=0)
+        return max((during for _, during, _ in levels(self.stages)), default=0)
 
-    def training_hours(self, device: str) -> float:
-        """The hours of all devices of a type (core, GPU) that train, as far as they are known."""
-        hours = 0.0
-        for cost in self.trainings:
-            if cost.known and cost.known.device == device:
-                hours += cost.runs * cost.known.hours
-        return hours
+    @property
+    def to_train(self) -> Hours:
+        """The hours of all its trainings, as far as they are known."""
+        known = (hours_of(cost.known) * cost.runs for cost in self.trainings if cost.known)
+        return sum(known, Hours())
 
 
-def levels(stages: Iterable[Stage]) -> Iterator[tuple[float, float]]:
-    """Yield for each stage the bytes on the disk while it runs, and after it."""
+def levels(stages: Iterable[Stage]) -> Iterator[tuple[Stage, float, float]]:
+    """Yield each stage with the bytes on the disk while it runs, and after it."""
     held = 0.0
     for stage in stages:
         during = held + stage.written
         held = during - stage.freed
-        yield during, held
+        yield stage, during, held
 
 
 def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> list[Budget]:
@@ -160,19 +159,16 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
-    stated = []
-    for source, target in task.file_pairs("train"):
-        stated += [parse_file_reference(source), parse_file_reference(target)]
-    lines = _lines(stated, settings)
+    files = list(map(parse_file_reference, chain.from_iterable(task.file_pairs("train"))))
+    lines = _lines(files, settings)
     if lines:
         return lines // 2
-    by_location = {file.location: file for file in stated}
     text_bytes = 0.0
-    for location, file in by_location.items():
+    for file in {file.location: file for file in files}.values():
         size = _bytes(file, settings)
         if size is None:
             return None
-        is_compressed = Path(location).suffix in _COMPRESSED
+        is_compressed = Path(file.location).suffix in _COMPRESSED
         text_bytes += size * settings.costs.growth.value if is_compressed else size
     return math.ceil(text_bytes / (2 * settings.costs.line_bytes.value))
 
@@ -263,13 +259,9 @@ def _trainings(
     """Return the trainings for a task's headline and for its cells."""
     task = settings.tasks[name]
     trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
-    for cell in cells:
-        trainings |= set(cell.trainings)
+    trainings.update(chain.from_iterable(cell.trainings for cell in cells))
     counts = Counter(model for of_task, model, _ in sorted(trainings) if of_task == name)
-    costs = []
-    for model, runs in counts.items():
-        costs.append(_training(settings, name, model, runs, pairs))
-    return costs
+    return [_training(settings, name, model, runs, pairs) for model, runs in counts.items()]
 
 
 def _training(
@@ -280,12 +272,19 @@ def _training(
     architecture = settings.models[model].architecture
     recipe = settings.models[model].training
     gpus = 0 if settings.options.device == "cpu" else settings.options.gpus or 0
-    source = types_of(task.vocabulary, "source", pairs)
-    target = types_of(task.vocabulary, "target", pairs)
-    with shapes_alone():
-        network = build_network(architecture, source, target)
-    parameters = sum(parameter.numel() for parameter in network.parameters())
+    source, target = types_of(task.vocabulary, pairs)
+    parameters = architecture.count_parameters(source, target)
     weights = parameters * FLOAT_BYTES
+    work = None
+    if layers := architecture.blocks:
+        work = Work(
+            weights=parameters - architecture.count_embeddings(source, target),
+            parameters=parameters,
+            blocks=len(layers),
+            widths=sum(layer.width for layer in layers),
+            types=target,
+            recipe=recipe,
+        )
     return TrainingCost(
         model=model,
         runs=runs,
@@ -293,5 +292,5 @@ def _training(
         state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
         kept_bytes=(1 + (recipe.average or 1)) * weights,
         known=settings.costs.training(task.text_name, model),
-        work=work_of(architecture, recipe, network, target),
+        work=work,
     )

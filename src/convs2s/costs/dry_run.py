@@ -4,9 +4,9 @@ The text does not say which rules are local, so their files are read for that.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 ALL_CORES = 999_999
@@ -15,16 +15,21 @@ ALL_CORES = 999_999
 _UNKNOWN = "<TBD>"
 
 # In the files of rules.
-_RULE = re.compile(r"^ *(?:rule|checkpoint) (\w+):$", re.MULTILINE)
+_RULE = re.compile(r"^ *(?:rule|checkpoint) (?=\w+:$)", re.MULTILINE)
 _LOCAL = re.compile(r"^ +localrule: True$", re.MULTILINE)
 _ACTION = re.compile(r"^ +(?:script|shell|run):", re.MULTILINE)
 
-# In the plan.
-_GROUP = re.compile(r"\[.*\] Group job (.+) \(jobs in .*\):")
-_JOB = re.compile(r"( *)(?:local)?(?:rule|checkpoint) (\S+):")
-_MESSAGE = re.compile(r" *Job \d+: ")
-_PROPERTY = re.compile(r" +(input|output|threads|resources): (.*)")
-_NEXT_RESOURCE = re.compile(r", (?=[A-Za-z_]\w*=)")
+# In the plan: the beginning of a group; a job, which is indented in a group, with its properties; a
+# rule's message in place of a job.
+_PLANNED = re.compile(
+    r"^(?:\[.*\] Group job (?P<group>.+) \(jobs in .*\):$"
+    r"|(?P<indent> *)(?:local)?(?:rule|checkpoint) (?P<rule>\S+):(?P<properties>(?:\n +\w+: .*)*)$"
+    r"|(?P<message> *Job \d+: ))",
+    re.MULTILINE,
+)
+_PROPERTY = re.compile(r"(\w+): (.*)")
+_RESOURCE = re.compile(r"([A-Za-z_]\w*)=(.*?)(?:, (?=[A-Za-z_]\w*=)|$)")
+_NOTE = re.compile(r" \([^,]*\)")  # behind a path, such as `(update)`
 _GPUS = re.compile(r"\bgpu(?::([^:,()]+))?:(\d+)")
 
 Resources = Mapping[str, str]
@@ -45,14 +50,18 @@ class Request:
         return int(value) if re.fullmatch(r"-?\d+", value) else None
 
     @property
+    def nodes(self) -> int:
+        """On how many nodes it runs; without a number it is one, for a rule's job."""
+        return self.number("nodes") or 1
+
+    @property
     def gpus(self) -> int:
         """GPUs of all its nodes."""
         on_a_node = sum(gpus_in(self.resources.get("gres", "")).values())
-        nodes = self.number("nodes") or 1
-        return (self.number("gpu") or 0) + nodes * on_a_node
+        return self.number("gpu") or self.nodes * on_a_node
 
 
-@dataclass(frozen=True)
+@dataclass
 class DryRun:
     """The jobs of a dry run."""
 
@@ -67,13 +76,12 @@ def dry_run(
     command: Sequence[str], asked: str, targets: Sequence[str], limits_cores: bool
 ) -> list[str]:
     """Return the command line that plans targets in place of the one that is asked for."""
-    end = command.index("--") if "--" in command else len(command)
-    words = [word for word in command[:end] if word != asked]
-    further = [word for word in command[end + 1 :] if word != asked]
+    words = [word for word in command if word != asked]
+    end = words.index("--") if "--" in words else len(words)
     added = ["--dry-run", "--nolock", "--nocolor", "--quiet", "host", "progress", "reason"]
     if not limits_cores:
         added += ["--cores", str(ALL_CORES)]
-    return [*words, *added, "--", *targets, *further]
+    return [*words[:end], *added, "--", *targets, *words[end + 1 :]]
 
 
 def local_rules(texts: Iterable[str]) -> set[str]:
@@ -83,121 +91,82 @@ def local_rules(texts: Iterable[str]) -> set[str]:
     """
     local = set()
     for text in texts:
-        _, *names_and_bodies = _RULE.split(text)
-        names = names_and_bodies[::2]
-        bodies = names_and_bodies[1::2]
-        for name, body in zip(names, bodies, strict=True):
+        for rule in _RULE.split(text)[1:]:
+            name, _, body = rule.partition(":")
             if _LOCAL.search(body) or not _ACTION.search(body):
                 local.add(name)
     return local
 
 
-@dataclass
 class _Job:
-    rule: str
-    group: int | None
-    properties: dict[str, str] = field(default_factory=dict)
+    """A job of the plan, by the lines that state its properties."""
 
-    @property
-    def resources(self) -> Resources:
-        found = {"threads": self.properties.get("threads", "1")}
-        for stated in _NEXT_RESOURCE.split(self.properties.get("resources", "")):
-            name, _, value = stated.partition("=")
-            if name:
-                found[name] = value
-        return found
-
-    def files(self, side: str) -> set[str]:
-        """Return the paths of a side, without notes such as `(update)`."""
-        stated = self.properties.get(side)
-        if stated is None:
-            return set()
-        return {path.partition(" (")[0] for path in stated.split(", ")}
+    def __init__(self, rule: str, properties: str) -> None:
+        stated = dict(_PROPERTY.findall(properties))
+        self.rule = rule
+        self.inputs = set(_NOTE.sub("", stated.get("input", "")).split(", ")) - {""}
+        self.outputs = set(_NOTE.sub("", stated.get("output", "")).split(", "))
+        self.resources = {"threads": stated.get("threads", "1")}
+        self.resources |= _RESOURCE.findall(stated.get("resources", ""))
 
 
-def parse_plan(text: str, local: Collection[str], limits: Mapping[str, int]) -> DryRun:
+def parse_plan(text: str, local: Collection[str], translations: int | None) -> DryRun:
     """Return the jobs that Snakemake's dry run prints.
 
-    ``local`` are the rules that run here, ``limits`` the resources that a group has at most.
+    ``local`` are the rules that run here, ``translations`` is how many jobs with the resource of
+    this name a group runs at a time; None: all.
     """
-    jobs: list[_Job] = []
-    groups: list[str] = []
-    not_shown = 0
-    in_job = False
-    for line in text.splitlines():
-        if found := _GROUP.match(line):
-            groups.append(found[1])
-            in_job = False
-        elif found := _JOB.fullmatch(line):
-            is_in_group = bool(found[1])  # it is indented
-            group = len(groups) - 1 if is_in_group else None
-            jobs.append(_Job(found[2], group))
-            in_job = True
-        elif _MESSAGE.match(line):
-            not_shown += 1
-            in_job = False
-        elif in_job and (found := _PROPERTY.fullmatch(line)):
-            jobs[-1].properties[found[1]] = found[2]
-    requests = []
-    members = defaultdict(list)
-    count_local = 0
-    for job in jobs:
-        if job.group is not None:
-            members[job.group].append(job)
-        elif job.rule in local:
-            count_local += 1
+    plan = DryRun([], 0, 0)
+    groups: list[tuple[str, list[_Job]]] = []
+    for found in _PLANNED.finditer(text):
+        rule = found["rule"]
+        if found["group"]:
+            groups.append((found["group"], []))
+        elif found["message"]:
+            plan.not_shown += 1
+        elif found["indent"]:
+            groups[-1][1].append(_Job(rule, found["properties"]))
+        elif rule in local:
+            plan.local += 1
         else:
-            requests.append(Request(job.rule, (job.rule,), job.resources))
-    for group, of_group in members.items():
-        requests.append(_of_group(groups[group], of_group, limits))
-    return DryRun(requests, count_local, not_shown)
+            job = _Job(rule, found["properties"])
+            plan.requests.append(Request(rule, (rule,), job.resources))
+    for name, jobs in groups:
+        plan.requests.append(_of_group(name, jobs, translations))
+    return plan
 
 
-def _of_group(name: str, jobs: Sequence[_Job], limits: Mapping[str, int]) -> Request:
+def _of_group(name: str, jobs: Sequence[_Job], translations: int | None) -> Request:
     """Return what a group asks for, as Snakemake adds it up.
 
-    Jobs that do not wait for each other run side by side, as far as ``limits`` let them.
+    Jobs that do not wait for each other run side by side, but for translations.
     """
     order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
-        inputs = job.files("input")
-        order.add(index)
-        for other, maker in enumerate(jobs):
-            if inputs & maker.files("output"):
-                order.add(index, other)
+        makers = [other for other, maker in enumerate(jobs) if job.inputs & maker.outputs]
+        order.add(index, *makers)
     order.prepare()
     turns: list[list[Resources]] = []
     while order.is_active():
         ready = sorted(order.get_ready())
-        turns += _in_turns([jobs[index].resources for index in ready], limits)
         order.done(*ready)
-    names: set[str] = set()
-    for job in jobs:
-        names |= job.resources.keys()
-    total = {name: _total(name, turns) for name in names}
+        side_by_side = defaultdict[int, list[Resources]](list)
+        begun = 0
+        for index in ready:
+            resources = jobs[index].resources
+            turn = 0
+            if translations and "translations" in resources:
+                turn = begun // translations
+                begun += 1
+            side_by_side[turn].append(resources)
+        turns += side_by_side.values()
+    names = {resource for job in jobs for resource in job.resources}
     rules = sorted({job.rule for job in jobs})
-    return Request(f"group {name} ({', '.join(rules)})", tuple(rules), total)
-
-
-def _in_turns(jobs: Iterable[Resources], limits: Mapping[str, int]) -> list[list[Resources]]:
-    """Return jobs by the turns in which they run: each in the first one that has room for it."""
-    turns: list[list[Resources]] = []
-    for job in jobs:
-        for turn in turns:
-            if _has_room(turn, job, limits):
-                turn.append(job)
-                break
-        else:
-            turns.append([job])
-    return turns
-
-
-def _has_room(turn: Iterable[Resources], job: Resources, limits: Mapping[str, int]) -> bool:
-    for name, most in limits.items():
-        used = sum(int(other.get(name, 0)) for other in turn)
-        if name in job and used + int(job[name]) > most:
-            return False
-    return True
+    return Request(
+        f"group {name} ({', '.join(rules)})",
+        tuple(rules),
+        {resource: _total(resource, turns) for resource in names},
+    )
 
 
 def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
@@ -206,27 +175,26 @@ def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
     The numbers of jobs side by side are added, and the largest of such sums counts; of the times
     of jobs side by side the longest counts, and these are added. What is not known is left out.
     """
-    amounts = []
+    of_turns = []
     for turn in turns:
-        numbers = []
-        for job in turn:
-            value = job.get(resource, _UNKNOWN)
-            if value.isdecimal():
-                numbers.append(int(value))
-            elif value != _UNKNOWN:
+        known = [job[resource] for job in turn if job.get(resource, _UNKNOWN) != _UNKNOWN]
+        for value in known:
+            if not value.isdecimal():
                 return value  # a text: Snakemake refuses a group in which they differ
-        if numbers:
-            amounts.append(max(numbers) if resource == "runtime" else sum(numbers))
-    if not amounts:
+        if known:
+            of_turns.append(list(map(int, known)))
+    if not of_turns:
         return _UNKNOWN
-    return str(sum(amounts) if resource == "runtime" else max(amounts))
+    if resource == "runtime":
+        return str(sum(map(max, of_turns)))
+    return str(max(map(sum, of_turns)))
 
 
 def gpus_in(gres: str) -> dict[str, int]:
     """Return the GPUs of each model in Slurm's words, such as `gpu:a100:4(S:0-1),gpu:v100:2`."""
     if gres == "gpu":
         return {"": 1}
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for model, count in _GPUS.findall(gres):
-        found[model] = found.get(model, 0) + int(count)
+        found[model] += int(count)
     return found

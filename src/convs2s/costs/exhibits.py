@@ -2,13 +2,11 @@
 
 import csv
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from convs2s.config.costs import KnownTraining
-from convs2s.config.paper import Table
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
 from convs2s.files.text import read_lines
@@ -18,10 +16,10 @@ from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_traini
 
 @dataclass(frozen=True)
 class PrintedCost:
-    """What the papers state of the trainings of their own table."""
+    """What the papers state of the trainings of tables of theirs."""
 
-    stated: tuple[KnownTraining, ...]  # one for each model whose time they state
-    unstated: frozenset[tuple[str, str]]  # text and model of those of which they do not
+    stated: Sequence[KnownTraining]  # one for each model whose time they state
+    unstated: Set[tuple[str, str]]  # text and model of those of which they do not
 
     @property
     def hours(self) -> float:
@@ -60,48 +58,39 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
         UserError: a record of a training, or a benchmark file, is damaged.
     """
     trained = {name: _trainings(settings, of_table) for name, of_table in cells.items()}
-    every_training: dict[str, Training] = {}
-    for runs in trained.values():
-        every_training |= {run.anchor: run for run in runs}
-    expectation = Expectation(settings, every_training.values())
+    every_training = {run.anchor: run for runs in trained.values() for run in runs}.values()
+    expectation = Expectation(settings, every_training)
     exhibits = {}
     jobs_of_one: set[Path] = set()
-    stated: list[KnownTraining] = []
-    unstated: set[tuple[str, str]] = set()
     for name, runs in trained.items():
         jobs = set(_benchmarks_of(settings, cells[name], benchmarks))
-        printed = printed_cost(settings, settings.paper[name])
-        exhibits[name] = _cost(runs, expectation, jobs, printed)
         jobs_of_one |= jobs
-        stated += printed.stated
-        unstated |= printed.unstated
-    shared_jobs = _all_benchmarks(settings, cells, benchmarks) - jobs_of_one
-    total = _cost(
-        every_training.values(),
-        expectation,
-        shared_jobs | jobs_of_one,
-        PrintedCost(tuple(dict.fromkeys(stated)), frozenset(unstated)),
+        exhibits[name] = _cost(runs, expectation, jobs, printed_cost(settings, [name]))
+    every_job = jobs_of_one | _all_benchmarks(settings, cells, benchmarks)
+    return PaperCosts(
+        exhibits=exhibits,
+        shared=_core_hours(every_job - jobs_of_one),
+        total=_cost(every_training, expectation, every_job, printed_cost(settings, cells)),
     )
-    return PaperCosts(exhibits, shared=_core_hours(shared_jobs), total=total)
 
 
-def printed_cost(settings: Settings, table: Table) -> PrintedCost:
-    """Return what the papers state of the trainings that a table of theirs rests on."""
-    models = set()
-    for row in table.rows:
-        if row.kind == "ours" and row.task and row.model:
-            text = settings.tasks[row.task].text_name
-            models.add((text, row.model))
+def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
+    """Return what the papers state of the trainings that tables of theirs rest on."""
     stated = []
     unstated = set()
-    for text, model in sorted(models):
-        known = settings.costs.training(text, model)
-        if known and known.printed:
-            stated.append(known)
-        else:
-            unstated.add((text, model))
+    for table in tables:
+        models = set()
+        for row in settings.tables[table].rows:
+            if row.kind == "ours" and row.task and row.model:
+                models.add((settings.tasks[row.task].text_name, row.model))
+        for text, model in sorted(models):
+            known = settings.costs.training(text, model)
+            if known and known.printed:
+                stated.append(known)
+            else:
+                unstated.add((text, model))
     # A recipe and the same in fp32 are one training of the paper.
-    return PrintedCost(tuple(dict.fromkeys(stated)), frozenset(unstated))
+    return PrintedCost(list(dict.fromkeys(stated)), unstated)
 
 
 class Expectation:
@@ -111,6 +100,7 @@ class Expectation:
         """Take trainings of this scale; those without a record of their time say nothing."""
         self._settings = settings
         self._timed = [(run, run.hours) for run in trained if run.hours is not None]
+        self._kinds = {name: model.architecture.kind for name, model in settings.models.items()}
 
     def hours(self, task: str, model: str) -> Hours | None:
         """Return the hours of a training of a model on a task; None where nothing tells them.
@@ -119,59 +109,49 @@ class Expectation:
         without that, its tokens at the rate of networks of its kind, of any size; where none has
         run, the measured figure of another of its kind on the same text, for as many epochs.
         """
-        seeds = []
-        for run, took in self._timed:
-            if run.task == task and run.model == model:
-                seeds.append(took)
+        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
         if seeds:
             return sum(seeds, Hours()) * (1 / len(seeds))
         text = self._settings.tasks[task].text_name
         known = self._settings.costs.training(text, model)
         if known and not known.printed:
-            return _hours(known)
-        return self._by_tokens(task, model) or self._by_another_model(text, model)
-
-    def _by_tokens(self, task: str, model: str) -> Hours | None:
-        """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
+            return hours_of(known)
         epochs = self._settings.models[model].training.maximum_epochs
-        tokens: list[int] = []  # of an epoch of the task
-        # Tokens an hour.
-        of_gpus = []
-        of_cores = []
+        if epochs is None:
+            return None
+        return self._by_tokens(task, model, epochs) or self._by_another_model(text, model, epochs)
+
+    def _by_tokens(self, task: str, model: str, epochs: float) -> Hours | None:
+        """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
+        tokens = [0]  # of an epoch of the task
+        rates: dict[str, list[float]] = {"gpus": [], "cores": []}  # tokens an hour
         for run, took in self._timed:
             read = [row.tokens for row in run.epochs]
             if run.task == task:
                 tokens += read
-            if self._are_alike(run.model, model):
-                if took.gpus:
-                    of_gpus.append(sum(read) / took.gpus)
-                if took.cores:
-                    of_cores.append(sum(read) / took.cores)
-        rates = of_gpus if len(of_gpus) >= len(of_cores) else of_cores
-        if epochs is None or not tokens or not rates:
+            for device, hours in vars(took).items():
+                if hours and self._kinds[run.model] == self._kinds[model]:
+                    rates[device].append(sum(read) / hours)
+        device = max(rates, key=lambda name: len(rates[name]))
+        to_read = epochs * max(tokens)
+        if not to_read or not rates[device]:
             return None
-        hours = epochs * max(tokens) / statistics.median(rates)
-        return Hours(gpus=hours) if rates is of_gpus else Hours(cores=hours)
+        return Hours(**{device: to_read / statistics.median(rates[device])})
 
-    def _are_alike(self, model: str, other: str) -> bool:
-        """Return whether two models are networks of one kind."""
-        models = self._settings.models
-        return models[model].architecture.kind == models[other].architecture.kind
-
-    def _by_another_model(self, text: str, model: str) -> Hours | None:
+    def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
         """Return what config/costs.yaml tells by the first of another model of this kind."""
         models = self._settings.models
-        wanted = models[model].training.maximum_epochs
         for known in self._settings.costs.trainings:
             if known.printed or known.text != text or known.model not in models:
                 continue
-            epochs = models[known.model].training.maximum_epochs
-            if wanted and epochs and self._are_alike(known.model, model):
-                return _hours(known) * (wanted / epochs)
+            its_epochs = models[known.model].training.maximum_epochs
+            if its_epochs and self._kinds[known.model] == self._kinds[model]:
+                return hours_of(known) * (epochs / its_epochs)
         return None
 
 
-def _hours(known: KnownTraining) -> Hours:
+def hours_of(known: KnownTraining) -> Hours:
+    """Return the hours of a training that config/costs.yaml knows."""
     if known.device == "GPU":
         return Hours(gpus=known.hours)
     return Hours(cores=known.hours)
@@ -181,12 +161,10 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells rest on, each once, as far as their files are there."""
     folders = {}
     for cell in cells:
-        if settings.tasks[cell.task].released:
-            continue
-        for file in cell.files:
-            for member in members(file.run):
-                folder = Path(file.path).parent.parent / member
-                folders[cell.task, cell.model, member] = folder
+        if not settings.tasks[cell.task].released:
+            of_model = Path(cell.paths[0]).parent.parent
+            for task, model, run in cell.trainings:
+                folders[task, model, run] = of_model / run
     return [read_training(*name, folder) for name, folder in folders.items()]
 
 
@@ -194,8 +172,7 @@ def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> I
     """Yield the benchmark files of the jobs between the models of cells and their numbers."""
     for cell in cells:
         stems = list(cell.jobs)
-        decoding = settings.decodings.get(cell.decoding or "")
-        if decoding:
+        if decoding := settings.decodings.get(cell.decoding or ""):
             tuned_on = settings.scale.development_set(settings.tasks[cell.task], decoding)
             if tuned_on:
                 stems += cell.tuning_jobs(tuned_on)

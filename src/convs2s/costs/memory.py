@@ -48,25 +48,23 @@ def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> in
     It has a worker on each of so many GPUs of the node, or one on its CPUs. Vocabularies count as
     the largest that the task's text may have, so that nothing is asked of files.
     """
-    vocabulary = settings.tasks[name].vocabulary
-    source = types_of(vocabulary, "source", None)
-    target = types_of(vocabulary, "target", None)
+    source, target = types_of(settings.tasks[name].vocabulary, None)
     trained = settings.models[model]
     parameters = trained.architecture.count_parameters(source, target)
     worker = worker_memory(trained.training, parameters, target, gpu=gpus > 0)
-    workers = max(1, gpus)
-    return math.ceil(max(_LEAST_REQUEST_BYTES, workers * worker) / 1e6)
+    return math.ceil(max(_LEAST_REQUEST_BYTES, max(1, gpus) * worker) / 1e6)
 
 
-def types_of(vocabulary: VocabularySettings, side: str, pairs: int | None) -> int:
-    """Return how many types a side's vocabulary has, of a text of so many pairs.
+def types_of(vocabulary: VocabularySettings, pairs: int | None) -> tuple[int, int]:
+    """Return how many types both sides' vocabularies have, of a text of so many pairs.
 
-    ``pairs`` None: the most that it may have.
+    ``pairs`` None: the most that they may have.
     """
-    wanted = vocabulary.source_size if side == "source" else vocabulary.target_size
+    source = vocabulary.source_size
+    target = vocabulary.target_size
     if vocabulary.kind == "bpe":
-        wanted = round(vocabulary.merges * _TYPES_PER_MERGE)
+        source = target = round(vocabulary.merges * _TYPES_PER_MERGE)
     if pairs is None:
-        return wanted or _TYPES_OF_ALL
+        return source or _TYPES_OF_ALL, target or _TYPES_OF_ALL
     present = round(90 * math.pow(pairs, 0.6))  # Heaps' law, fitted to news of 875 to 14,006 pairs
-    return min(wanted or present, present)
+    return min(source or present, present), min(target or present, present)

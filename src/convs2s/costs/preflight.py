@@ -3,15 +3,17 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from convs2s.config.costs import Costs
+from jinja2 import Environment, PackageLoader, Template
+
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, budgets, levels
-from convs2s.costs.exhibits import Cost, PaperCosts, costs
+from convs2s.costs.exhibits import PaperCosts, costs
 from convs2s.costs.roofline import estimate
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
@@ -71,28 +73,22 @@ def preflight(
     Raises:
         UserError: the run cannot fit.
     """
-    every_cell = [cell for table in cells.values() for cell in table]
+    every_cell = list(chain.from_iterable(cells.values()))
     of_tasks = budgets(settings, tasks, every_cell)
     this_machine = machine(settings.scale, is_local)
-    lines: list[str] = []
-    total = None
-    if cells:
-        exhibits = costs(settings, cells, benchmarks)
-        total = exhibits.total
-        lines += exhibits_report(exhibits)
-    lines += report(of_tasks, settings.options.scale, this_machine, total)
-    lines += estimates(of_tasks, settings.costs)
+    exhibits = costs(settings, cells, benchmarks) if cells else None
+    lines = report(settings, of_tasks, this_machine, exhibits).splitlines()
     _say("\n".join(lines))
     for line in requests:
         _say(line)
         lines.append(line)
     reasons = refusals(of_tasks, this_machine)
-    if not reasons:
-        write_lines(log, lines)
-        return
     message = f"this run cannot fit: {'; '.join(reasons)}"
-    write_lines(log, [*lines, f"error: {message}"])
-    raise UserError(message)
+    if reasons:
+        lines.append(f"error: {message}")
+    write_lines(log, lines)
+    if reasons:
+        raise UserError(message)
 
 
 def _say(text: str) -> None:
@@ -103,97 +99,63 @@ def _say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def exhibits_report(exhibits: PaperCosts) -> Iterator[str]:
-    """Yield what the trainings of each table and figure are expected to take, and their sum."""
-    header = [
-        "",
-        "trainings",
-        "finished",
-        "to come: core-hours",
-        "GPU-hours",
-        "not measured",
-        "the papers' GPU-hours",
-    ]
-    rows = []
-    for name, cost in [*exhibits.exhibits.items(), ("all, each training once", exhibits.total)]:
-        row = [
-            name,
-            f"{cost.trainings:,}",
-            f"{cost.finished:,}",
-            _hours(cost.to_come.cores) if cost.to_come else "",
-            _hours(cost.to_come.gpus) if cost.to_come else "",
-            f"{cost.unknown:,}",
-            _hours(cost.printed.hours) if cost.printed.stated else "",
-        ]
-        rows.append(row)
-    yield from underlined("trainings of each table and figure")
-    yield from aligned(header, rows)
-    yield "to come: as measured here or in config/costs.yaml; the papers': of one training of"
-    yield "each model whose time the papers state, of their own GPUs (docs/preflight.md)"
-    yield ""
-
-
 def report(
-    of_tasks: Sequence[Budget], scale: str, machine: Machine, trainings: Cost | None = None
-) -> Iterator[str]:
-    """Yield the lines of the budget: each task's, and the total beside what there is.
+    settings: Settings,
+    of_tasks: Sequence[Budget],
+    machine: Machine,
+    exhibits: PaperCosts | None = None,
+) -> str:
+    """Return the budget as text: each task's, and the total beside what there is.
 
-    ``trainings`` are those of tables and figures, where ``exhibits_report`` has named them; without
-    that, what is known of each model of a task is told here.
+    ``exhibits`` is what tables and figures take; without it, what is known of each model of a task
+    is told. Estimates are of the trainings whose hours the papers state, on GPUs of today.
     """
-    for budget in of_tasks:
-        yield from _task(budget)
-        if trainings is None:
-            yield from _trainings(budget)
-        yield ""
-    yield from underlined(f"in all, at scale {scale}")
-    yield f"to download: {_downloads(_all_downloads(of_tasks))}"
-    free = _amount(machine.results)
-    if not machine.is_one_disk:
-        free += f" free for results, {_amount(machine.downloads)} for downloads"
-    yield f"disk, beyond what is there: {_amount(_disk(of_tasks))} for results; free: {free}"
-    has = "" if machine.memory is None else f"; this machine has {_amount(machine.memory)}"
-    yield f"memory of the largest job: {_amount(_memory(of_tasks))}{has}"
-    if trainings is None:
-        to_train = Hours(
-            cores=sum(budget.training_hours("core") for budget in of_tasks),
-            gpus=sum(budget.training_hours("GPU") for budget in of_tasks),
-        )
-        models = (cost for budget in of_tasks for cost in budget.trainings)
-        unknown = sum(cost.runs for cost in models if cost.known is None)
+    trainings = [cost for budget in of_tasks for cost in budget.trainings]
+    printed = [cost for cost in trainings if cost.known and cost.known.printed]
+    if exhibits:
+        to_train = exhibits.total.to_come or Hours()
+        unknown = exhibits.total.unknown
     else:
-        to_train = trainings.to_come or Hours()
-        unknown = trainings.unknown
-    prepared = sum(stage.core_hours for budget in of_tasks for stage in budget.stages)
-    yield f"core-hours: {_hours(prepared)} to prepare and align, {_hours(to_train.cores)} to train"
-    yield f"GPU-hours: {_hours(to_train.gpus)} to train"
-    if unknown:
-        yield f"{_runs(unknown)} beside these: hours not known"
-    yield "not counted: decoding and scoring, and memory of GPUs"
+        to_train = sum((budget.to_train for budget in of_tasks), Hours())
+        unknown = sum(cost.runs for cost in trainings if cost.known is None)
+    return _template().render(
+        exhibits=exhibits and {**exhibits.exhibits, "all, each training once": exhibits.total},
+        budgets=of_tasks,
+        scale=settings.options.scale,
+        machine=machine,
+        downloads=_all_downloads(of_tasks),
+        disk=_disk(of_tasks),
+        memory=_memory(of_tasks),
+        to_train=to_train,
+        unknown=unknown,
+        works={cost.known: cost.work for cost in printed if cost.work},
+        costs=settings.costs,
+    )
 
 
-def estimates(of_tasks: Sequence[Budget], costs: Costs) -> Iterator[str]:
-    """Yield what the trainings whose hours the papers state would take on GPUs of today."""
-    works = {}
-    for budget in of_tasks:
-        for cost in budget.trainings:
-            if cost.work and cost.known and cost.known.printed:
-                works[cost.known] = cost.work
-    if not works:
-        return
-    yield ""
-    yield from underlined("estimate, not measured: one training on one GPU, by its peak rates")
-    header = ["", "GPU", "precision", "tokens/s", "GPU-hours", "the paper's"]
-    rows = []
-    for known, work in works.items():
-        for gpu in costs.gpus:
-            expected = estimate(work, known, gpu, costs)
-            figures = ["has no bf16", "", ""]
-            if expected:
-                hours = _hours(expected.hours)
-                figures = [expected.precision, f"{expected.rate:,.0f}", hours]
-            rows.append([known.model, gpu.name, *figures, _hours(known.hours)])
-    yield from aligned(header, rows)
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("convs2s.costs", "data"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"levels": levels, "estimate": estimate}
+    environment.filters |= {
+        "aligned": _aligned,
+        "amount": _amount,
+        "downloads": _downloads,
+        "hours": _hours,
+        "number": "{:,}".format,
+        "trainings": _runs,
+        "underlined": lambda title: "\n".join(underlined(title)),
+    }
+    return environment.get_template("preflight.txt.j2")
+
+
+def _aligned(text: str) -> str:
+    """Return lines of cells, with a bar between two, as a table."""
+    rows = [line.split("|") for line in text.splitlines()]
+    return "".join(f"{line}\n" for line in aligned(rows[0], rows[1:]))
 
 
 def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
@@ -237,43 +199,6 @@ def _disk(of_tasks: Sequence[Budget]) -> float:
 
 def _memory(of_tasks: Sequence[Budget]) -> float:
     return max((stage.memory for budget in of_tasks for stage in budget.stages), default=0)
-
-
-def _task(budget: Budget) -> Iterator[str]:
-    yield from underlined(budget.task)
-    pairs = "not known yet" if budget.pairs is None else f"about {budget.pairs:,}"
-    yield f"training pairs: {pairs}" if budget.stages else "released model: nothing is trained"
-    yield f"to download: {_downloads(budget.downloads)}"
-    if budget.missing:
-        yield f"MISSING: {', '.join(budget.missing)}"
-    rows = []
-    for stage, (during, after) in zip(budget.stages, levels(budget.stages), strict=True):
-        row = [
-            stage.name,
-            _amount(during),
-            _amount(after),
-            _amount(stage.memory) if stage.memory else "",
-            _hours(stage.core_hours) if stage.core_hours else "",
-        ]
-        rows.append(row)
-    if rows:
-        yield from aligned(["stage", "disk", "then kept", "memory", "core-hours"], rows)
-
-
-def _trainings(budget: Budget) -> Iterator[str]:
-    """Yield a line for each model whose time is known, and one for all others."""
-    unknown = []
-    for cost in budget.trainings:
-        known = cost.known
-        if known is None:
-            unknown.append(cost)
-            continue
-        hours = f"{_hours(cost.runs * known.hours)} {known.device}-hours ({known.source})"
-        yield f"{cost.model}, {_runs(cost.runs)}: {hours}"
-    if unknown:
-        others = f" and {len(unknown) - 1} more models" if len(unknown) > 1 else ""
-        count = _runs(sum(cost.runs for cost in unknown))
-        yield f"{unknown[0].model}{others}, {count}: hours neither measured nor in the paper"
 
 
 def _runs(count: int) -> str:

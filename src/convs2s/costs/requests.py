@@ -6,8 +6,8 @@ import os
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -17,9 +17,6 @@ from convs2s.costs.partitions import ask_sinfo, refusals
 from convs2s.scoring.text_table import aligned, underlined
 
 LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
-
-IN_GROUPS = {"translations"}
-"""Resources whose limit holds in each group for itself (rules/common.smk: resource_scopes)."""
 
 MOST_SHOWN = 4
 """Names of requests in a warning; of more the others are counted."""
@@ -52,41 +49,45 @@ class Submission:
     """Whether a number of cores is stated, which cuts the threads of all jobs."""
     chooses_partition: bool
     """Whether Slurm's plugin chooses the partition of a job that names none."""
-    limits: Mapping[str, int]
-    """Resources that the jobs of a group have at most, each group for itself."""
+    translations: int | None
+    """How many of them a group runs at a time (rules/common.smk: resource_scopes); None: all."""
+    folder: Path
+    """Where the command line was given."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether jobs run on this machine."""
+        return self.executor in LOCAL_EXECUTORS
 
 
 def requests_report(
     command: Sequence[str],
+    submission: Submission,
     *,
-    asked: str,
     targets: Sequence[str],
     prefix: str,
-    started_in: Path,
     snakefiles: Iterable[Path],
 ) -> Iterator[str]:
     """Yield the lines on what a run asks of its cluster; none where jobs run on this machine.
 
     Args:
         command: the command line that runs now: Python, ``-m snakemake`` and its arguments.
-        asked: the name of the target in it that asks for this report.
-        targets: those of the run itself, in its place.
+        submission: how it has jobs submitted.
+        targets: those of the run itself, in place of the one that asks for this report.
         prefix: what a module's `use rule` puts before the names of these and of all rules.
-        started_in: where the command was given, before ``--directory`` took effect.
         snakefiles: the files of the rules.
     """
-    here = _folder_of(command, started_in)
-    submission = submission_of(command, os.environ, here)
     # Another interface of Snakemake's has a command line of its own, without the target.
-    if prefix + asked not in command or submission.executor in LOCAL_EXECUTORS:
+    asked = f"{prefix}preflight"
+    if submission.is_local or asked not in command:
         return
     yield ""
     yield from underlined(f"requests to the cluster, by its executor {submission.executor}")
     targets = [prefix + target for target in targets]
     yield f"planning {', '.join(targets)}, without running anything"
     done = subprocess.run(
-        dry_run(command, prefix + asked, targets, submission.limits_cores),
-        cwd=here,
+        dry_run(command, asked, targets, submission.limits_cores),
+        cwd=submission.folder,
         capture_output=True,
         text=True,
         check=False,
@@ -97,64 +98,75 @@ def requests_report(
         yield f"WARNING: the requests are not known: the plan failed: {last_line}"
         return
     local = local_rules(path.read_text("utf-8") for path in snakefiles)
-    plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.limits)
+    plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.translations)
     yield from table(plan)
     yield from warnings(plan, submission)
 
 
-def is_local(command: Sequence[str], started_in: Path) -> bool:
-    """Return whether a command line has its jobs run on this machine."""
-    submission = submission_of(command, os.environ, _folder_of(command, started_in))
-    return submission.executor in LOCAL_EXECUTORS
+def submission_of(words: Sequence[str], started_in: Path) -> Submission:
+    """Return how the words of a command line, given in a folder, have jobs submitted.
 
-
-def submission_of(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Submission:
-    """Return how the words of a command line, given in a folder, have jobs submitted."""
-    options = _options(words)
-    at_home = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    homes = [
-        folder,
-        Path(at_home) / "snakemake",
-        Path("/etc/xdg/snakemake"),
-    ]
-    named = options.profile or environment.get("SNAKEMAKE_PROFILE")
-    stated: dict[str, object] = {}
-    for profile in (named, options.of_workflow):  # that of the workflow wins
+    The folder is not the one of ``--directory``, if that has taken effect.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile", default=os.environ.get("SNAKEMAKE_PROFILE"))
+    parser.add_argument("--workflow-profile", default="profiles/default")
+    parser.add_argument("--executor", "-e", default="local")
+    parser.add_argument("--cores", "-c", nargs="?", const="all")
+    parser.add_argument("--resources", "--res", nargs="+")
+    parser.add_argument("--directory", "-d")
+    partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+    parser.add_argument("--slurm-partition-config", default=partitions)
+    options, _ = parser.parse_known_args(words)
+    folder = Path.cwd()
+    if options.directory is not None and (started_in / options.directory).resolve() == folder:
+        folder = started_in
+    at_home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    homes = [folder, Path(at_home, "snakemake"), Path("/etc/xdg/snakemake")]
+    # What a profile states is an option's default. That of the workflow comes last, as it wins.
+    for profile in (options.profile, options.workflow_profile):
         if profile:
-            stated |= _profile(profile, homes)
-    resources = stated.get("resources")
-    if options.resources:  # they replace what the profile states
-        resources = dict(word.split("=", 1) for word in options.resources)
-    limits = {}
-    if isinstance(resources, dict):
-        for name in IN_GROUPS & resources.keys():
-            limits[name] = int(resources[name])
+            parser.set_defaults(**_profile(profile, homes))
+    options, _ = parser.parse_known_args(words)
+    limits = options.resources or {}
+    if isinstance(limits, list):
+        limits = dict(word.split("=", 1) for word in limits)
     return Submission(
-        executor=options.executor or str(stated.get("executor", "local")),
-        limits_cores=options.cores is not None or "cores" in stated,
-        chooses_partition=options.partitions is not None
-        or "slurm-partition-config" in stated
-        or "SNAKEMAKE_SLURM_PARTITIONS" in environment,
-        limits=limits,
+        executor=options.executor,
+        limits_cores=options.cores is not None,
+        chooses_partition=options.slurm_partition_config is not None,
+        translations=int(limits["translations"]) if "translations" in limits else None,
+        folder=folder,
     )
+
+
+def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
+    """Return what a profile of Snakemake states, a file or a folder with one, by option."""
+    for home in homes:
+        path = home / name
+        if path.is_dir():
+            versions = {}
+            for file in path.glob("*.yaml"):
+                if found := _PROFILE.fullmatch(file.name):
+                    versions[file] = int(found[1] or 0)
+            # That for the newest version of Snakemake.
+            path = max(versions, key=versions.__getitem__, default=path)
+        if path.is_file():
+            stated = yaml.safe_load(path.read_text("utf-8")) or {}
+            return {option.replace("-", "_"): value for option, value in stated.items()}
+    return {}
 
 
 def table(plan: DryRun) -> Iterator[str]:
     """Yield a line for each kind of request, the largest first, and the number of all."""
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
-    for kind in _kinds(plan.requests):
-        gpus = sorted({request.gpus for request in kind})
-        of_gpus = f"{gpus[0]:,}-{gpus[-1]:,}" if len(gpus) > 1 else f"{gpus[0] or ''}"
-        row = [
-            kind[0].name,
-            f"{len(kind):,}",
-            _range(kind, "threads"),
-            _range(kind, "mem_mb"),
-            _range(kind, "runtime"),
-            of_gpus,
-            " ".join(f"{name}={value}" for name, value in _further(kind[0])),
-        ]
+    for largest, kind in _kinds(plan.requests):
+        row = [largest.name, f"{len(kind):,}"]
+        for resource in ("threads", "mem_mb", "runtime"):
+            row.append(_range(request.resources.get(resource) for request in kind))
+        gpus = _range(str(request.gpus) for request in kind)
+        row += ["" if gpus == "0" else gpus, _further(largest)]
         rows.append(row)
     if rows:
         yield from aligned(header, rows)
@@ -179,30 +191,22 @@ def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
         yield "requests are not checked: sinfo is not here, or does not answer"
         return
     refused = defaultdict(list)
-    for kind in _kinds(plan.requests):
-        request = _largest(kind)
+    for request, _ in _kinds(plan.requests):
         for refusal in refusals(request, partitions, submission.chooses_partition):
             refused[refusal.why, refusal.to_set].append((request, refusal.asked))
     for (why, to_set), of_requests in refused.items():
-        yield f"WARNING: {_refused(of_requests, why, to_set)}"
-
-
-def _refused(of_requests: Sequence[tuple[Request, int | None]], why: str, to_set: str) -> str:
-    """Say in a line why some requests can never run, and what to set."""
-    names = [request.name for request, _ in of_requests]
-    rules = {rule for request, _ in of_requests for rule in request.rules}
-    amounts = [asked for _, asked in of_requests if asked is not None]
-    verb = "asks for" if len(names) == 1 else "ask for"
-    if len(amounts) == 1:
-        verb += f" {amounts[0]:,}"
-    elif amounts:
-        verb += f" up to {max(amounts):,}"
-    if len(names) > MOST_SHOWN:
-        others = len(names) - MOST_SHOWN + 1
-        names = [*names[: MOST_SHOWN - 1], f"{others} more"]
-    if len(rules) == 1:
-        to_set = to_set.replace("RULE", rules.pop())
-    return f"{', '.join(names)}: {verb} {why}: {to_set}"
+        names = [request.name for request, _ in of_requests]
+        verb = "asks for" if len(names) == 1 else "ask for"
+        amounts = [asked for _, asked in of_requests if asked is not None]
+        if amounts:
+            up_to = " up to" if len(amounts) > 1 else ""
+            verb += f"{up_to} {max(amounts):,}"
+        if len(names) > MOST_SHOWN:
+            others = names[MOST_SHOWN - 1 :]
+            names[MOST_SHOWN - 1 :] = [f"{len(others)} more"]
+        rules = {rule for request, _ in of_requests for rule in request.rules}
+        rule = rules.pop() if len(rules) == 1 else "RULE"
+        yield f"WARNING: {', '.join(names)}: {verb} {why}: {to_set.replace('RULE', rule)}"
 
 
 def torch_has_gpus() -> bool:
@@ -214,99 +218,45 @@ def torch_has_gpus() -> bool:
     return re.search(r"^(?:cuda|hip)\b[^=\n]*= *['\"]", text, re.MULTILINE) is not None
 
 
-def _kinds(requests: Iterable[Request]) -> list[list[Request]]:
-    """Return the requests of each kind, of one rule or group and the same texts, largest first."""
+def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
+    """Return the requests of each kind, of one rule or group and the same texts, largest first.
+
+    Before each kind stands a request with the largest of all its numbers.
+    """
     kinds = defaultdict(list)
     for request in requests:
-        kinds[request.name, *_further(request)].append(request)
-    return sorted(kinds.values(), key=_size, reverse=True)
+        kinds[request.name, _further(request)].append(request)
+    found = []
+    for kind in kinds.values():
+        resources = dict(kind[0].resources)
+        for name in ("threads", "mem_mb", "runtime", "gpu"):
+            numbers = [request.number(name) for request in kind]
+            known = [number for number in numbers if number is not None]
+            if known:
+                resources[name] = str(max(known))
+        found.append((replace(kind[0], resources=resources), kind))
+    return sorted(found, key=lambda kind: _size(kind[0]), reverse=True)
 
 
-def _further(request: Request) -> list[tuple[str, str]]:
+def _size(request: Request) -> list[int]:
+    return [request.gpus, request.number("runtime") or 0, request.number("mem_mb") or 0]
+
+
+def _further(request: Request) -> str:
     stated = []
     for name in _FURTHER:
         value = request.resources.get(name)
-        is_usual = name == "nodes" and value == "1"
-        if value and not is_usual:
-            stated.append((name, value))
-    return stated
+        if value and (name, value) != ("nodes", "1"):
+            stated.append(f"{name}={value}")
+    return " ".join(stated)
 
 
-def _largest(kind: Sequence[Request]) -> Request:
-    """Return a request that has the largest of all numbers of its kind."""
-    resources = dict(kind[0].resources)
-    for name in ("threads", "mem_mb", "runtime", "gpu"):
-        numbers = _numbers(kind, name)
-        if numbers:
-            resources[name] = str(numbers[-1])
-    return Request(kind[0].name, kind[0].rules, resources)
-
-
-def _size(kind: Sequence[Request]) -> list[int]:
-    largest = _largest(kind)
-    return [
-        largest.gpus,
-        largest.number("runtime") or 0,
-        largest.number("mem_mb") or 0,
-    ]
-
-
-def _numbers(kind: Iterable[Request], resource: str) -> list[int]:
-    """Return the different numbers of a resource in a kind of request, the least first."""
-    found = {request.number(resource) for request in kind}
-    return sorted(number for number in found if number is not None)
-
-
-def _range(kind: Sequence[Request], resource: str) -> str:
-    """Write the least and the greatest number of a resource in a kind of request."""
-    numbers = _numbers(kind, resource)
-    shown = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
-    ends = shown if len(shown) <= 2 else [shown[0], shown[-1]]
-    stated = [request for request in kind if resource in request.resources]
-    if any(request.number(resource) is None for request in stated):
-        ends = [*ends, "?"]
+def _range(values: Iterable[str | None]) -> str:
+    """Write the least and the greatest number of what is stated, and that others are not known."""
+    stated = {value for value in values if value is not None}
+    numbers = sorted(int(value) for value in stated if value.isdecimal())
+    ends = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
+    del ends[1:-1]
+    if len(numbers) < len(stated):
+        ends.append("?")
     return "-".join(ends)
-
-
-def _folder_of(words: Sequence[str], started_in: Path) -> Path:
-    """Return where a command line was given, which may have named another folder to work in."""
-    directory = _options(words).directory
-    if directory is not None and (started_in / directory).resolve() == Path.cwd():
-        return started_in
-    return Path.cwd()
-
-
-def _options(words: Sequence[str]) -> argparse.Namespace:
-    """Return those options of a command line of Snakemake that say how and where jobs run."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--profile")
-    parser.add_argument("--workflow-profile", dest="of_workflow", default="profiles/default")
-    parser.add_argument("--executor", "-e")
-    parser.add_argument("--cores", "-c", nargs="?", const="all")
-    parser.add_argument("--resources", "--res", nargs="+")
-    parser.add_argument("--slurm-partition-config", dest="partitions")
-    parser.add_argument("--directory", "-d")
-    known, _ = parser.parse_known_args(words)
-    return known
-
-
-def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
-    """Return what a profile of Snakemake states, a file or a folder with one."""
-    for home in homes:
-        path = home / name
-        if path.is_dir():
-            path = _newest(path)
-        if path.is_file():
-            stated = yaml.safe_load(path.read_text("utf-8"))
-            return stated if isinstance(stated, dict) else {}
-    return {}
-
-
-def _newest(folder: Path) -> Path:
-    """Return the profile of a folder for the newest version of Snakemake, if it has one."""
-    versions = {}
-    for path in folder.glob("*.yaml"):
-        found = _PROFILE.fullmatch(path.name)
-        if found:
-            versions[path] = int(found[1] or 0)
-    return max(versions, key=lambda path: versions[path], default=folder)

@@ -8,12 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from convs2s.config.architecture import Architecture
 from convs2s.config.costs import Costs, GpuRates, KnownTraining
 from convs2s.config.model import Recipe
 from convs2s.costs.memory import FLOAT_BYTES
-from convs2s.models.layers import Embedding
-from convs2s.models.network import Network
 
 _FLOPS_PER_WEIGHT = 6  # of a token: a multiply-add forward, two backward
 _BYTES = {"fp32": FLOAT_BYTES, "bf16": 2}
@@ -42,29 +39,6 @@ class Estimate(NamedTuple):
     hours: float  # of the whole training
 
 
-def work_of(
-    architecture: Architecture, recipe: Recipe, network: Network, types: int
-) -> Work | None:
-    """Return the work of a network over so many target types; None without convolutions."""
-    layers = architecture.blocks
-    if not layers:
-        return None
-    looked_up = 0
-    for module in network.modules():
-        if isinstance(module, Embedding):
-            looked_up += sum(table.numel() for table in module.parameters())
-    parameters = sum(parameter.numel() for parameter in network.parameters())
-    widths = sum(layer.width for layer in layers)
-    return Work(
-        weights=parameters - looked_up,
-        parameters=parameters,
-        blocks=len(layers),
-        widths=widths,
-        types=types,
-        recipe=recipe,
-    )
-
-
 def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> Estimate | None:
     """Return what a training whose hours a paper states would take; None without the precision."""
     precision = work.recipe.precision
@@ -78,20 +52,20 @@ def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> E
 
 def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) -> float:
     """Return the seconds of one GPU that trains alone by a recipe, for each target token."""
-    batch = work.recipe.batch
-    sentences = batch.sentences or math.inf
-    tokens = min(batch.tokens or math.inf, sentences * costs.sentence_tokens.value)
-    micro_batches = math.ceil(tokens / (batch.micro_batch_tokens or tokens))
+    recipe = work.recipe
+    sentences = recipe.batch.sentences or math.inf
+    tokens = min(recipe.batch.tokens or math.inf, sentences * costs.sentence_tokens.value)
+    micro_batches = math.ceil(tokens / (recipe.batch.micro_batch_tokens or tokens))
     peak = (gpu.bf16 if precision == "bf16" else gpu.tf32) or gpu.fp32
-    operations_per_second = costs.share_of_peak.value * peak * 1e12
-    products = _FLOPS_PER_WEIGHT * work.weights * tokens / operations_per_second
+    flops = _FLOPS_PER_WEIGHT * work.weights * tokens
+    products = flops / (costs.share_of_peak.value * peak * 1e12)
     of_blocks = costs.block_passes.value * work.widths * _BYTES[precision]
     of_scores = _SCORE_PASSES * work.types * FLOAT_BYTES
     of_parameters = _OPTIMIZER_PASSES * work.parameters * FLOAT_BYTES
     moved = tokens * (of_blocks + of_scores) + of_parameters
     device = products + moved / (gpu.bandwidth * 1e9)
     operations = micro_batches * work.blocks * costs.block_operations.value
-    if work.recipe.compile:
+    if recipe.compile:
         operations *= _COMPILED
     host = operations * costs.operation_microseconds.value * 1e-6
     return max(device, host) / tokens

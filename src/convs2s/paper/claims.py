@@ -2,10 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from itertools import chain
+from itertools import chain, permutations
 from pathlib import Path
 from statistics import mean
 from typing import Literal, get_args
@@ -14,7 +13,7 @@ from convs2s.config.claims import CellName, CellsCompared, Trend
 from convs2s.config.measures import MEASURES
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_json, write_text
-from convs2s.paper.cells import CellAddress, cells_of_tables
+from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.evidence import (
     LOWER_IS_BETTER,
     CellFinder,
@@ -48,7 +47,7 @@ Verdict = Literal["held", "not held", "undecided", "no verdict", "not run", "not
 """No verdict: too few runs, or of several processors. Not tested: the claim has no test."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Finding:
     """What one comparison or trend of a claim came to; None where there is nothing to say."""
 
@@ -71,6 +70,27 @@ class Finding:
     metric: str | None = None
     note: str | None = None  # which cells lack a score, or why nothing was tested
 
+    def add_note(self, note: str) -> None:
+        """Note something beside what is noted already."""
+        self.note = f"{self.note}; {note}" if self.note else note
+
+    def describe(self, cells: Iterable[Evidence]) -> None:
+        """Note the test sets, measures and metrics of cells."""
+        test_sets = []
+        measures = []
+        metrics = []
+        for cell in cells:
+            for entry in cell.entries:
+                measures.append(cell.heading)
+                if entry.run.testset:
+                    lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
+                    test_sets.append(f"{entry.run.task} {entry.run.testset}{lines}")
+                signature = entry.scores[cell.measure].signature or ""
+                metrics.append(f"{MEASURES[cell.measure].label} {signature}".strip())
+        self.test_set = "; ".join(dict.fromkeys(test_sets)) or None
+        self.measure = " and ".join(dict.fromkeys(measures))
+        self.metric = "; ".join(dict.fromkeys(metrics)) or None
+
 
 @dataclass(frozen=True)
 class JudgedClaim:
@@ -89,26 +109,21 @@ class JudgedClaim:
 
         Of a trend that a pair of rows refutes that is what its note says, not its slope.
         """
-        found = Finding("")
         for finding in self.findings:
             if finding.value is not None and finding.verdict == self.verdict:
-                found = finding
-                break
-        if found.p_reversal is not None and found.p_reversal < LEVEL:
-            return replace(found, value=None, interval=None, measure=None)
-        return replace(found, note=None)
+                if finding.p_reversal is not None and finding.p_reversal < LEVEL:
+                    return replace(finding, value=None, interval=None, measure=None)
+                return replace(finding, note=None)
+        return Finding("")
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Return every claim of config/claims.yaml with its verdict."""
     processors = equal_processors(entries)
 
-    @cache
-    def cell(name: CellName) -> Evidence:
-        return evidence(settings, name, entries)
-
-    def find(names: Sequence[CellName]) -> list[Evidence]:
-        return on_one_processor([cell(name) for name in names], entries, processors)
+    def find(names: Iterable[CellName]) -> list[Evidence]:
+        cells = [evidence(settings, name, entries) for name in names]
+        return on_one_processor(cells, entries, processors)
 
     judged = []
     for name, claim in settings.claims.items():
@@ -119,12 +134,10 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
             findings.append(follow_trend(settings, trend, find))
         for lengths in claim.lengths:
             for cell_name in lengths.cells:
-                (found,) = find([cell_name])
-                findings.append(compare_length(settings, lengths.within, found))
+                findings.append(compare_length(settings, lengths.within, *find([cell_name])))
         for cell_name in claim.phrases:
-            (found,) = find([cell_name])
-            findings.append(compare_meanings(settings, found))
-        findings = corrected(findings)
+            findings.append(compare_meanings(settings, *find([cell_name])))
+        correct(findings)
         verdict: Verdict = "not tested"
         if not claim.untested:
             verdict = verdict_of(finding.verdict for finding in findings)
@@ -134,37 +147,30 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     return judged
 
 
-def corrected(findings: Sequence[Finding]) -> list[Finding]:
-    """Return a claim's findings with p by Holm's correction, and the verdicts that follow.
+def correct(findings: Iterable[Finding]) -> None:
+    """Give a claim's findings p by Holm's correction, and the verdicts that follow.
 
     Where p is too close to the level for the number of draws, there is no telling.
     """
+    tested = [finding for finding in findings if finding.p is not None]
     stated: list[float] = []
-    for finding in findings:
-        for p in (finding.p, finding.p_reversal):
-            if p is not None:
-                stated.append(p)
-    corrected_p = iter(holm(stated))
-    judged = []
-    for finding in findings:
-        if finding.p is None:
-            judged.append(finding)
-            continue
-        p = next(corrected_p)
-        p_reversal = None if finding.p_reversal is None else next(corrected_p)
+    for finding in tested:
+        stated += [p for p in (finding.p, finding.p_reversal) if p is not None]
+    corrected = iter(holm(stated))
+    for finding in tested:
+        finding.p_holm = next(corrected)
         # The error of p grows as p does by the correction.
-        error = (finding.p_error or 0.0) * (p / finding.p if finding.p else 1.0)
-        verdict = finding.verdict
-        note = finding.note
-        if p_reversal is not None and p_reversal < LEVEL:
-            verdict = "not held"
-        elif error and abs(p - LEVEL) <= _ERRORS * error:
-            verdict = "undecided"
-            note = _joined(note, "more draws could turn the verdict")
-        elif p >= LEVEL:
-            verdict = "undecided"
-        judged.append(replace(finding, verdict=verdict, p_holm=p, p_reversal=p_reversal, note=note))
-    return judged
+        growth = finding.p_holm / finding.p if finding.p else 1.0
+        error = (finding.p_error or 0.0) * growth
+        if finding.p_reversal is not None:
+            finding.p_reversal = next(corrected)
+        if finding.p_reversal is not None and finding.p_reversal < LEVEL:
+            finding.verdict = "not held"
+        elif error and abs(finding.p_holm - LEVEL) <= _ERRORS * error:
+            finding.verdict = "undecided"
+            finding.add_note("more draws could turn the verdict")
+        elif finding.p_holm >= LEVEL:
+            finding.verdict = "undecided"
 
 
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
@@ -218,10 +224,9 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
     rows = []
     for claim in judged:
         counts = Counter(finding.verdict for finding in claim.findings)
-        counted = []
-        for verdict in get_args(Verdict):
-            if counts[verdict]:
-                counted.append(f"{counts[verdict]} {verdict}")
+        counted = [
+            f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
+        ]
         decisive = claim.decisive
         rows.append(
             {
@@ -296,6 +301,17 @@ def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+z.2f}"
 
 
+def _begun(comparison: str, cells: Collection[Evidence]) -> Finding:
+    """Return the finding on cells that are compared; its note names those without a score."""
+    finding = Finding(comparison)
+    for cell in cells:
+        if cell.missing:
+            finding.add_note(f"{cell.label}: {cell.missing}")
+    if not finding.note:
+        finding.describe(cells)
+    return finding
+
+
 def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
     """Return what a comparison of cells came to, before the correction."""
     found = find([*compared.better, *compared.worse])
@@ -309,36 +325,28 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
         link = f"within {compared.within:g} of"
         region = (-compared.within, compared.within)
     # A cell may stand on both sides, or twice on one: what counts is the sum.
-    counts = Counter[CellAddress]()
-    cells: dict[CellAddress, Evidence] = {}
-    for cell in better:
-        counts[cell.address] += 1
-        cells[cell.address] = cell
-    for cell in worse:
-        counts[cell.address] -= 1
-        cells[cell.address] = cell
-    sign = _sign(cells.values())
-    weighted = [(sign * counts[address], cell) for address, cell in cells.items()]
-    finding = Finding(f"{_sum_of_labels(better)} {link} {_sum_of_labels(worse)}")
-    if all(cell.printed is not None for cell in cells.values()):
-        printed = sum(weight * (cell.printed or 0.0) for weight, cell in weighted)
-        finding = replace(finding, printed=printed)
-    missing = [f"{cell.label}: {cell.missing}" for cell in cells.values() if cell.missing]
-    if missing:
-        return replace(finding, note="; ".join(missing))
+    counts = Counter(cell.address for cell in better)
+    counts.subtract(cell.address for cell in worse)
+    cells = {cell.address: cell for cell in found}.values()
+    sign = _sign(cells)
+    weighted = [(sign * counts[cell.address], cell) for cell in cells]
+    labels_of_better = " + ".join(cell.label for cell in better)
+    labels_of_worse = " + ".join(cell.label for cell in worse)
+    finding = _begun(f"{labels_of_better} {link} {labels_of_worse}", cells)
+    if all(cell.printed is not None for cell in cells):
+        finding.printed = sum(weight * (cell.printed or 0.0) for weight, cell in weighted)
+    if finding.note:
+        return finding
     runs_of_better = " + ".join(cell.runs_in_words for cell in better)
     runs_of_worse = " + ".join(cell.runs_in_words for cell in worse)
-    finding = _described(finding, cells.values())
-    finding = replace(finding, runs=f"{runs_of_better} against {runs_of_worse}")
+    finding.runs = f"{runs_of_better} against {runs_of_worse}"
     fewest = min(cell.trainings for cell in better)
+    decides = True
     if compared.models and fewest < compared.models:
-        note = f"the claim is of {compared.models} models together, here are {fewest}"
-        finding = replace(finding, note=note)
-    return judged_effect(settings, finding, weighted, region, decides=finding.note is None)
-
-
-def _sum_of_labels(cells: Iterable[Evidence]) -> str:
-    return " + ".join(cell.label for cell in cells)
+        finding.add_note(f"the claim is of {compared.models} models together, here are {fewest}")
+        decides = False
+    judge_effect(settings, finding, weighted, region, decides=decides)
+    return finding
 
 
 def _sign(cells: Iterable[Evidence]) -> float:
@@ -348,14 +356,18 @@ def _sign(cells: Iterable[Evidence]) -> float:
 
 def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding:
     """Return by which share translations are longer than the references, before the correction."""
-    finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
-    if cell.missing:
-        return replace(finding, note=f"{cell.label}: {cell.missing}")
-    finding = _described(finding, [cell])
-    finding = replace(finding, runs=cell.runs_in_words, measure="Length ratio, less 1")
+    finding = _begun(f"length of {cell.label} within {within:.0%} of the references'", [cell])
+    if finding.note:
+        return finding
+    finding.runs = cell.runs_in_words
+    finding.measure = "Length ratio, less 1"
     if cell.length_ratio is None:
-        return replace(finding, verdict="no verdict", note="the sentences are not known")
-    return judged_effect(settings, finding, [(1, cell)], (-within, within), quantity="length_ratio")
+        finding.verdict = "no verdict"
+        finding.add_note("the sentences are not known")
+    else:
+        region = (-within, within)
+        judge_effect(settings, finding, [(1, cell)], region, quantity="length_ratio")
+    return finding
 
 
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
@@ -363,28 +375,30 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
 
     Runs have the same phrases: the largest p counts, and 1 where they lie on both sides of chance.
     """
-    finding = Finding(f"meanings apart in {cell.label}, more than by chance")
-    if cell.missing:
-        return replace(finding, note=f"{cell.label}: {cell.missing}")
-    finding = replace(_described(finding, [cell]), runs=cell.runs_in_words)
+    finding = _begun(f"meanings apart in {cell.label}, more than by chance", [cell])
+    if finding.note:
+        return finding
+    finding.runs = cell.runs_in_words
+    finding.verdict = "no verdict"
+    if why_not := why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)]):
+        finding.add_note(why_not)
+    if not all("phrases_chance" in entry.scores for entry in cell.entries):
+        finding.add_note("a record without swaps; let project_phrases run again")
+        return finding
     more: list[float] = []  # of each run: the share less what chance gives
     p_values: list[float] = []
     for entry in cell.entries:
-        if "phrases_chance" in entry.scores:
-            apart = entry.scores["phrases_apart"].score
-            more.append(apart - entry.scores["phrases_chance"].score)
-            p_values.append(entry.scores["phrases_p"].score)
-    why_not = why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)])
-    if len(more) < len(cell.entries):
-        why_not = _joined(why_not, "a record without swaps; let project_phrases run again")
-    else:
-        finding = replace(finding, value=mean(more))
-    if why_not:
-        return replace(finding, verdict="no verdict", note=why_not)
-    verdict: Verdict = "held" if mean(more) > 0 else "not held"
-    on_one_side = all(value > 0 for value in more) or not any(value > 0 for value in more)
-    p = max(p_values) if on_one_side else 1.0
-    return replace(finding, verdict=verdict, p=p, tests=1, test=PERMUTATIONS)
+        apart = entry.scores["phrases_apart"].score
+        more.append(apart - entry.scores["phrases_chance"].score)
+        p_values.append(entry.scores["phrases_p"].score)
+    finding.value = mean(more)
+    if not why_not:
+        finding.verdict = "held" if finding.value > 0 else "not held"
+        is_on_one_side = len({share > 0 for share in more}) == 1
+        finding.p = max(p_values) if is_on_one_side else 1.0
+        finding.tests = 1
+        finding.test = PERMUTATIONS
+    return finding
 
 
 def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding:
@@ -399,47 +413,41 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     first = min(wanted.x, key=wanted.x.__getitem__)
     last = max(wanted.x, key=wanted.x.__getitem__)
     finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows")
-    scored = {row: each for row, each in cells.items() if each.entries}
-    missing = ", ".join(repr(row) for row in cells if row not in scored)
-    finding = replace(finding, note=f"no score: {missing}" if missing else None)
+    scored = {row: cell for row, cell in cells.items() if cell.entries}
+    if missing := ", ".join(repr(row) for row in cells if row not in scored):
+        finding.add_note(f"no score: {missing}")
     if len({wanted.x[row] for row in scored}) < LEAST_POINTS:
-        return replace(finding, note=_joined(finding.note, f"{LEAST_POINTS} rows are needed"))
-    runs = f"{sum(each.trainings for each in scored.values())} in {len(scored)} rows"
-    finding = _described(finding, scored.values())
-    finding = replace(finding, runs=runs, measure=f"{finding.measure} per {wanted.per}")
+        finding.add_note(f"{LEAST_POINTS} rows are needed")
+        return finding
+    finding.describe(scored.values())
+    finding.runs = f"{sum(cell.trainings for cell in scored.values())} in {len(scored)} rows"
+    finding.measure = f"{finding.measure} per {wanted.per}"
     sign = _sign(found)
     # The slope of least squares is a weighted sum of the rows' means.
     middle = mean(wanted.x[row] for row in scored)
     squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
     slopes = []
     for row, cell in scored.items():
-        from_middle = wanted.x[row] - middle
-        slopes.append((sign * from_middle / squares, cell))
-    finding = judged_effect(settings, finding, slopes, (0.0, math.inf))
+        slopes.append((sign * (wanted.x[row] - middle) / squares, cell))
+    judge_effect(settings, finding, slopes, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = []
-    for low in scored:
-        for high in scored:
-            if wanted.x[low] < wanted.x[high]:
-                pairs.append((low, high))
-    clearest = 1.0
-    note = finding.note
+    pairs = [(low, high) for low, high in permutations(scored, 2) if wanted.x[low] < wanted.x[high]]
+    finding.tests = 1 + len(pairs)
+    reversals = [(1.0, "", "")]
     for low, high in pairs:
-        rise = [(sign, scored[high]), (-sign, scored[low])]
-        effect = effect_of(samples_of(rise))
-        p, error = effect.chance(0.0)
-        p = len(pairs) * (p + _ERRORS * error)
-        if effect.value < 0 and p < clearest:
-            clearest = p
-            if p < LEVEL:
-                chance = f"p = {p:.4f} of {len(pairs)} pairs, before Holm"
-                reversal = f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"
-                note = _joined(finding.note, reversal)
-    return replace(finding, tests=1 + len(pairs), p_reversal=clearest, note=note)
+        effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
+        if effect.value < 0:
+            p, error = effect.chance(0.0)
+            reversals.append((len(pairs) * (p + _ERRORS * error), low, high))
+    finding.p_reversal, low, high = min(reversals)
+    if finding.p_reversal < LEVEL:
+        chance = f"p = {finding.p_reversal:.4f} of {len(pairs)} pairs, before Holm"
+        finding.add_note(f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})")
+    return finding
 
 
-def judged_effect(
+def judge_effect(
     settings: Settings,
     finding: Finding,
     weighted: Weighted,
@@ -447,16 +455,18 @@ def judged_effect(
     *,
     quantity: Quantity = "score",
     decides: bool = True,
-) -> Finding:
-    """Return the finding with its value, p, and the verdict that p would give without correction.
+) -> None:
+    """Give a finding its value, p, and the verdict that p would give without correction.
 
     ``weighted`` are cells that have scores; the claim says that their sum lies within ``region``.
     """
+    finding.verdict = "no verdict"
     cells = [cell for _, cell in weighted]
     if incomparable := why_incomparable(settings, cells):
-        return replace(finding, verdict="no verdict", note=_joined(finding.note, incomparable))
+        finding.add_note(incomparable)
+        return
     if not all(entry.processor for cell in cells for entry in cell.entries):
-        finding = replace(finding, note=_joined(finding.note, "of processors that are not stated"))
+        finding.add_note("of processors that are not stated")
     # Printed values of others are a constant part of the difference.
     constant = -1.0 if quantity == "length_ratio" else 0.0
     ours = []
@@ -466,32 +476,27 @@ def judged_effect(
         elif cell.printed is not None:
             constant += weight * cell.printed
     samples = samples_of(ours, quantity)
-    value = constant + sum(mean(sample.scores) for sample in samples)
-    finding = replace(finding, value=value)
+    finding.value = constant + sum(mean(sample.scores) for sample in samples)
     if quantity == "score":
-        finding = replace(finding, without_brevity=_without_brevity(weighted))
+        finding.without_brevity = _without_brevity(weighted)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
     of_sentences = len(drawn) == len(samples)
     too_few = why_no_verdict(ours)
+    if too_few:
+        finding.add_note(too_few)
     if too_few or not decides:
-        interval = over_sentences(drawn, constant) if of_sentences else None
-        note = _joined(finding.note, too_few)
-        return replace(finding, verdict="no verdict", interval=interval, note=note)
+        if of_sentences:
+            finding.interval = over_sentences(drawn, constant)
+        return
     effect = effect_of(samples, constant)
     low, high = region
-    p, error = effect.chance(low, high)
-    test = HIERARCHICAL if of_sentences else RUNS
+    finding.verdict = "held" if low < finding.value < high else "not held"
+    finding.interval = effect.interval
+    finding.p, finding.p_error = effect.chance(low, high)
+    finding.tests = 1
+    finding.test = HIERARCHICAL if of_sentences else RUNS
     if len(samples) == 1 and len(ours) > 1:
-        test += SAME_MODELS
-    return replace(
-        finding,
-        verdict="held" if low < value < high else "not held",
-        interval=effect.interval,
-        p=p,
-        p_error=error,
-        tests=1,
-        test=test,
-    )
+        finding.test += SAME_MODELS
 
 
 def _without_brevity(weighted: Weighted) -> float | None:
@@ -509,28 +514,3 @@ def _without_brevity(weighted: Weighted) -> float | None:
             lengths_differ = True
         difference += weight * mean(cell.scores("without_brevity"))
     return difference if lengths_differ else None
-
-
-def _joined(*notes: str | None) -> str | None:
-    return "; ".join(filter(None, notes)) or None
-
-
-def _described(finding: Finding, cells: Iterable[Evidence]) -> Finding:
-    """Return the finding with the test sets, measures and metrics of its cells."""
-    test_sets: dict[str, None] = {}
-    measures: dict[str, None] = {}
-    metrics: dict[str, None] = {}
-    for cell in cells:
-        for entry in cell.entries:
-            measures[cell.heading] = None
-            if entry.run.testset:
-                lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
-                test_sets[f"{entry.run.task} {entry.run.testset}{lines}"] = None
-            signature = entry.scores[cell.measure].signature or ""
-            metrics[f"{MEASURES[cell.measure].label} {signature}".strip()] = None
-    return replace(
-        finding,
-        test_set="; ".join(test_sets) or None,
-        measure=" and ".join(measures),
-        metric="; ".join(metrics),
-    )

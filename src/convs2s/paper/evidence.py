@@ -79,21 +79,21 @@ class Evidence:
         """Return what is taken of each run."""
         if quantity == "score":
             return [entry.scores[self.measure].score for entry in self.entries]
-        scores = []
-        for sentences in self.sentences(quantity):
-            of_all = _measured(sentences, measured)
-            scores.append(float(getattr(of_all, quantity)[0]))
-        return scores
+        return [of_run.item() for of_run in self._measured(quantity, measured)]
 
     def drawn(self, quantity: Quantity) -> SetScores | None:
         """Return the same on test sets drawn anew (runs, draws); None without the sentences."""
+        name = "length_ratio" if self.measure == "length_ratio" else quantity
+        of_runs = self._measured(name, drawn_measures)
+        return np.stack(of_runs) if len(of_runs) == len(self.entries) else None
+
+    def _measured(
+        self, quantity: Quantity, measures_of: Callable[[Statistics], Measures]
+    ) -> list[SetScores]:
+        """Return what the sentences of each run give, of those that have any."""
         name = "bleu" if quantity == "score" else quantity
-        if self.measure == "length_ratio":
-            name = "length_ratio"
         texts = self.sentences(quantity)
-        if len(texts) < len(self.entries):
-            return None
-        return np.stack([getattr(_measured(text, drawn_measures), name) for text in texts])
+        return [getattr(_measures(text, measures_of), name) for text in texts]
 
     def sentences(self, quantity: Quantity) -> list[str]:
         """Return the sentence statistics of the runs that have any.
@@ -105,11 +105,9 @@ class Evidence:
         texts = []
         for entry in self.entries:
             if "length_ratio" in (quantity, self.measure):
-                text = next(iter(entry.sentences.values()), None)
-            else:
-                text = entry.sentences.get(measure)
-            if text is not None:
-                texts.append(text)
+                measure = next(iter(entry.sentences), "")
+            if measure in entry.sentences:
+                texts.append(entry.sentences[measure])
         return texts
 
     @property
@@ -136,23 +134,18 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     column = next(column for column in table.columns if column.key == name.column)
     address = CellAddress(name.table, index, name.column)
     is_cited = row.kind == "cited"
-    scored: list[LedgerEntry] = []
+    scored = sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
     missing = None
-    if is_cited:
-        if settings.scale.stand_in:
-            missing = "a printed value is of the paper's data"
-    else:
-        scored = sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
-        if not scored:
-            missing = _why_missing(settings, name.table, row)
-    label = [name.table, repr(row.system)]
-    if row.group:
-        label.insert(1, row.group)
+    if is_cited and settings.scale.stand_in:
+        missing = "a printed value is of the paper's data"
+    elif not is_cited and not scored:
+        missing = _why_missing(settings, name.table, row)
+    label = [name.table, row.group, repr(row.system)]
     if len(table.columns) > 1:
         label.append(column.name)
     return Evidence(
         address=address,
-        label=" ".join(label),
+        label=" ".join(filter(None, label)),
         heading=column.name,
         measure=row.measures.get(name.column, column.measure) or "",
         printed=printed_number(row, name.column),
@@ -177,22 +170,20 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
     on the kernels, and perplexity is the same to the last digit in all: rounding that differs
     anywhere changes most of its digits within a training.
     """
-    # Kernels and processor -> training -> its perplexity.
-    made: dict[tuple[object, str | None], dict[str, float]] = {}
+    # Kernels -> processor -> training -> its perplexity.
+    made: dict[object, dict[str | None, dict[str, float]]] = {}
     for entry in chain.from_iterable(runs.values()):
         score = entry.scores.get("perplexity")
         if entry.processor and score:
-            trained = made.setdefault((_kernels(entry), entry.processor), {})
+            trained = made.setdefault(_kernels(entry), {}).setdefault(entry.processor, {})
             trained[entry.fingerprint] = score.score
 
     def processors(entry: LedgerEntry) -> list[str | None]:
         """Return the processors whose numbers of a run would be the entry's, its own first."""
-        kernels = _kernels(entry)
-        own = made.get((kernels, entry.processor), {})
+        of_kernels = made.get(_kernels(entry), {})
+        own = of_kernels.get(entry.processor, {})
         equal = [entry.processor]
-        for (of_kernels, processor), scores in made.items():
-            if of_kernels != kernels:
-                continue
+        for processor, scores in of_kernels.items():
             both = own.keys() & scores.keys()
             if both and all(own[training] == scores[training] for training in both):
                 equal.append(processor)
@@ -219,30 +210,25 @@ def on_one_processor(
     own = {entry.processor for entry in entries if entry.origin is None}
     here = Counter(entry.processor for entry in entries)
     tables = {cell.address.table for cell in cells}
-    in_tables = Counter[str | None]()
-    for address, shown in runs.items():
-        if address.table in tables:
-            in_tables.update(entry.processor for entry in shown)
+    shown = chain.from_iterable(of for address, of in runs.items() if address.table in tables)
+    in_tables = Counter(entry.processor for entry in shown)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
         return processor in own, *rank_of(processor, here, in_tables)
 
     candidates = set(chain.from_iterable(map(processors, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):
-        there = [_on_processor(cell, processor, processors) for cell in cells]
-        # No run is lacking, as a cell on a processor has no other runs than the cell.
-        if all(len(one.runs) == len(cell.runs) for one, cell in zip(there, cells, strict=True)):
+        there = []
+        for cell in cells:
+            of_runs: dict[str, LedgerEntry] = {}
+            for entry in cell.entries:
+                if processor in processors(entry):
+                    of_runs[entry.run.run] = replace(entry, processor=processor)
+            if len(of_runs) == len(cell.runs):
+                there.append(replace(cell, entries=tuple(of_runs.values())))
+        if len(there) == len(cells):
             return there
     return list(cells)
-
-
-def _on_processor(cell: Evidence, processor: str | None, processors: ProcessorsOfRun) -> Evidence:
-    """Return a cell with those of its runs that a processor would give."""
-    runs: dict[str, LedgerEntry] = {}
-    for entry in cell.entries:
-        if processor in processors(entry):
-            runs[entry.run.run] = replace(entry, processor=processor)
-    return replace(cell, entries=tuple(runs.values()))
 
 
 def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
@@ -295,19 +281,15 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
 
     Of cells of the same models the sum is by model: how models differ is no part of its chance.
     """
-    groups: dict[object, list[tuple[float, Evidence]]] = {}
+    groups = defaultdict[object, list[tuple[float, Evidence]]](list)
     for weight, cell in weighted:
-        models = tuple(entry.models for entry in cell.entries)
-        groups.setdefault(models, []).append((weight, cell))
+        groups[tuple(entry.models for entry in cell.entries)].append((weight, cell))
     cells = [cell for _, cell in weighted]
     samples = []
     for group in groups.values():
-        weight, cell = group[0]
-        scores = [0.0] * len(cell.scores(quantity))
+        scores = [weight * np.array(cell.scores(quantity)) for weight, cell in group]
         drawn: list[SetScores] = []
         for weight, cell in group:
-            for place, score in enumerate(cell.scores(quantity)):
-                scores[place] += weight * score
             of_sentences = cell.drawn(quantity)
             if of_sentences is not None:
                 drawn.append(weight * of_sentences)
@@ -317,7 +299,7 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
             singles = [weight * score for score in alone]
         samples.append(
             SampledRuns(
-                scores=scores,
+                scores=np.sum(scores, axis=0).tolist(),
                 drawn=np.sum(drawn, axis=0) if len(drawn) == len(group) else None,
                 singles=singles,
             )
@@ -339,5 +321,5 @@ def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[floa
 
 
 @cache  # a cell stands in several comparisons
-def _measured(sentences: str, of: Callable[[Statistics], Measures]) -> Measures:
-    return of(decode_statistics(sentences, f"the ledger's sentences {sentences[:40]}"))
+def _measures(sentences: str, measures_of: Callable[[Statistics], Measures]) -> Measures:
+    return measures_of(decode_statistics(sentences, f"the ledger's sentences {sentences[:40]}"))

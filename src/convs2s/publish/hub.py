@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from convs2s.errors import UserError
-from convs2s.files.atomic import scratch_folder, sole_writer, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.text import write_json, write_lines
 from convs2s.model_file import FORMAT, ModelDescription, load_model, load_weights
 from convs2s.publish.card import model_card, scored
-from convs2s.publish.results import refuse_existing
+from convs2s.publish.results import new_output
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -58,7 +57,7 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
     Raises:
         UserError: the file is no model, or the folder exists.
     """
-    with _new_folder(folder) as staged:
+    with new_output(folder) as staged:
         _, description = load_model(model)
         shutil.copyfile(model, staged / MODEL_NAME)
         _describe(description, staged)
@@ -75,7 +74,7 @@ def export_onnx(model: Path, folder: Path) -> None:
     """
     from convs2s.models import onnx_graphs as graphs
 
-    with _new_folder(folder) as staged:
+    with new_output(folder) as staged:
         load_model(model)  # checks the weights
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
@@ -148,10 +147,8 @@ def _front_matter(model: Path, description: ModelDescription, terms: str) -> dic
 
 def _metric(name: str) -> str:
     """Return the Hub's name of a metric by that which reports print."""
-    for known in ("bleurt", "bleu", "chrf", "rouge", "comet"):
-        if known in name.lower():
-            return known
-    return name
+    known = ("bleurt", "bleu", "chrf", "rouge", "comet")
+    return next((metric for metric in known if metric in name.lower()), name)
 
 
 def pull(repository: str, folder: Path, revision: str | None = None) -> None:
@@ -161,7 +158,7 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
         UserError: the repository, or its model, is not there, a file is not the one that the Hub
             states, or the folder exists.
     """
-    with _new_folder(folder) as staged:
+    with new_output(folder) as staged:
         with _asking(repository) as hub:
             info = hub.model_info(repository, revision=revision, files_metadata=True)
             held = {file.rfilename: file for file in info.siblings or ()}
@@ -171,10 +168,8 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
                 )
             for name in filter(held.__contains__, HUB_FILES):
                 hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
-                lfs = held[name].lfs
-                if lfs is None:
-                    is_stated = held[name].blob_id == _git_id(staged / name)
-                else:
+                is_stated = held[name].blob_id == _git_id(staged / name)
+                if lfs := held[name].lfs:
                     is_stated = lfs.sha256 == sha256(staged / name)
                 if not is_stated:
                     raise UserError(
@@ -209,18 +204,6 @@ def push(folder: Path, repository: str) -> str:
         # Not upload_folder, which may make several commits: readers would see a part.
         commit = hub.create_commit(repository, changes, commit_message="A model of convs2s")
         return str(commit.commit_url)
-
-
-@contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder to fill, which gets its name if the block succeeds."""
-    refuse_existing(folder)
-    with sole_writer(folder), writing(folder), scratch_folder(folder.parent) as scratch:
-        staged = scratch / folder.name
-        staged.mkdir()
-        yield staged
-        refuse_existing(folder)  # another process may have written it meanwhile
-        staged.rename(folder)
 
 
 @contextmanager

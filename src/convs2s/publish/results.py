@@ -7,15 +7,15 @@ model cards. Token stores, training states and models stay behind; their checksu
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import atomic_path, scratch_folder, sole_writer, whole_files, writing
 from convs2s.files.checksums import sha256
-from convs2s.files.text import read_lines, write_json, write_lines
+from convs2s.files.text import read_lines, write_json, write_lines, write_text
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 from convs2s.scoring.translations import read_translations
@@ -63,7 +63,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     Raises:
         UserError: there are no scores, the output exists, or a file is not the one that was scored.
     """
-    refuse_existing(output)
+    _refuse_existing(output)
     if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
         raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
@@ -71,11 +71,9 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     measured = {}
     has_scores = False
     for path in _kept(folder):
-        if path.suffix != ".json":
-            continue
         is_score = path.name.endswith((".bleu.json", ".rouge.json"))
         has_scores |= is_score
-        measurement = read_measurement(path)
+        measurement = read_measurement(path) if path.suffix == ".json" else None
         if measurement is not None:
             measured[path] = measurement
         elif is_score:
@@ -85,29 +83,40 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
             "snakemake results/TASK/bleu.txt"
         )
-    start, measured = _placed(folder, measured)
-    with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        refuse_existing(output)  # another export may have written it meanwhile
-        staged = scratch / output.name
+    start = _placed(folder, measured.values())
+    with new_output(output, as_zip=output.suffix == ".zip") as staged:
         for path in {*_kept(folder), *_rested_on(measured, start)}:
             if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
                 _copy(path, staged / _name(path, start))
         for model in whole_files(folder):
             if model.name == "model.safetensors":
                 card = staged / _name(model.with_name("card.md"), start)
-                write_lines(card, model_card(model).splitlines())
+                write_text(card, model_card(model))
         name = folder.resolve().name
-        readme = _README.format(name=name, metadata=METADATA_FILE)
-        write_lines(staged / "README.md", readme.splitlines())
+        write_text(staged / "README.md", _README.format(name=name, metadata=METADATA_FILE))
         files = _files(staged)
-        named = {}
-        for path, measurement in measured.items():
-            if _name(path, start) in files:
-                named[_name(path, start)] = measurement
-        write_json(staged / METADATA_FILE, crate(staged, name, files, named))
+        named = {_name(path, start): measurement for path, measurement in measured.items()}
+        staying = {file: named[file] for file in named if file in files}
+        write_json(staged / METADATA_FILE, crate(staged, name, files, staying))
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
-        if output.suffix == ".zip":
+
+
+@contextmanager
+def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
+    """Yield a folder to fill, which gets its name, or is packed as it, if the block succeeds.
+
+    Raises:
+        UserError: there is something of this name.
+    """
+    _refuse_existing(output)
+    with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
+        _refuse_existing(output)  # the writer before may have made it
+        staged = scratch / output.name
+        staged.mkdir()
+        yield staged
+        _refuse_existing(output)  # another program may have written it meanwhile
+        if as_zip:
             _zip(staged, output)
         else:
             staged.rename(output)
@@ -122,12 +131,7 @@ def _zip(folder: Path, output: Path) -> None:
             archive.writestr(member, (folder / file).read_bytes(), zipfile.ZIP_DEFLATED)
 
 
-def refuse_existing(output: Path) -> None:
-    """Refuse an output that is there already.
-
-    Raises:
-        UserError: it is there.
-    """
+def _refuse_existing(output: Path) -> None:
     if output.exists():
         raise UserError(f"{output}: exists already: remove it, or give another name")
 
@@ -150,15 +154,13 @@ def _kept(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _placed(
-    folder: Path, measured: Mapping[Path, Measurement]
-) -> tuple[Path, dict[Path, Measurement]]:
-    """Return the folder above this that recorded paths start from, and their paths from there.
+def _placed(folder: Path, measured: Collection[Measurement]) -> Path:
+    """Return the folder above this that recorded paths start from: where the workflow ran.
 
-    It is where the workflow ran. Where a storage plugin has brought the files, the records name the
-    local copies, whose folders are left out.
+    Where a storage plugin has brought the files, the records name the local copies: the folders of
+    these are taken from them.
     """
-    names = [name for one in measured.values() for name in one.checksums]
+    names = [name for one in measured for name in one.checksums]
     # A model may have been removed.
     recorded = min(names, key=lambda name: name.endswith(".safetensors"))
     for left_out in range(recorded.count("/")):
@@ -166,22 +168,17 @@ def _placed(
         for start in folder.resolve().parents:
             if (start / below).exists():
                 copies = recorded.removesuffix(below)
-                return start, {path: _without(copies, one) for path, one in measured.items()}
+                for one in measured:
+                    digests = one.checksums.items()
+                    one.checksums = {name.removeprefix(copies): digest for name, digest in digests}
+                return start
     raise UserError(
         f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "
         "the results where the workflow has made them"
     )
 
 
-def _without(prefix: str, measurement: Measurement) -> Measurement:
-    """Return what a measurement says, its paths without what they begin with."""
-    checksums = {}
-    for name, digest in measurement.checksums.items():
-        checksums[name.removeprefix(prefix)] = digest
-    return replace(measurement, checksums=checksums)
-
-
-def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]:
+def _rested_on(measured: Mapping[Path, Measurement], start: Path) -> Iterator[Path]:
     """Yield what scores were computed from, models aside; each must be there, and as it was."""
     # Many scores rest on one file.
     checksum = cache(sha256)
@@ -198,7 +195,7 @@ def _rested_on(measured: dict[Path, Measurement], start: Path) -> Iterator[Path]
                 raise UserError(
                     f"{path}: has changed since {score}: make that again by snakemake, or remove it"
                 )
-            if path.suffix == ".jsonl":
+            if path.suffix == ".jsonl" and path.name != "history.jsonl":
                 check_text(path)
             if not is_model:
                 yield path

@@ -1,5 +1,7 @@
 """What each job asks for, read from Snakemake's dry run and from the files of rules."""
 
+import pytest
+
 from convs2s.costs.dry_run import ALL_CORES, Request, dry_run, local_rules, parse_plan
 
 PLAN = """\
@@ -99,7 +101,7 @@ rule put:
 
 
 def test_jobs_of_a_dry_run() -> None:
-    plan = parse_plan(PLAN, {"settings"}, {})
+    plan = parse_plan(PLAN, {"settings"}, None)
     assert (plan.local, plan.not_shown) == (1, 1)
     train, _ = plan.requests
     assert train == Request(
@@ -117,7 +119,7 @@ def test_jobs_of_a_dry_run() -> None:
 
 
 def test_a_group_is_one_submission() -> None:
-    group = parse_plan(PLAN, (), {}).requests[-1]
+    group = parse_plan(PLAN, (), None).requests[-1]
     assert group.name == "group g (count, join)"
     assert group.rules == ("count", "join")
     assert group.resources["threads"] == "8"  # the two that run side by side
@@ -127,14 +129,13 @@ def test_a_group_is_one_submission() -> None:
     assert group.resources["disk_mb"] == "<TBD>"
 
 
-def test_jobs_of_a_group_run_side_by_side_as_far_as_its_limits_let_them() -> None:
-    (group,) = [
-        one
-        for one in parse_plan(PLAN, (), {"threads": 4}).requests
-        if one.name.startswith("group g ")
-    ]
-    assert group.resources["threads"] == "4"  # one after another, as 4 of each are all
-    assert int(group.resources["runtime"]) > 150
+@pytest.mark.parametrize(("at_once", "threads", "runtime"), [(1, "4", "210"), (2, "8", "150")])
+def test_translations_of_a_group_run_side_by_side_as_far_as_their_limit_lets_them(
+    at_once: int, threads: str, runtime: str
+) -> None:
+    plan = PLAN.replace("mem_mb=1000", "translations=1, mem_mb=1000")
+    group = parse_plan(plan, (), at_once).requests[-1]
+    assert (group.resources["threads"], group.resources["runtime"]) == (threads, runtime)
 
 
 def test_gpus_by_gres_are_those_of_each_node() -> None:
@@ -144,7 +145,7 @@ def test_gpus_by_gres_are_those_of_each_node() -> None:
 
 def test_nothing_to_do() -> None:
     plan = parse_plan(
-        "Nothing to be done (all requested files are present and up to date).", (), {}
+        "Nothing to be done (all requested files are present and up to date).", (), None
     )
     assert (plan.requests, plan.local, plan.not_shown) == ([], 0, 0)
 

@@ -189,27 +189,27 @@ def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
 
 
 def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
-    stated = printed_cost(paper, paper.paper["table1"])
+    stated = printed_cost(paper, ["table1"])
     assert {one.model: one.hours for one in stated.stated} == {
         "wmt14_en_de": 444,
         "wmt14_en_fr": 37 * 24 * 8,
         "wmt14_en_fr_small": 14 * 24 * 8,
         "wmt16_en_ro": 180,
     }
-    ablations = printed_cost(paper, paper.paper["table4"])
-    assert (ablations.stated, ablations.hours) == ((), 0)
+    ablations = printed_cost(paper, ["table4"])
+    assert (ablations.stated, ablations.hours) == ([], 0)
     assert len(ablations.unstated) == 4
     both = found(paper, "table1", "table2", "table4")
     assert both.total.printed.hours == stated.hours  # each model once
 
 
 def test_a_model_and_its_recipe_in_fp32_are_one_training_of_the_paper(paper: Settings) -> None:
-    recipes = printed_cost(paper, paper.tables["recipes"])
+    recipes = printed_cost(paper, ["recipes"])
     assert {run.model for run in recipes.stated} == {
         *("wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small", "wmt16_en_ro")
     }
     assert {model for _, model in recipes.unstated} == {"ablation_own_recipe"}
-    every = printed_cost(paper, paper.paper["trainings"])
+    every = printed_cost(paper, ["trainings"])
     assert every.hours == found(paper, *paper.paper).total.printed.hours
 
 

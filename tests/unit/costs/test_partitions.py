@@ -1,5 +1,7 @@
 """What a cluster has, and what it can never grant."""
 
+import math
+
 import pytest
 
 from convs2s.costs.dry_run import ALL_CORES, Request
@@ -30,7 +32,7 @@ def test_partitions_of_sinfo() -> None:
     assert [(one.name, one.minutes, one.is_default) for one in PARTITIONS] == [
         ("cpu", 30, True),
         ("gpu", 120, False),
-        ("long", None, False),
+        ("long", math.inf, False),
     ]
     having, without = PARTITIONS[1].nodes
     assert (having.count, having.cpus, having.memory) == (2, 16, 64000)
@@ -41,9 +43,15 @@ def test_partitions_of_sinfo() -> None:
 
 @pytest.mark.parametrize(
     ("time", "expected"),
-    [("30:00", 30), ("1:00:00", 60), ("2-03:04:05", 3064), ("infinite", None), ("n/a", None)],
+    [
+        ("30:00", 30),
+        ("1:00:00", 60),
+        ("2-03:04:05", 3064),
+        ("infinite", math.inf),
+        ("n/a", math.inf),
+    ],
 )
-def test_times_of_slurm(time: str, expected: int | None) -> None:
+def test_times_of_slurm(time: str, expected: float) -> None:
     assert minutes(time) == expected
 
 

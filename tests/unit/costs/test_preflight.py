@@ -11,7 +11,7 @@ from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, Stage, budgets, levels
 from convs2s.costs.exhibits import costs
 from convs2s.costs.memory import requested_memory
-from convs2s.costs.preflight import Machine, estimates, exhibits_report, refusals, report
+from convs2s.costs.preflight import Machine, refusals, report
 from convs2s.costs.roofline import estimate
 from tests.support.cells import cells
 from tests.support.user_task import TASK
@@ -40,13 +40,13 @@ def headline(settings: Settings, task: str) -> Budget:
     return budgets(settings, [task], [])[0]
 
 
-def text(budgets: list[Budget], machine: Machine = LARGE) -> str:
-    return "\n".join(report(budgets, "paper", machine))
+def text(settings: Settings, budgets: list[Budget]) -> str:
+    return report(settings, budgets, LARGE)
 
 
 def test_levels_of_the_disk() -> None:
     stages = [Stage("extract", 5), Stage("clean", 4, 5), Stage("binarize", 2, 1)]
-    assert list(levels(stages)) == [(5, 5), (9, 4), (6, 5)]
+    assert [level[1:] for level in levels(stages)] == [(5, 5), (9, 4), (6, 5)]
 
 
 def test_the_papers_english_french(settings: Settings) -> None:
@@ -54,12 +54,12 @@ def test_the_papers_english_french(settings: Settings) -> None:
     assert found.pairs == 35_500_000
     assert found.downloads[GIGA_FREN] == 2_595_102_720
     assert found.downloads["www.statmt.org/wmt14/test-full.tgz"] is None
-    assert found.training_hours("GPU") == 3 * 37 * 24 * 8
+    assert found.to_train.gpus == 3 * 37 * 24 * 8
     assert 2 < sum(stage.core_hours for stage in found.stages) < 6  # the bar for its preparation
     (training,) = found.trainings
     assert training.work is not None
     assert training.work.parameters == pytest.approx(230e6, rel=0.02)
-    said = text([found])
+    said = text(settings, [found])
     assert "6.7 GB in 7 files, 1 of unknown size" in said
     assert "3 trainings: 21,312.0 GPU-hours (the paper: 37 days on 8 GPUs" in said
     assert refusals([found], LARGE) == []
@@ -129,7 +129,7 @@ def test_tables_add_their_trainings_and_share_those_of_the_headline(settings: Se
     assert runs["ablation"] == 3
     assert runs["ablation_attention_1"] == 3
     assert [one.runs for one in tokens.trainings] == [8]  # an ensemble of 8, seeds 1 to 3 in it
-    assert "30 trainings: hours neither measured nor in the paper" in text([words])
+    assert "30 trainings: hours neither measured nor in the paper" in text(settings, [words])
 
 
 def test_pairs_of_other_text_follow_from_its_size(mine: Path) -> None:
@@ -220,7 +220,7 @@ def test_text_in_parts_is_on_the_disk_twice_for_a_while(root: Path, settings: Se
 
 def test_of_a_training_that_has_ended_its_model_is_there_twice(settings: Settings) -> None:
     found = headline(settings, "wmt14_en_de")
-    (_, before), (during, after) = list(levels(found.stages))[-2:]
+    (_, _, before), (_, during, after) = list(levels(found.stages))[-2:]
     (training,) = found.trainings
     assert training.runs == 3
     assert training.work is not None
@@ -233,7 +233,7 @@ def test_text_that_one_has_to_bring_is_named(settings: Settings) -> None:
     (reason,) = refusals([found], LARGE)
     assert reason.startswith("gigaword needs data/gigaword/train.article.txt, ")
     assert "config/tasks/gigaword.yaml" in reason
-    assert "MISSING: data/gigaword/train.article.txt" in text([found])
+    assert "MISSING: data/gigaword/train.article.txt" in text(settings, [found])
 
 
 def test_what_does_not_fit_is_refused(settings: Settings) -> None:
@@ -257,28 +257,28 @@ def test_what_is_there_already_needs_no_more_space(settings: Settings) -> None:
 
 def test_several_tasks_share_their_downloads(settings: Settings) -> None:
     both = budgets(settings, ["wmt14_en_de", "wmt14_en_fr"], [])
-    assert "to download: 6.7 GB in 8 files" in text(both).rpartition("in all, at")[2]
+    assert "to download: 6.7 GB in 8 files" in text(settings, both).rpartition("in all, at")[2]
 
 
 def test_what_is_not_measured_is_no_expectation(settings: Settings, here: Path) -> None:
     tables = {name: cells(settings, name) for name in ("table1", "table2", "table4")}
     found = costs(settings, tables, here / "benchmarks")
-    lines = list(exhibits_report(found))
+    every = [cell for measured in tables.values() for cell in measured]
+    tasks = budgets(settings, ["wmt14_en_de"], every)
+    said = report(settings, tasks, LARGE, found)
+    lines = said.partition("\nto come: ")[0].splitlines()
     rows = {line.split("  ")[0]: line.split()[-4:] for line in lines}
     assert rows["table1"] == ["18", "0", "18", "10,416.0"]  # no hours to come
     assert rows["table4"][-3:] == ["12", "0", "12"]  # and none in the paper
     assert rows["all, each training once"][-1] == "10,416.0"
-    every = [cell for measured in tables.values() for cell in measured]
-    tasks = budgets(settings, ["wmt14_en_de"], every)
-    said = "\n".join(report(tasks, "paper", LARGE, found.total))
     assert f"{found.total.unknown} trainings beside these: hours not known" in said
     assert "neither measured nor in the paper" not in said
 
 
 def test_a_released_model_is_not_trained(settings: Settings) -> None:
     found = headline(settings, "wmt14_en_fr_released")
-    assert "released model: nothing is trained" in text([found])
-    assert (found.disk, found.training_hours("GPU")) == (0, 0)
+    assert "released model: nothing is trained" in text(settings, [found])
+    assert (found.disk, found.to_train.gpus) == (0, 0)
 
 
 def test_the_papers_english_french_on_gpus_of_today(settings: Settings) -> None:
@@ -310,13 +310,14 @@ def test_the_papers_english_french_on_gpus_of_today(settings: Settings) -> None:
 
 
 def test_hours_of_gpus_are_marked_as_an_estimate(settings: Settings) -> None:
-    said = list(estimates([headline(settings, "wmt14_en_fr")], settings.costs))
-    assert said[1] == "estimate, not measured: one training on one GPU, by its peak rates"
+    estimate = "estimate, not measured: one training on one GPU, by its peak rates"
+    said = text(settings, [headline(settings, "wmt14_en_fr")]).splitlines()
+    assert said[-6] == estimate
     assert [line.split()[:3] for line in said[-3:]] == [
         ["wmt14_en_fr", "H100", "bf16"],
         ["wmt14_en_fr", "A100", "bf16"],
         ["wmt14_en_fr", "V100", "has"],
     ]
-    assert list(estimates([headline(settings, "demo_en_fr")], settings.costs)) == []
-    of_summaries = list(estimates([headline(settings, "gigaword")], settings.costs))[-3:]
+    assert estimate not in text(settings, [headline(settings, "demo_en_fr")])
+    of_summaries = text(settings, [headline(settings, "gigaword")]).splitlines()[-3:]
     assert all(0 < float(line.split()[-2]) < 10 for line in of_summaries)

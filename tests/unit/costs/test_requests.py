@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from convs2s.costs.requests import (
     warnings,
 )
 
-SLURM = Submission("slurm", limits_cores=False, chooses_partition=False, limits={})
+SLURM = Submission(
+    "slurm", limits_cores=False, chooses_partition=False, translations=None, folder=Path()
+)
 FAKE_SNAKEMAKE = """\
 import sys
 from pathlib import Path
@@ -110,7 +113,7 @@ def test_requests_that_can_never_run(here: Path) -> None:
         "WARNING: large: asks for 20,000 MB of memory on a node, partition cpu gives at most "
         "16,000: --set-resources large:mem_mb=16000",
     ]
-    other = Submission("cluster-generic", limits_cores=False, chooses_partition=False, limits={})
+    other = replace(SLURM, executor="cluster-generic")
     assert list(warnings(plan, other)) == []
 
 
@@ -140,9 +143,9 @@ def test_torch_for_gpus(
     assert ("make install TORCH=cuda" in "\n".join(warnings(plan, SLURM))) is not expected
 
 
-def test_who_runs_the_jobs(here: Path) -> None:
-    def executor(*words: str, **environment: str) -> str:
-        return submission_of(words, {"HOME": "/", **environment}, here).executor
+def test_who_runs_the_jobs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def executor(*words: str) -> str:
+        return submission_of(words, here).executor
 
     for place, name in (
         ("profiles/default/profile.yaml", "rerun-incomplete: true"),
@@ -158,24 +161,24 @@ def test_who_runs_the_jobs(here: Path) -> None:
     assert executor("--profile", "profiles/slurm", "-e", "dryrun") == "dryrun"
     assert executor("--workflow-profile=profiles/slurm") == "slurm"
     assert executor("--profile", "profiles/slurm/profile.yaml") == "slurm"
-    home = {"XDG_CONFIG_HOME": str(here / "home")}
-    assert executor(SNAKEMAKE_PROFILE="site", **home) == "cluster-generic"
-    assert executor("--profile", "none", SNAKEMAKE_PROFILE="site", **home) == "local"
-    old = submission_of(["--profile", "profiles/old"], {}, here)
-    assert old == Submission("slurm", limits_cores=False, chooses_partition=True, limits={})
-    assert submission_of(["--profile", "profiles/slurm"], {}, here).limits_cores
+    old = submission_of(["--profile", "profiles/old"], here)
+    assert old == replace(SLURM, chooses_partition=True, folder=here)
+    assert submission_of(["--profile", "profiles/slurm"], here).limits_cores
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "site")
+    assert executor() == "cluster-generic"
+    assert executor("--profile", "none") == "local"
 
 
 def report(here: Path, plan: str, *words: str) -> list[str]:
     (here / "fake.py").write_text(FAKE_SNAKEMAKE)
     (here / "rules.smk").write_text(RULES)
     (here / "plan.txt").write_text(plan)
+    command = [sys.executable, "fake.py", *words]
     lines = requests_report(
-        [sys.executable, "fake.py", *words],
-        asked="preflight",
+        command,
+        submission_of(command, here),
         targets=["paper"],
         prefix="",
-        started_in=here,
         snakefiles=[here / "rules.smk"],
     )
     return list(lines)
@@ -202,12 +205,12 @@ def test_the_names_of_a_module(here: Path) -> None:
     (here / "fake.py").write_text(FAKE_SNAKEMAKE.replace('"paper"', '"ours_paper"'))
     (here / "rules.smk").write_text(RULES)
     (here / "plan.txt").write_text(PLAN.replace("rule ", "rule ours_"))
+    command = [sys.executable, "fake.py", "ours_preflight", "--executor", "slurm"]
     lines = requests_report(
-        [sys.executable, "fake.py", "ours_preflight", "--executor", "slurm"],
-        asked="preflight",
+        command,
+        submission_of(command, here),
         targets=["paper"],
         prefix="ours_",
-        started_in=here,
         snakefiles=[here / "rules.smk"],
     )
     assert "submissions: 1; jobs that run here: 1" in list(lines)

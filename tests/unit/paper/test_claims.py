@@ -17,7 +17,7 @@ from convs2s.paper.cells import CellAddress
 from convs2s.paper.claims import (
     Finding,
     JudgedClaim,
-    corrected,
+    correct,
     printed_claims,
     verdict_of,
     write_claims,
@@ -495,9 +495,9 @@ def test_a_verdict_does_not_depend_on_the_draws(p: float, error: float, verdict:
     assert claims.LEVEL == 0.05
     for stated in ("held", "not held"):
         tested = Finding("a comparison", stated, p=p, p_error=error)
-        (decided,) = corrected([tested])
-        assert decided.verdict == (stated if verdict == "held" else verdict)
-        assert (decided.note is not None) == (error > 0.0006)
+        correct([tested])
+        assert tested.verdict == (stated if verdict == "held" else verdict)
+        assert (tested.note is not None) == (error > 0.0006)
 
 
 def test_other_draws_give_the_same_verdict_or_none(
@@ -510,7 +510,7 @@ def test_other_draws_give_the_same_verdict_or_none(
         for seed in range(3):
             monkeypatch.setattr(significance, "RESAMPLING_SEED", seed)
             significance._kept_counts.cache_clear()
-            evidence._measured.cache_clear()
+            evidence._measures.cache_clear()
             found.add(finding(demo, better(BASE, NO_SOURCE), base, other).verdict)
         assert len(found - {"undecided"}) <= 1
 
@@ -518,12 +518,14 @@ def test_other_draws_give_the_same_verdict_or_none(
 def test_p_is_corrected_for_the_tests_of_a_claim() -> None:
     """Of three one alone is small enough; a reversal counts as a test too."""
     tested = [Finding("", "held", p=p) for p in (0.01, 0.03, 0.04)]
-    assert [each.p_holm for each in corrected(tested)] == pytest.approx([0.03, 0.06, 0.06])
-    assert [each.verdict for each in corrected(tested)] == ["held", "undecided", "undecided"]
-    trend = replace(tested[0], p_reversal=0.04)
-    (decided,) = corrected([trend])
-    assert (decided.verdict, decided.p_reversal) == ("not held", 0.04)
-    assert corrected([trend, *tested])[0].p_reversal == pytest.approx(0.09)
+    correct(tested)
+    assert [each.p_holm for each in tested] == pytest.approx([0.03, 0.06, 0.06])
+    assert [each.verdict for each in tested] == ["held", "undecided", "undecided"]
+    trend = Finding("", "held", p=0.01, p_reversal=0.04)
+    correct([trend])
+    assert (trend.verdict, trend.p_reversal) == ("not held", 0.04)
+    correct([trend, *tested])
+    assert trend.p_reversal == pytest.approx(0.09)
 
 
 def test_sentences_of_tokenized_bleu_stand_for_those_of_detokenized(demo: Settings) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
-from convs2s.files.text import read_json, write_lines
+from convs2s.files.text import read_json, write_json, write_lines
 from convs2s.publish import results as publishing
 from convs2s.publish.results import export_results
 from tests.unit.conftest import Terminal
@@ -261,6 +261,15 @@ def test_what_jobs_took_stays_behind(results: Path, tmp_path: Path) -> None:
     export_results(results.parent, tmp_path / "exported")
     tables = [path for path in files(tmp_path / "exported") if path.endswith(".tsv")]
     assert tables == [f"{RUN}/valid.beam5.length_penalty.tsv"]
+
+
+def test_the_speed_of_a_training_rests_on_its_history(results: Path, tmp_path: Path) -> None:
+    """A row for each epoch, and no translations."""
+    history = results / "models/small/seed1/history.jsonl"
+    manifest = {"sha256": {f"{RUN}/history.jsonl": sha256(history)}}
+    write_json(history.with_name("training.speed.json"), {"manifest": manifest})
+    export_results(results, tmp_path / "exported")
+    assert f"#making-{RUN}/training.speed.json" in graph(tmp_path / "exported")
 
 
 @pytest.mark.parametrize("content", ["[]", '{"sources": 1}', '{"sources": [{"name": "a"}]}'])
