@@ -28,7 +28,10 @@ def test_a_run_names_the_bytes_that_it_read(tmp_path: Path) -> None:
 
 
 def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
-    weights = {"b": np.arange(6, dtype=np.float32).reshape(2, 3), "a": np.ones(2, np.float16)}
+    weights: dict[str, npt.NDArray[Any]] = {
+        "b": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "a": np.ones(2, np.float16),
+    }
     path = tmp_path / "model.safetensors"
 
     def saved(tensors: dict[str, npt.NDArray[Any]], says: str) -> object:

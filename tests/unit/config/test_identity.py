@@ -152,8 +152,10 @@ def test_a_new_key_leaves_what_is_known_as_it_is(monkeypatch: pytest.MonkeyPatch
 
     from convs2s.config import identity
 
-    monkeypatch.setitem(identity._ALWAYS, Recipe2, identity._ALWAYS[Recipe])  # type: ignore[index]
-    monkeypatch.setitem(identity._NEVER, Recipe2, identity._NEVER[Recipe])  # type: ignore[index]
+    for name in ("_ALWAYS", "_NEVER"):
+        table: dict[type, Any] = dict(getattr(identity, name))
+        table[Recipe2] = table[Recipe]
+        monkeypatch.setattr(identity, name, table)
     assert counted(Recipe2()) == counted(Recipe())
     assert counted(Recipe2(new=0.6)) == counted(Recipe()) | {"new": 0.6}
 
