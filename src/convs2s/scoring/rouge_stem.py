@@ -91,13 +91,13 @@ def read_exceptions(path: Path) -> RougeExceptions:
     digest = hashlib.sha256()
     for number, line in enumerate(read_lines(path), start=1):
         line = line.removesuffix("\r")
-        word, *base = line.split("\t")
-        if len(base) != 1 or not word or not base[0]:
+        word, _, base = line.partition("\t")
+        if not word or not base or "\t" in base:
             raise UserError(
                 f"{path}:{number}: expected a word, a tab and its base form, such as: mice, tab, "
                 "mouse"
             )
-        bases[word] = base[0]
+        bases[word] = base
         digest.update(f"{line}\n".encode())
     return RougeExceptions(bases, digest.hexdigest()[:8])
 

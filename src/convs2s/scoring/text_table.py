@@ -1,8 +1,52 @@
 """How the reports lay out their headings and tables as plain text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from tabulate import tabulate
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from convs2s.files.text import write_json, write_text
+
+
+def write_report(
+    template: str,
+    text: Path,
+    json: Path,
+    *,
+    stand_in: str | None,
+    header: Mapping[str, str],
+    **content: object,
+) -> None:
+    """Write a report as JSON and, by a template of ``data/``, as text.
+
+    Both begin with ``stand_in``, what the data is where it is not the paper's, and the ``header``,
+    what the report is about.
+    """
+    write_json(json, {"stand_in": stand_in, **header, **content})
+    write_text(text, render_text(template, stand_in=stand_in, header=header, **content))
+
+
+def render_text(template: str, **content: object) -> str:
+    """Return a text by a template of ``data/``.
+
+    The filter ``underlined`` makes a heading of its line; ``aligned`` makes a table of lines whose
+    cells end at bars.
+    """
+    environment = Environment(
+        loader=PackageLoader("convs2s.scoring", "data"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+    def aligned_lines(text: str) -> str:
+        header, *rows = [line.split("|") for line in text.splitlines()]
+        return "\n".join(aligned(header, rows)) + "\n"
+
+    environment.filters["aligned"] = aligned_lines
+    environment.filters["underlined"] = lambda line: "\n".join(underlined(line.strip())) + "\n"
+    return environment.get_template(template).render(content)
 
 
 def underlined(title: str) -> Iterator[str]:
@@ -11,20 +55,11 @@ def underlined(title: str) -> Iterator[str]:
     yield "=" * len(title)
 
 
-def heading(stand_in: str | None, header: Mapping[str, str]) -> Iterator[str]:
-    """Yield how a report begins: that its data stands in for the paper's, and what it is about."""
-    if stand_in:
-        yield f"STAND-IN DATA: {stand_in}"
-        yield ""
-    for name, value in header.items():
-        yield f"{name:<9} {value}"
-    yield ""
-
-
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a table's lines: its first column aligned to the left, the others to the right."""
-    alignments = ["right" for _ in header]
-    alignments[0] = "left"
+    from tabulate import tabulate  # of the extra `report`
+
+    alignments = ["left", *("right" for _ in header[1:])]
     # The header as a row: tabulate pads columns below headers of its own.
     table = tabulate([header, *rows], tablefmt="plain", disable_numparse=True, colalign=alignments)
     for line in table.split("\n"):

@@ -9,7 +9,8 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines, write_text
+from convs2s.scoring.text_table import render_text
 
 UNKNOWN_WORD = "<unk>"  # how the decoder writes an unknown word that nothing has replaced
 SHOWN = 5  # sentences that a file of examples shows
@@ -95,31 +96,15 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
         if translation.replacements and place not in chosen:
             chosen.append(place)
             break
-    lines = list[str]()
+    shown = []
     for place in chosen:
-        lines += _example(system[place], references[place])
-    write_lines(output, lines)
+        line = system[place]
+        in_words = in_place(" ".join(line.words_before), iter(line.replacements), "[{}]")
+        shown.append((line, references[place], in_words))
+    write_text(output, render_text("examples.txt.j2", shown=shown))
 
 
 def spread(total: int, count: int) -> list[int]:
     """Return the middles of ``count`` equal parts of ``range(total)``, or all of fewer."""
     count = min(count, total)
     return [(2 * part + 1) * total // (2 * count) for part in range(count)]
-
-
-def _example(translation: DecodedLine, reference: str) -> Iterator[str]:
-    yield f"line {translation.line}"
-    yield f"  source       {translation.source}"
-    yield f"  translation  {translation.text}"
-    yield f"  reference    {reference}"
-    if translation.replacements:
-        before = " ".join(translation.words_before)
-        yield f"  in words     {in_place(before, iter(translation.replacements), '[{}]')}"
-        origins = []
-        for item in translation.replacements:
-            origin = "copied from the source"
-            if item.by == "dictionary":
-                origin = f"the dictionary's word for {item.source_word}"
-            origins.append(f"[{item.word}] is {origin}")
-        yield f"  replaced     {'; '.join(origins)}"
-    yield ""

@@ -17,6 +17,7 @@ from convs2s.scoring.comparison import (
     compare_outputs,
     mark_differences,
 )
+from convs2s.scoring.text_table import render_text
 from tests.unit.scoring.test_reports import TestSet, sentence, translation
 
 NAMED = {
@@ -184,7 +185,7 @@ def test_the_whole_is_the_paired_bootstraps() -> None:
     assert one.whole == compare(BASELINE, SYSTEM, REFERENCE, form="tokenized")
     assert (one.lines, one.same) == (4, 1)
     assert one.better + one.worse <= 3
-    text = "\n".join(found(source=["s1", "s2", "s3", "s4"]).as_text())
+    text = render_text("outputs.txt.j2", comparison=found(source=["s1", "s2", "s3", "s4"]))
     assert f"p = {one.whole.p_value:.4f}" in text
     (counts,) = re.findall(r"(\d+) lines better, (\d+) worse, (\d+) even, (\d+) the same", text)
     assert sum(map(int, counts)) == one.lines

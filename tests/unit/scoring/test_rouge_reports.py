@@ -203,9 +203,9 @@ def test_what_is_no_evaluation_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "seed1.rouge.json"
     complete = json.loads(evaluate(tmp_path, "a").read_text())
     wanting = json.dumps({**complete, "before_replacement": {}})
-    cases = {'{"test_set": 1}': "test_set", "[]": "the file", wanting: "before_replacement"}
+    cases = {'{"test_set": 1}': "test_set", "[]": "an object", wanting: "before_replacement"}
     for content, place in cases.items():
         path.write_text(content)
-        message = rf"seed1\.rouge\.json: no evaluation of this version \({place}: "
+        message = rf"seed1\.rouge\.json: no evaluation of this version; .*: .*{place}"
         with pytest.raises(UserError, match=message):
             report(tmp_path, {("test", "seed1"): path})
