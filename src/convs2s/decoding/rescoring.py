@@ -7,9 +7,9 @@ source. All types of the vocabulary count, as a hypothesis of another system may
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import tee
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple, Self
@@ -126,13 +126,25 @@ class PairScorer:
         ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
         return cls(ensemble, description, device, form)
 
-    def score(self, given: Sequence[GivenTargets]) -> list[list[PairScore]]:
-        """Return for each source the scores of its targets, in their order.
+    def score(self, given: Iterable[GivenTargets]) -> Iterator[list[PairScore]]:
+        """Yield for each source the scores of its targets, in their order.
 
         Raises:
             UserError: a line has more tokens than the models have positions; it says the target's
                 place.
         """
+        chunk: list[GivenTargets] = []
+        targets = 0
+        for one in given:
+            chunk.append(one)
+            targets += len(one.targets)
+            if targets >= TARGETS_PER_CHUNK:
+                yield from self._score_chunk(chunk)
+                chunk = []
+                targets = 0
+        yield from self._score_chunk(chunk)
+
+    def _score_chunk(self, given: Sequence[GivenTargets]) -> Iterator[list[PairScore]]:
         units: list[_Unit] = []
         for number, one in enumerate(given):
             units += self._units(number, one)
@@ -142,10 +154,8 @@ class PairScorer:
         scores: dict[tuple[int, int], PairScore] = {}
         for of_batch in search_in_threads(self._score_batch, list(_batches(units)), threads):
             scores |= of_batch
-        in_order = []
         for number, one in enumerate(given):
-            in_order.append([scores[number, place] for place in range(len(one.targets))])
-        return in_order
+            yield [scores[number, place] for place in range(len(one.targets))]
 
     def _units(self, number: int, given: GivenTargets) -> Iterator[_Unit]:
         """Yield the targets of the source of this number in parts of similar length."""
@@ -234,9 +244,8 @@ def score_pairs(
         GivenTargets(source, [target], [f"{name}:{number}"])
         for number, (source, target) in enumerate(pairs, start=1)
     )
-    while chunk := list(islice(given, TARGETS_PER_CHUNK)):
-        for (score,) in scorer.score(chunk):
-            yield score
+    for (score,) in scorer.score(given):
+        yield score
 
 
 def score_groups(
@@ -251,47 +260,31 @@ def score_groups(
     ``sources`` are the lines that the list's sentences count from 0. A sentence beyond them, and a
     feature that the list has already, are refused with a UserError.
     """
-    read = unescaped if scorer.form == "raw" else str
-    for chunk in _chunks(_with_sources(sources, groups)):
-        given = []
-        for source, group in chunk:
-            texts = [read(row.text) for row in group]
-            given.append(GivenTargets(source, texts, [row.place for row in group]))
-        for (_, group), scores in zip(chunk, scorer.score(given), strict=True):
-            for row, score in zip(group, scores, strict=True):
-                yield row.with_feature(feature, score.normalized(length_penalty))
+    groups, listed = tee(groups)
+    given = _with_sources(sources, groups, unescaped if scorer.form == "raw" else str)
+    for scores, group in zip(scorer.score(given), listed, strict=True):
+        for row, score in zip(group, scores, strict=True):
+            yield row.with_feature(feature, score.normalized(length_penalty))
 
 
-def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
-    """Yield each sentence's source and hypotheses."""
+def _with_sources(
+    sources: Iterable[str], groups: Iterable[Group], read: Callable[[str], str]
+) -> Iterator[GivenTargets]:
+    """Yield each sentence's source and hypotheses, whose texts are to be ``read``."""
     numbered = enumerate(sources, start=1)
     count = 0
     for group in groups:
         wanted = group[0].sentence
         for count, source in numbered:
             if count == wanted + 1:
-                yield source, group
+                texts = [read(row.text) for row in group]
+                yield GivenTargets(source, texts, [row.place for row in group])
                 break
         else:
             raise UserError(
                 f"{group[0].place}: sentence {wanted}, but the source has {count} lines, counted "
                 "from 0: give the text that the list was made from"
             )
-
-
-def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Group]]]:
-    """Collect whole lists until they have ``TARGETS_PER_CHUNK`` targets."""
-    chunk: list[tuple[str, Group]] = []
-    targets = 0
-    for pair in pairs:
-        chunk.append(pair)
-        targets += len(pair[1])
-        if targets >= TARGETS_PER_CHUNK:
-            yield chunk
-            chunk = []
-            targets = 0
-    if chunk:
-        yield chunk
 
 
 def list_n_best(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.batches import cut, pad
+from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.parallel import Chunk, one_thread, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import Form, Splitter, cut_overlong, replace_unknown
@@ -166,13 +166,12 @@ class LineTranslator:
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
         most = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
-        batches = []
-        for places in cut(order, lengths, most, self.settings.batch_tokens):
-            batches.append(places.tolist())
-        tokens_of_batches = []
-        for places in batches:
-            tokens_of_batches.append([sources[place] for place in places])
-        found = search_in_threads(self.search, tokens_of_batches, self.threads)
+        batches = list(cut(order, lengths, most, self.settings.batch_tokens))
+
+        def search(places: Indices, stopped: Event) -> list[list[Hypothesis]]:
+            return self.search([sources[place] for place in places], stopped)
+
+        found = search_in_threads(search, batches, self.threads)
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         hypotheses = [[empty] for _ in sources]
         for places, results in zip(batches, found, strict=True):
@@ -235,16 +234,13 @@ class LineTranslator:
         tokens = self.target.decode(hypothesis.tokens)
         alignment = hypothesis.alignment
         after = tokens
-        replacements = []
+        replacements: list[dict[str, Any]] = []
         if alignment is not None and self.settings.replace_unknown:
             dictionary = self.description.dictionary
-            after, replaced = replace_unknown(tokens, alignment, source, dictionary)
-            for replacement in replaced:
-                row = asdict(replacement)
-                # Positions count words instead of tokens.
-                row["position"] = self._word_position(tokens, replacement.position)
-                row["source_position"] = self._word_position(source, replacement.source_position)
-                replacements.append(row)
+            after, replacements = replace_unknown(tokens, alignment, source, dictionary)
+            for row in replacements:  # whose positions are to count words
+                row["position"] = self._word_position(tokens, row["position"])
+                row["source_position"] = self._word_position(source, row["source_position"])
         return Translation(
             line=number,
             source=text,

@@ -1,9 +1,8 @@
 """From a line to the tokens that a model reads, and unknown words of its output replaced."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
 from convs2s.files.limits import LONGEST_SENTENCE
@@ -22,31 +21,27 @@ class Splitter:
     def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
-        self._truecase: Truecaser | None = None
+        self._then: list[Callable[[str], str]] = []  # what words go through
         cased_words = description.truecasers.get(language)
         if cased_words is not None:
-            self._truecase = Truecaser(cased_words)
-        self._bpe: Bpe | None = None
+            self._then.append(Truecaser(cased_words))
         if description.bpe_codes is not None:
-            self._bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
+            bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
+            self._then.append(bpe.split)
 
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""
         if self._form == "tokens":
             return line.split()
         words = self._preparation.prepare(line) if self._form == "raw" else line
-        if self._truecase is not None:
-            words = self._truecase(words)
-        if self._bpe is not None:
-            words = self._bpe.split(words)
+        for change in self._then:
+            words = change(words)
         return words.split()
 
 
 def most_tokens(positions: int | None) -> int:
     """Return how many tokens of a line a model with so many positions reads, ``</s>`` aside."""
-    if positions is None:
-        positions = LONGEST_SENTENCE
-    return positions - 1
+    return (positions or LONGEST_SENTENCE) - 1
 
 
 def cut_overlong(tokens: list[str], positions: int | None, number: int, text: str) -> list[str]:
@@ -61,44 +56,32 @@ def cut_overlong(tokens: list[str], positions: int | None, number: int, text: st
     return tokens[:most]
 
 
-@dataclass(frozen=True)
-class Replacement:
-    """One replaced ``<unk>``; positions are of tokens, from 0."""
-
-    position: int
-    source_position: int
-    source_word: str
-    word: str
-    by: Literal["dictionary", "copied"]
-
-
 def replace_unknown(
     tokens: Sequence[str],
     alignment: Sequence[int],
     source_tokens: Sequence[str],
     dictionary: Mapping[str, str],
-) -> tuple[list[str], list[Replacement]]:
+) -> tuple[list[str], list[dict[str, Any]]]:
     """Replace each ``<unk>`` of an output by the source word with the most attention (section 4.3).
 
     It is looked up in the alignment dictionary; a word that is not in it is copied. The source is
     as text, before unknown words became ``<unk>``; ``alignment`` has for each of the output's
-    tokens a source position among real words.
+    tokens a source position among real words. What is replaced is told with positions of tokens.
     """
     replaced = list(tokens)
-    replacements: list[Replacement] = []
+    replacements: list[dict[str, Any]] = []
     for position, token in enumerate(tokens):
         if token != SPECIAL_TOKENS[UNKNOWN]:
             continue
         source_position = alignment[position]
         source_word = source_tokens[source_position]
-        known = dictionary.get(source_word)
-        replacement = Replacement(
-            position=position,
-            source_position=source_position,
-            source_word=source_word,
-            word=source_word if known is None else known,
-            by="copied" if known is None else "dictionary",
-        )
-        replaced[position] = replacement.word
+        replaced[position] = dictionary.get(source_word, source_word)
+        replacement = {
+            "position": position,
+            "source_position": source_position,
+            "source_word": source_word,
+            "word": replaced[position],
+            "by": "dictionary" if source_word in dictionary else "copied",
+        }
         replacements.append(replacement)
     return replaced, replacements

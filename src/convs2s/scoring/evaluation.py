@@ -50,10 +50,6 @@ class BleuScores:
     tokenized: Score
     detokenized: Score
 
-    def by_name(self) -> dict[str, Score]:
-        """Return the scores by the names that reports print."""
-        return {"tokenized BLEU": self.tokenized, "detokenized BLEU": self.detokenized}
-
 
 @dataclass(frozen=True)
 class BleuEvaluation:
@@ -78,11 +74,12 @@ class BleuEvaluation:
 
     def scores(self) -> dict[str, Score]:
         """Return each score by the name that reports print."""
-        return {**self.bleu.by_name(), "chrF": self.chrf, **self.further}
-
-    def scores_before(self) -> dict[str, Score]:
-        """Return those scores that there are before unknown words were replaced."""
-        return self.before_replacement["bleu"].by_name()
+        return {
+            "tokenized BLEU": self.bleu.tokenized,
+            "detokenized BLEU": self.bleu.detokenized,
+            "chrF": self.chrf,
+            **self.further,
+        }
 
     def measures(self) -> dict[str, object]:
         """Return what runs must share so that their mean means something."""
@@ -119,24 +116,17 @@ class RougeEvaluation:
 
     def scores(self) -> dict[str, Score]:
         """Return each score of the measure by the name that reports print."""
-        return self.by_name(self.rouge)
-
-    def scores_before(self) -> dict[str, Score]:
-        """Return the same before unknown words were replaced."""
-        return self.by_name(self.before_replacement["rouge"])
-
-    def by_name(self, scores: RougeScores) -> dict[str, Score]:
-        """Return the scores of the measure by the names that reports print."""
         part = ROUGE_PARTS[self.measure]
         return {
-            f"{name} {part}": scores[variant][self.measure] for variant, name in ROUGE_NAMES.items()
+            f"{ROUGE_NAMES[kind]} {part}": scores[self.measure]
+            for kind, scores in self.rouge.items()
         }
 
     def measures(self) -> dict[str, object]:
         """Return what runs must share; equal leads mean equal sources and references."""
         leads = {
-            f"the lead baseline's {name} F1": self.lead.rouge[variant]["f1"].score
-            for variant, name in ROUGE_NAMES.items()
+            f"the lead baseline's {ROUGE_NAMES[kind]} F1": scores["f1"].score
+            for kind, scores in self.lead.rouge.items()
         }
         return {
             "lines": self.lines,
@@ -249,6 +239,10 @@ def evaluate_rouge(
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
+
+    def scores(texts: Sequence[str]) -> RougeScores:
+        return rouge(texts, *wanted, options=options)
+
     # The first reference stands for those that an item has not: their length of 0 would be the
     # nearest one to that of a short output.
     filled = []
@@ -260,10 +254,10 @@ def evaluate_rouge(
         lines=len(system),
         references=len(references),
         measure=settings.measure,
-        rouge=rouge(text, *wanted, options=options),
-        lead=LeadBaseline(settings.lead_words, rouge(lead, *wanted, options=options)),
+        rouge=scores(text),
+        lead=LeadBaseline(settings.lead_words, scores(lead)),
         length_ratio=length_ratio(text, *filled),
-        before_replacement={"rouge": rouge(before, *wanted, options=options)},
+        before_replacement={"rouge": scores(before)},
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
     )
