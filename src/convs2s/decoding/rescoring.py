@@ -14,11 +14,12 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.batches import pad
+from convs2s.data.batches import cut, pad
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.parallel import search_in_threads
 from convs2s.decoding.progress import counted
@@ -202,21 +203,16 @@ def _width(unit: _Unit) -> int:
     return 1 if targets == 1 else max(4, targets)
 
 
-def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
+def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets.
 
     Those of one target are by themselves, as one row is multiplied in a way of its own.
     """
-    batch: list[_Unit] = []
-    for unit in units:
-        several = len(unit.targets) > 1
-        is_full = (len(batch) + 1) * _width(unit) > TARGETS_PER_BATCH
-        if batch and (is_full or several != (len(batch[0].targets) > 1)):
-            yield batch
-            batch = []
-        batch.append(unit)
-    if batch:
-        yield batch
+    widths = np.array([_width(unit) for unit in units])
+    singles = np.count_nonzero(widths == 1)
+    for places in np.split(np.arange(len(units)), [singles]):
+        for batch in cut(places, widths, None, TARGETS_PER_BATCH):
+            yield [units[place] for place in batch]
 
 
 @torch.inference_mode()

@@ -26,7 +26,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.onnx_ensemble import OnnxEnsemble
-from convs2s.models.steps import Candidates, Limits, Shortlisted
+from convs2s.models.steps import Limits, Shortlisted
 
 if TYPE_CHECKING:
     from convs2s.models.ensemble import Ensemble
@@ -140,7 +140,14 @@ class _Search:
         """Extend every hypothesis by one token; drop the sentences that are done."""
         beam = self.settings.beam
         length = self.tokens.shape[2]
-        candidates = self._candidates(length)
+        limits = Limits(
+            unknown_penalty=self.settings.unknown_penalty,
+            must_end=self.maximum <= length,
+            # There may be no room for so many.
+            may_end=length >= self.settings.minimum_length,
+        )
+        # The best continuations, two for each hypothesis.
+        candidates = self.decoder.best(self.previous, self.scores, 2 * beam, limits)
         scores = candidates.scores  # (A, 2K)
         if self.settings.finished == "leave":
             # The beam is narrower by each hypothesis that has finished.
@@ -167,17 +174,6 @@ class _Search:
         self.previous = tokens
         self.scores = np.where(ends[rows, going], -np.inf, scores[rows, going])
         self._keep((self._finished_counts() < beam) & (self.maximum > length))
-
-    def _candidates(self, length: int) -> Candidates:
-        """Return the best continuations of ``length`` tokens, two for each hypothesis."""
-        limits = Limits(
-            unknown_penalty=self.settings.unknown_penalty,
-            must_end=self.maximum <= length,
-            # There may be no room for so many.
-            may_end=length >= self.settings.minimum_length,
-        )
-        count = 2 * self.settings.beam
-        return self.decoder.best(self.previous, self.scores, count, limits)
 
     def _finished_counts(self) -> NDArray[np.int64]:
         """Return how many hypotheses each active sentence (A,) has finished."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, UnsupportedOperation
 
 from convs2s.decoding.parallel import Chunk
+from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator, Translation
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
@@ -40,23 +41,11 @@ class ChunkTranslator:
         self.translator = translator
         self.as_json = as_json
         self.n_best = n_best
-        self._splits = splits
-        self._hints = hints
+        self._language = translator.description.languages["source"] if splits else None
+        self._hints = hints and not splits
 
     def __call__(self, chunk: Chunk) -> str:
         """Translate a chunk."""
-        if self._splits:
-            from convs2s.decoding.split_lines import SplitLines
-
-            lines = SplitLines(chunk, self.translator.description.languages["source"])
-            of_sentences = self.translator.translate_chunk(lines.sentences, self.n_best)
-            translations = lines.joined(of_sentences)
-        else:
-            self._hint(chunk)
-            translations = self.translator.translate_chunk(chunk, self.n_best)
-        return "".join(map(self.lines, translations))
-
-    def _hint(self, chunk: Chunk) -> None:
         for number, line in chunk:
             if self._hints and _SECOND_SENTENCE.search(line):
                 self._hints = False
@@ -65,6 +54,9 @@ class ChunkTranslator:
                     "takes each alone",
                     file=sys.stderr,
                 )
+        lines = SplitLines(chunk, self._language)
+        of_sentences = self.translator.translate_chunk(lines.sentences, self.n_best)
+        return "".join(map(self.lines, lines.joined(of_sentences)))
 
     def lines(self, translation: Translation) -> str:
         """Return all lines of one translation, each ended by a line feed."""

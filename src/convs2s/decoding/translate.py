@@ -319,13 +319,10 @@ def load_searched(
         )
     if precision == "bf16" or not runs_onnx:
         return load_ensemble(models, device, settings)
-    networks = []
-    descriptions = []
-    for path in models:
-        arrays, description = load_weights(path)
-        networks.append(Weights(arrays, description.architecture, description.sizes))
-        descriptions.append(description)
+    loaded = [load_weights(path) for path in models]
+    descriptions = [description for _, description in loaded]
     _check_alike(models, descriptions)
+    networks = [Weights(arrays, about.architecture, about.sizes) for arrays, about in loaded]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
     except ValueError:
@@ -344,13 +341,10 @@ def load_ensemble(
 
     precision = "fp32" if settings.precision == "auto" else settings.precision
     check_precision(precision, device)
-    networks = []
-    descriptions = []
     with one_thread():  # a pool of threads would not survive the fork of workers
-        for path in models:
-            network, description = load_model(path, device)
-            networks.append(network)
-            descriptions.append(description)
+        loaded = [load_model(path, device) for path in models]
+        networks = [network for network, _ in loaded]
+        descriptions = [description for _, description in loaded]
         _check_alike(models, descriptions)
         if settings.cuda_graphs and device == "cuda":
             from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start

@@ -293,7 +293,7 @@ def _score(metric: BLEU | CHRF, hypotheses: Lines, references: Sequence[Lines]) 
 
 
 def check_lines(
-    hypotheses: Lines,
+    hypotheses: Sequence[object],
     references: Sequence[Lines],
     name: object = "hypotheses",
     files: Sequence[object] = (),

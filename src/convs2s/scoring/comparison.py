@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 from convs2s.scoring.bleu import (
     SAMPLES,
@@ -18,10 +17,11 @@ from convs2s.scoring.bleu import (
     Comparison,
     Lines,
     SentenceBleu,
+    check_lines,
     compare,
 )
 from convs2s.scoring.summary import mean_and_deviation
-from convs2s.scoring.text_table import write_report
+from convs2s.scoring.text_table import Report
 from convs2s.scoring.translations import DecodedLine, read_translations
 
 
@@ -30,10 +30,7 @@ def compare_models(
     pairs: Mapping[str, tuple[Path, Path]],
     raw: Path,
     tokenized: Path,
-    text: Path,
-    json: Path,
-    stand_in: str | None,
-    header: Mapping[str, str],
+    report: Report,
     test_set: str,
     manifest: Mapping[str, object],
     samples: int = SAMPLES,
@@ -41,8 +38,8 @@ def compare_models(
     """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
 
     ``pairs`` are, by run, the decoder's JSON lines of the baseline and of the system; ``raw`` is
-    the target side as published, ``tokenized`` the same in the words of the task. ``stand_in``
-    says what the data is, if not the paper's; ``header`` names the models.
+    the target side as published, ``tokenized`` the same in the words of the task. The header of the
+    ``report`` names the models.
     """
     systems = {run: list(map(read_translations, paths)) for run, paths in pairs.items()}
     references: dict[BleuForm, list[str]] = {
@@ -70,12 +67,8 @@ def compare_models(
             "difference": mean_and_deviation([one["difference"] for one in runs.values()]),
             "runs": runs,
         }
-    write_report(
+    report.write(
         "comparison.txt.j2",
-        text,
-        json,
-        stand_in=stand_in,
-        header=header,
         test_set=test_set,
         samples=samples,
         lines=len(references["detokenized"]),
@@ -155,8 +148,8 @@ def compare_outputs(
         UserError: the lists differ in their number of lines, or have none.
     """
     whole = compare(baseline, system, *references, form=form, names=names)
-    if source is not None and len(source) != len(system):
-        raise UserError(f"the source has {len(source)} lines, but {names[1]} has {len(system)}")
+    if source is not None:
+        check_lines(system, [source], names[1], ["the source"])
     score = SentenceBleu(form)
     differing = []
     texts_of_lines = zip(baseline, system, *references, strict=True)
@@ -174,8 +167,8 @@ def compare_outputs(
             system_score=score(second, *wanted),
         )
         differing.append(line)
-    largest = sorted(differing, key=lambda line: (-abs(line.difference), line.number))[:most]
-    shown = sorted(largest, key=lambda line: (-line.difference, line.number))
+    largest = sorted(differing, key=lambda line: -abs(line.difference))[:most]
+    shown = sorted(largest, key=lambda line: -line.difference)
     return OutputComparison(
         names=names,
         whole=whole,
@@ -196,8 +189,10 @@ def mark_differences(baseline: str, system: str) -> tuple[Parts, Parts]:
     matcher = SequenceMatcher(None, words, other_words, autojunk=False)
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
         differs = tag != "equal"
-        if start < end:
-            parts.append(Part(" ".join(words[start:end]), differs))
-        if other_start < other_end:
-            other_parts.append(Part(" ".join(other_words[other_start:other_end]), differs))
-    return tuple(parts), tuple(other_parts)
+        parts.append(Part(" ".join(words[start:end]), differs))
+        other_parts.append(Part(" ".join(other_words[other_start:other_end]), differs))
+    return _not_empty(parts), _not_empty(other_parts)
+
+
+def _not_empty(parts: Sequence[Part]) -> Parts:
+    return tuple(part for part in parts if part.text)

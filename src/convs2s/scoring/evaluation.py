@@ -6,9 +6,7 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, SupportsFloat
-
-from pydantic import Field
+from typing import ClassVar, SupportsFloat
 
 from convs2s.config.extensions import check_added, digest_of_extension, failures_of_code
 from convs2s.config.task import RougePart, RougeSettings
@@ -52,6 +50,13 @@ class BleuScores:
 
 
 @dataclass(frozen=True)
+class BleuBefore:
+    """The same with unknown words left in."""
+
+    bleu: BleuScores
+
+
+@dataclass(frozen=True)
 class BleuEvaluation:
     """BLEU and its relatives of one run on one test set: what its JSON file says."""
 
@@ -65,8 +70,7 @@ class BleuEvaluation:
     bleu: BleuScores
     chrf: Score
     length_ratio: float
-    # With unknown words left in.
-    before_replacement: Annotated[Mapping[Literal["bleu"], BleuScores], Field(min_length=1)]
+    before_replacement: BleuBefore
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
     sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
@@ -96,6 +100,13 @@ class LeadBaseline:
 
 
 @dataclass(frozen=True)
+class RougeBefore:
+    """The scores with unknown words left in."""
+
+    rouge: RougeScores
+
+
+@dataclass(frozen=True)
 class RougeEvaluation:
     """ROUGE of one run on one test set: what its JSON file says."""
 
@@ -109,8 +120,7 @@ class RougeEvaluation:
     rouge: RougeScores
     lead: LeadBaseline
     length_ratio: float  # before any cut
-    # With unknown words left in.
-    before_replacement: Annotated[Mapping[Literal["rouge"], RougeScores], Field(min_length=1)]
+    before_replacement: RougeBefore
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
 
@@ -155,8 +165,8 @@ def evaluate_bleu(
     ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
     """
     system = read_translations(translations)
-    plain = read_reference(raw, translations, len(system))
-    in_words = read_reference(tokenized, translations, len(system))
+    plain = read_reference(raw, translations, system)
+    in_words = read_reference(tokenized, translations, system)
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     words = [" ".join(line.words) for line in system]
@@ -168,7 +178,7 @@ def evaluate_bleu(
         bleu=bleu_scores(words, in_words, text, plain),
         chrf=chrf(text, plain),
         length_ratio=length_ratio(words, in_words),
-        before_replacement={"bleu": bleu_scores(words_before, in_words, before, plain)},
+        before_replacement=BleuBefore(bleu_scores(words_before, in_words, before, plain)),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         # By the names that these measures have in the paper's tables.
@@ -235,7 +245,7 @@ def evaluate_rouge(
     system = read_translations(translations)
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
     options = RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
-    wanted = [read_reference(path, translations, len(system)) for path in references]
+    wanted = [read_reference(path, translations, system) for path in references]
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
@@ -257,7 +267,7 @@ def evaluate_rouge(
         rouge=scores(text),
         lead=LeadBaseline(settings.lead_words, scores(lead)),
         length_ratio=length_ratio(text, *filled),
-        before_replacement={"rouge": scores(before)},
+        before_replacement=RougeBefore(scores(before)),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
     )

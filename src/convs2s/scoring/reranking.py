@@ -33,7 +33,7 @@ from convs2s.scoring.n_best import (
     every_sentence,
     read_n_best,
 )
-from convs2s.scoring.text_table import write_report
+from convs2s.scoring.text_table import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
 K = TypeVar("K")
@@ -89,19 +89,15 @@ def rescore_n_best(
     raw: Path,
     tokenized: Path,
     translations: Path,
-    text: Path,
-    json: Path,
+    report: Report,
     restore: Reader,
-    stand_in: str | None,
-    header: Mapping[str, str],
     test_set: str,
     manifest: Mapping[str, object],
 ) -> None:
     """Choose from a scored n-best list in four ways, score each, and write the average's choice.
 
     The list is in words and has the feature of the rescoring model. ``raw`` is the target side as
-    published, ``tokenized`` the same in words; ``restore`` makes plain text of words. ``stand_in``
-    says what the data is, where it is not the paper's.
+    published, ``tokenized`` the same in words; ``restore`` makes plain text of words.
     """
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
@@ -124,12 +120,8 @@ def rescore_n_best(
         if name == "average":
             write_lines(translations, plain)
         bleu[name] = bleu_scores(words, in_words, plain, published)
-    write_report(
+    report.write(
         "rescored.txt.j2",
-        text,
-        json,
-        stand_in=stand_in,
-        header=header,
         test_set=test_set,
         lines=len(published),
         bleu=bleu,

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
-from convs2s.scoring.text_table import write_report
+from convs2s.scoring.text_table import Report
 
 E = TypeVar("E", bound=Evaluation)
 
@@ -30,11 +30,7 @@ class Mean:
 def summarize_runs(
     evaluation_class: type[Evaluation],
     evaluations: Mapping[tuple[str, str], Path],
-    *,
-    text: Path,
-    json: Path,
-    header: Mapping[str, str],
-    stand_in: str | None,
+    report: Report,
 ) -> None:
     """Write what the runs of a task scored on its test sets, as a report and unrounded as JSON.
 
@@ -53,12 +49,8 @@ def summarize_runs(
                     f"{evaluations[test, first]}: a mean needs equal measures; delete both files "
                     "and score again"
                 )
-    write_report(
+    report.write(
         "bleu.txt.j2" if evaluation_class is BleuEvaluation else "rouge.txt.j2",
-        text,
-        json,
-        stand_in=stand_in,
-        header=header,
         tests={test: _summary(runs) for test, runs in tests.items()},
     )
 

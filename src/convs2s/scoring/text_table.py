@@ -1,6 +1,7 @@
 """How the reports lay out their headings and tables as plain text."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -8,22 +9,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from convs2s.files.text import write_json, write_text
 
 
-def write_report(
-    template: str,
-    text: Path,
-    json: Path,
-    *,
-    stand_in: str | None,
-    header: Mapping[str, str],
-    **content: object,
-) -> None:
-    """Write a report as JSON and, by a template of ``data/``, as text.
+@dataclass(frozen=True)
+class Report:
+    """Where a report goes, as text and as JSON, and how it begins."""
 
-    Both begin with ``stand_in``, what the data is where it is not the paper's, and the ``header``,
-    what the report is about.
-    """
-    write_json(json, {"stand_in": stand_in, **header, **content})
-    write_text(text, render_text(template, stand_in=stand_in, header=header, **content))
+    text: Path
+    json: Path
+    stand_in: str | None  # what the data is where it is not the paper's
+    header: Mapping[str, str]  # what the report is about
+
+    def write(self, template: str, **content: object) -> None:
+        """Write both, the text by a template of ``data/`` from what the JSON holds."""
+        write_json(self.json, {"stand_in": self.stand_in, **self.header, **content})
+        beginning = {"stand_in": self.stand_in, "header": self.header}
+        write_text(self.text, render_text(template, **beginning, **content))
 
 
 def render_text(template: str, **content: object) -> str:

@@ -1,7 +1,7 @@
 """The decoder's JSON lines, read back: one translation a line, in the test set's order."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines, write_text
+from convs2s.scoring.bleu import check_lines
 from convs2s.scoring.text_table import render_text
 
 UNKNOWN_WORD = "<unk>"  # how the decoder writes an unknown word that nothing has replaced
@@ -58,14 +59,10 @@ def read_translations(path: Path) -> list[DecodedLine]:
     return translations
 
 
-def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
-    """Read a reference of each of the ``expected`` lines; any other number is a UserError."""
+def read_reference(reference: Path, translations: Path, system: Sequence[DecodedLine]) -> list[str]:
+    """Read a reference of each line that was translated; any other number is a UserError."""
     lines = [line.removesuffix("\r") for line in read_lines(reference)]
-    if len(lines) != expected:
-        raise UserError(
-            f"{translations} has {expected} lines but {reference} has {len(lines)}: a test set is "
-            "scored as a whole; decode it again, or give its own reference"
-        )
+    check_lines(system, [lines], translations, [reference])
     return lines
 
 
@@ -90,7 +87,7 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
     with a replaced unknown word comes last.
     """
     system = read_translations(translations)
-    references = read_reference(reference, translations, len(system))
+    references = read_reference(reference, translations, system)
     chosen = spread(len(system), SHOWN)
     for place, translation in enumerate(system):
         if translation.replacements and place not in chosen:

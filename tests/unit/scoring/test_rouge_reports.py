@@ -13,6 +13,7 @@ from convs2s.files.text import read_json, write_lines
 from convs2s.scoring.evaluation import RougeEvaluation, evaluate_rouge
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.summary import summarize_runs
+from convs2s.scoring.text_table import Report
 
 HEADER = {"task": "titles", "model": "demo", "decoding": "beam5", "scale": "demo"}
 SOURCES = ["the old cat sleeps all day in the sun", "two dogs ran far away", "rain in Lyon"]
@@ -127,21 +128,14 @@ def test_empty_outputs_score_nothing(tmp_path: Path, outputs: list[str]) -> None
 
 
 def test_line_counts_must_agree(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"seed1\.jsonl has 3 lines but .*reference1 has 2"):
+    with pytest.raises(UserError, match=r"seed1\.jsonl: 3 lines, but .*reference1 has 2"):
         evaluate(tmp_path, "seed1", references=[REFERENCES, FURTHER[:2]])
     assert not (tmp_path / "seed1.rouge.json").exists()
 
 
 def report(folder: Path, evaluations: dict[tuple[str, str], Path]) -> tuple[str, dict[str, Any]]:
     text, data = folder / "rouge.txt", folder / "rouge.json"
-    summarize_runs(
-        RougeEvaluation,
-        evaluations,
-        text=text,
-        json=data,
-        header=HEADER,
-        stand_in="made-up titles",
-    )
+    summarize_runs(RougeEvaluation, evaluations, Report(text, data, "made-up titles", HEADER))
     return text.read_text("utf-8"), read(data)
 
 
