@@ -49,7 +49,11 @@ class Translator:
         L'homme voit deux voitures rouges.
     """
 
-    def __init__(self, lines: LineTranslator, device: str) -> None:
+    def __init__(
+        self,
+        lines: LineTranslator,
+        device: str,
+    ) -> None:
         """Take models that are in memory, on a device; ``load`` reads them from files."""
         self._lines = lines
         self.device = device

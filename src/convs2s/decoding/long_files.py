@@ -98,7 +98,12 @@ def translate_long_file(
 
 
 def _results(
-    translate: ChunkTranslator, source: Path, count: int, workers: int, silent: bool, done: int
+    translate: ChunkTranslator,
+    source: Path,
+    count: int,
+    workers: int,
+    silent: bool,
+    done: int,
 ) -> Generator[tuple[int, str], None, None]:
     """Yield the lines and the translation of each chunk after so many lines that are ``done``."""
     translator = translate.translator
@@ -121,7 +126,10 @@ def _chunks(numbered: Iterator[tuple[int, str]], size: int) -> Iterator[Chunk]:
 
 
 def identity_of(
-    models: Sequence[Path], settings: DecodingSettings, device: str, **others: object
+    models: Sequence[Path],
+    settings: DecodingSettings,
+    device: str,
+    **others: object,
 ) -> dict[str, object]:
     """Return what the translations' bytes depend on, by name: models by their checksums.
 
@@ -156,7 +164,12 @@ class GrowingOutput:
 
     unfinished = UnfinishedError
 
-    def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        part: BinaryIO,
+        identity: Mapping[str, object],
+    ) -> None:
         """Resume after the last complete chunk, if the part is of the same work."""
         self._path = path
         self._part = part
@@ -169,7 +182,11 @@ class GrowingOutput:
         part.seek(state.bytes)
         self._write_state(state)
 
-    def append(self, text: str, lines: int) -> None:
+    def append(
+        self,
+        text: str,
+        lines: int,
+    ) -> None:
         """Add the output of the next ``lines`` lines of the input."""
         self._part.write(self._compress(text.encode()))
         self._part.flush()
@@ -224,7 +241,11 @@ class DirectOutput:
         self._stream = stream
         self.done = 0
 
-    def append(self, text: str, lines: int) -> None:
+    def append(
+        self,
+        text: str,
+        lines: int,
+    ) -> None:
         """Write the output of the next ``lines`` lines of the input."""
         self._stream.write(text.encode())
         self._stream.flush()

@@ -28,7 +28,11 @@ class _Lines:
 
 
 def progress(
-    unit: str, total: int | None = None, *, done: int = 0, silent: bool = False
+    unit: str,
+    total: int | None = None,
+    *,
+    done: int = 0,
+    silent: bool = False,
 ) -> "tqdm[Never]":
     """Return a bar on the standard error, or lines where that is no terminal.
 

@@ -89,7 +89,11 @@ class PairScorer:
     """One model, or several as an ensemble, that scores what others have translated."""
 
     def __init__(
-        self, ensemble: Ensemble, description: ModelDescription, device: str, form: Form
+        self,
+        ensemble: Ensemble,
+        description: ModelDescription,
+        device: str,
+        form: Form,
     ) -> None:
         """Take models that are loaded; ``form`` is that of the lines of both sides.
 
@@ -121,7 +125,11 @@ class PairScorer:
 
     @classmethod
     def load(
-        cls, models: Sequence[Path], device: str, form: Form, average: Average = "probabilities"
+        cls,
+        models: Sequence[Path],
+        device: str,
+        form: Form,
+        average: Average = "probabilities",
     ) -> Self:
         """Load the models; several make an ensemble."""
         ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
@@ -158,7 +166,11 @@ class PairScorer:
         for number, one in enumerate(given):
             yield [scores[number, place] for place in range(len(one.targets))]
 
-    def _units(self, number: int, given: GivenTargets) -> Iterator[_Unit]:
+    def _units(
+        self,
+        number: int,
+        given: GivenTargets,
+    ) -> Iterator[_Unit]:
         """Yield the targets of the source of this number in parts of similar length."""
         source = self._encode("source", given.source, given.places[0])
         rows = []
@@ -170,7 +182,11 @@ class PairScorer:
             targets = [rows[place] for place in part]
             yield _Unit(source, targets, [(number, place) for place in part])
 
-    def _score_batch(self, batch: list[_Unit], _: Event) -> dict[tuple[int, int], PairScore]:
+    def _score_batch(
+        self,
+        batch: list[_Unit],
+        _: Event,
+    ) -> dict[tuple[int, int], PairScore]:
         """Return the score of each target of a batch by its place."""
         most = max(map(_width, batch))  # K
         rows: list[list[int]] = []
@@ -186,7 +202,12 @@ class PairScorer:
                 scores[place] = PairScore(of_unit[column], len(unit.targets[column]))
         return scores
 
-    def _encode(self, side: str, line: str, place: str) -> list[int]:
+    def _encode(
+        self,
+        side: str,
+        line: str,
+        place: str,
+    ) -> list[int]:
         tokens = self._splitters[side](line)
         most = most_tokens(self.ensemble.positions(side))
         if len(tokens) > most:
@@ -216,7 +237,11 @@ def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
 
 
 @torch.inference_mode()
-def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
+def log_probabilities(
+    ensemble: Ensemble,
+    source: Tensor,
+    target: Tensor,
+) -> Tensor:
     """Return the log-probability (B, K) of each of K targets (B, K, n) of each source (B, m).
 
     Each row of indices ends in ``</s>`` and is padded on the right.
@@ -233,7 +258,9 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
 
 
 def score_pairs(
-    scorer: PairScorer, pairs: Iterable[tuple[str, str]], name: str = "pairs"
+    scorer: PairScorer,
+    pairs: Iterable[tuple[str, str]],
+    name: str = "pairs",
 ) -> Iterator[PairScore]:
     """Yield the score of each source and target, in their order; ``name`` is that of messages."""
     given = (
@@ -264,7 +291,9 @@ def score_groups(
 
 
 def _with_sources(
-    sources: Iterable[str], groups: Iterable[Group], read: Callable[[str], str]
+    sources: Iterable[str],
+    groups: Iterable[Group],
+    read: Callable[[str], str],
 ) -> Iterator[GivenTargets]:
     """Yield each sentence's source and hypotheses, whose texts are to be ``read``."""
     numbered = enumerate(sources, start=1)

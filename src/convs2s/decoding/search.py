@@ -69,7 +69,9 @@ def beam_search(
 
 
 def _search_alone(
-    ensemble: OnnxEnsemble, source: Indices, settings: DecodingSettings
+    ensemble: OnnxEnsemble,
+    source: Indices,
+    settings: DecodingSettings,
 ) -> list[Hypothesis]:
     """Search for one source (1, m) by one graph, as ``_Search`` does step by step.
 
@@ -98,7 +100,9 @@ def _search_alone(
 
 
 def _maximum(
-    ensemble: "Ensemble | OnnxEnsemble", source: Indices, settings: DecodingSettings
+    ensemble: "Ensemble | OnnxEnsemble",
+    source: Indices,
+    settings: DecodingSettings,
 ) -> Indices:
     """Return the most tokens (B,) that each output may have, without ``</s>``."""
     words = ((source != PADDING) & (source != END)).sum(1)
@@ -179,7 +183,12 @@ class _Search:
         """Return how many hypotheses each active sentence (A,) has finished."""
         return np.array([len(self.finished[place]) for place in self.sentences])
 
-    def _finish(self, row: int, parent: int, total: float) -> None:
+    def _finish(
+        self,
+        row: int,
+        parent: int,
+        total: float,
+    ) -> None:
         """Keep a hypothesis (row, parent) that has ended, of a log-likelihood."""
         finished = self.finished[self.sentences[row]]
         if len(finished) == self.settings.beam:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 class SplitLines:
     """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
 
-    def __init__(self, lines: Chunk, language: str | None) -> None:
+    def __init__(
+        self,
+        lines: Chunk,
+        language: str | None,
+    ) -> None:
         """Split lines of raw text in a language; without one, each line counts as a sentence."""
         self.sentences = list[tuple[int, str]]()
         self._lines = list[tuple[str, int]]()  # and how many sentences each has

@@ -72,7 +72,11 @@ class ChunkTranslator:
         return lines
 
 
-def translate_stream(translate: ChunkTranslator, stream: BufferedReader, name: str) -> None:
+def translate_stream(
+    translate: ChunkTranslator,
+    stream: BufferedReader,
+    name: str,
+) -> None:
     """Translate a stream to the standard output; ``name`` is what errors call it."""
     arriving_bytes = ArrivingBytes(stream)
     lines = decode_lines(bounded_lines(arriving_bytes.readline, name), name)
@@ -125,7 +129,11 @@ class ArrivingBytes:
         self._ended = not block
 
 
-def arriving(lines: Iterable[str], waits: Callable[[], bool], most: int) -> Iterator[list[str]]:
+def arriving(
+    lines: Iterable[str],
+    waits: Callable[[], bool],
+    most: int,
+) -> Iterator[list[str]]:
     """Group lines: a group ends where ``waits`` says that the next is not there yet, or is full.
 
     An error of ``lines`` comes after the group before the fault.

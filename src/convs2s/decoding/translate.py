@@ -136,14 +136,21 @@ class LineTranslator:
         return other
 
     def translate(
-        self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
+        self,
+        lines: Iterable[str],
+        chunk: int | None = None,
+        n_best: int | None = None,
     ) -> Iterator[Translation]:
         """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
         rest = enumerate(lines, start=1)
         while numbered := list(islice(rest, chunk or LINES_PER_CHUNK)):
             yield from self.translate_chunk(numbered, n_best)
 
-    def translate_chunk(self, lines: Chunk, n_best: int | None = None) -> list[Translation]:
+    def translate_chunk(
+        self,
+        lines: Chunk,
+        n_best: int | None = None,
+    ) -> list[Translation]:
         """Translate numbered lines together, and return a translation for each, in their order.
 
         ``n_best`` is how many of the best hypotheses each has in its ``n_best``; None: none.
@@ -205,11 +212,19 @@ class LineTranslator:
         layers = [layer_attention(network, source, target) for network in attending]
         return attention_map(layers, translation.source_tokens, translation.tokens)
 
-    def prepare(self, text: str, number: int) -> list[str]:
+    def prepare(
+        self,
+        text: str,
+        number: int,
+    ) -> list[str]:
         """Return the tokens that the model reads for a line; what it cuts is said."""
         return cut_overlong(self._split(text), self.ensemble.positions("source"), number, text)
 
-    def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
+    def search(
+        self,
+        tokens: Sequence[Sequence[str]],
+        stopped: Event,
+    ) -> list[list[Hypothesis]]:
         """Search for the outputs of the tokens of sentences, none of them empty.
 
         ``stopped`` is set once nobody wants the result any more. Scores that are not finite, so
@@ -229,7 +244,11 @@ class LineTranslator:
         return results
 
     def _finish(
-        self, number: int, text: str, source: list[str], hypothesis: Hypothesis
+        self,
+        number: int,
+        text: str,
+        source: list[str],
+        hypothesis: Hypothesis,
     ) -> Translation:
         tokens = self.target.decode(hypothesis.tokens)
         alignment = hypothesis.alignment
@@ -270,7 +289,11 @@ class LineTranslator:
         """Return the words of tokens; those of a word model are words already, ``@@`` or not."""
         return list(tokens) if self._of_words else join(" ".join(tokens)).split()
 
-    def _word_position(self, tokens: Sequence[str], position: int) -> int:
+    def _word_position(
+        self,
+        tokens: Sequence[str],
+        position: int,
+    ) -> int:
         if self._of_words:
             return position
         return sum(not token.endswith("@@") for token in tokens[:position])
@@ -284,7 +307,11 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 @contextmanager
 def translator_of_job(
-    models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
+    models: Sequence[Path],
+    settings: DecodingSettings,
+    *,
+    device: str,
+    threads: int,
 ) -> Iterator[LineTranslator]:
     """Yield the translator of a job, which holds its GPU, with so many threads."""
     from convs2s.devices import held_device
@@ -294,7 +321,9 @@ def translator_of_job(
 
 
 def load_searched(
-    models: Sequence[Path], device: str, settings: DecodingSettings
+    models: Sequence[Path],
+    device: str,
+    settings: DecodingSettings,
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
     """Load what a search asks, without torch where ONNX Runtime serves it: on a CPU, but for bf16.
 
@@ -330,7 +359,9 @@ def load_searched(
 
 
 def load_ensemble(
-    models: Sequence[Path], device: str, settings: DecodingSettings
+    models: Sequence[Path],
+    device: str,
+    settings: DecodingSettings,
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 

@@ -18,7 +18,12 @@ Form = Literal["raw", "words", "tokens"]
 class Splitter:
     """Splits lines of one side, by the preparation, the truecaser and the codes of a model."""
 
-    def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
+    def __init__(
+        self,
+        description: ModelDescription,
+        language: str,
+        form: Form,
+    ) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
         self._then: list[Callable[[str], str]] = []  # what words go through
@@ -44,7 +49,12 @@ def most_tokens(positions: int | None) -> int:
     return (positions or LONGEST_SENTENCE) - 1
 
 
-def cut_overlong(tokens: list[str], positions: int | None, number: int, text: str) -> list[str]:
+def cut_overlong(
+    tokens: list[str],
+    positions: int | None,
+    number: int,
+    text: str,
+) -> list[str]:
     """Return what a model reads of the tokens of a line; say on the standard error what is cut."""
     most = most_tokens(positions)
     if len(tokens) > most:

@@ -108,7 +108,11 @@ class Comparison:
     p_value: float  # of so large a difference between systems that are equally good
     signature: str
 
-    def summary(self, names: Sequence[object], counted: str) -> Iterator[str]:
+    def summary(
+        self,
+        names: Sequence[object],
+        counted: str,
+    ) -> Iterator[str]:
         """Yield lines of text; ``names`` are the systems', and ``counted`` is what was scored."""
         for name, side in zip(names, (self.baseline, self.system), strict=True):
             yield f"BLEU = {side}  {name}"
@@ -116,7 +120,11 @@ class Comparison:
         yield f"{self.signature}  ({counted})"
 
 
-def tokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = False) -> Score:
+def tokenized_bleu(
+    hypotheses: Lines,
+    *references: Lines,
+    lowercase: bool = False,
+) -> Score:
     """Score lines of words that ASCII's blanks separate, as multi-bleu.perl does.
 
     Not smoothed: without a single match of four words the score is 0, as it is without any word
@@ -125,7 +133,11 @@ def tokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = Fals
     return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
 
 
-def detokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = False) -> Score:
+def detokenized_bleu(
+    hypotheses: Lines,
+    *references: Lines,
+    lowercase: bool = False,
+) -> Score:
     """Score plain text, tokenized as ``mteval-v13a.pl -c`` does; ``lowercase`` omits the -c."""
     return _score(_ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references)
 
@@ -156,7 +168,11 @@ class SentenceBleu:
         """Take the words as they are (``tokenized``) or as mteval-v13a does."""
         self._metric = _ScriptBleu(form, effective_order=True)
 
-    def __call__(self, hypothesis: str, *references: str) -> float:
+    def __call__(
+        self,
+        hypothesis: str,
+        *references: str,
+    ) -> float:
         """Return the score of one sentence against one or more references."""
         return float(self._metric.sentence_score(hypothesis, references).score)
 
@@ -256,7 +272,11 @@ class _ScriptBleu(BLEU):
     """sacrebleu's BLEU with the words and the case of multi-bleu.perl or mteval-v13a.pl."""
 
     def __init__(
-        self, form: BleuForm, *, lowercase: bool = False, effective_order: bool = False
+        self,
+        form: BleuForm,
+        *,
+        lowercase: bool = False,
+        effective_order: bool = False,
     ) -> None:
         super().__init__(
             tokenize="none" if form == "tokenized" else "13a",
@@ -286,7 +306,11 @@ class _ScriptBleu(BLEU):
         return signature
 
 
-def _score(metric: BLEU | CHRF, hypotheses: Lines, references: Sequence[Lines]) -> Score:
+def _score(
+    metric: BLEU | CHRF,
+    hypotheses: Lines,
+    references: Sequence[Lines],
+) -> Score:
     check_lines(hypotheses, references)
     score = metric.corpus_score(hypotheses, references).score
     return Score(score, str(metric.get_signature()))

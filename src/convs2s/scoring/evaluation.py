@@ -194,7 +194,10 @@ def evaluate_bleu(
 
 
 def further_score(
-    name: str, text: Sequence[str], *references: Sequence[str], source: Sequence[str] | None
+    name: str,
+    text: Sequence[str],
+    *references: Sequence[str],
+    source: Sequence[str] | None,
 ) -> Score:
     """Score plain text against its references by an extension's metric.
 
@@ -221,7 +224,10 @@ def further_score(
 
 
 def bleu_scores(
-    words: Sequence[str], tokenized: Sequence[str], text: Sequence[str], raw: Sequence[str]
+    words: Sequence[str],
+    tokenized: Sequence[str],
+    text: Sequence[str],
+    raw: Sequence[str],
 ) -> BleuScores:
     """Score words against the reference's words, and plain text against the reference itself."""
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))

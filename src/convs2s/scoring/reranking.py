@@ -154,7 +154,10 @@ def by_length_penalty(alpha: float) -> Criterion:
 
 
 def curve(
-    groups: Iterable[Group], raw: Lines, tokenized: Lines, restore: Reader
+    groups: Iterable[Group],
+    raw: Lines,
+    tokenized: Lines,
+    restore: Reader,
 ) -> list[TunedPoint]:
     """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished."""
     criteria = {alpha: by_length_penalty(alpha) for alpha in ALPHAS}

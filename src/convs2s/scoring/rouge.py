@@ -102,7 +102,11 @@ class RougeOptions:
         base = self.exceptions.bases.get(word) if self.exceptions else None
         return base or rouge_stem(word)
 
-    def signature(self, references: int, samples: int) -> str:
+    def signature(
+        self,
+        references: int,
+        samples: int,
+    ) -> str:
         """Return what a score of so many references and resamples is."""
         multi = "best" if self.best else "sum"
         if self.skip_empty:
@@ -131,7 +135,11 @@ def rouge(
     return mean_rouge(items, options.signature(len(references), samples), samples)
 
 
-def rouge_items(hypotheses: Lines, *references: Lines, options: RougeOptions) -> list[RougeItem]:
+def rouge_items(
+    hypotheses: Lines,
+    *references: Lines,
+    options: RougeOptions,
+) -> list[RougeItem]:
     """Score each text against its references, as the script's option ``-d`` prints it."""
     check_lines(hypotheses, references)
     items: list[RougeItem] = []
@@ -167,7 +175,11 @@ def _of_best_reference(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
     return max(hits, key=lambda each: triple(each).recall)
 
 
-def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
+def mean_rouge(
+    items: Sequence[RougeItem],
+    signature: str,
+    samples: int,
+) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
     lines = len(items)
     values = np.array([list(item.values()) for item in items]).reshape(lines, -1)
@@ -185,7 +197,11 @@ def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> Roug
     return scores
 
 
-def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
+def ngram_hits(
+    hypothesis: Words,
+    reference: Words,
+    order: int,
+) -> Hits:
     """Count the n-grams of both, each as often as it is in both."""
     ours = _ngrams(hypothesis, order)
     theirs = _ngrams(reference, order)

@@ -76,7 +76,11 @@ class Effect:
             reach = self.spread.error * quantile
         return self.value - reach, self.value + reach
 
-    def chance(self, low: float, high: float = math.inf) -> tuple[float, float]:
+    def chance(
+        self,
+        low: float,
+        high: float = math.inf,
+    ) -> tuple[float, float]:
         """Return p, and its Monte Carlo error, of lying as far as it does from the nearer bound.
 
         One rule for both sides of a bound: inside, it is twice the larger of the two one-sided p

@@ -18,7 +18,11 @@ class Report:
     stand_in: str | None  # what the data is where it is not the paper's
     header: Mapping[str, str]  # what the report is about
 
-    def write(self, template: str, **content: object) -> None:
+    def write(
+        self,
+        template: str,
+        **content: object,
+    ) -> None:
         """Write both, the text by a template of ``data/`` from what the JSON holds."""
         write_json(self.json, {"stand_in": self.stand_in, **self.header, **content})
         beginning = {"stand_in": self.stand_in, "header": self.header}

@@ -59,14 +59,22 @@ def read_translations(path: Path) -> list[DecodedLine]:
     return translations
 
 
-def read_reference(reference: Path, translations: Path, system: Sequence[DecodedLine]) -> list[str]:
+def read_reference(
+    reference: Path,
+    translations: Path,
+    system: Sequence[DecodedLine],
+) -> list[str]:
     """Read a reference of each line that was translated; any other number is a UserError."""
     lines = [line.removesuffix("\r") for line in read_lines(reference)]
     check_lines(system, [lines], translations, [reference])
     return lines
 
 
-def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
+def in_place(
+    text: str,
+    replacements: Iterator[ReplacedWord],
+    form: str = "{}",
+) -> str:
     """Return a text in which each unknown word is the next replacement, while there are any.
 
     A copied word may itself be written ``<unk>``.
@@ -79,7 +87,11 @@ def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") 
     return re.sub(re.escape(UNKNOWN_WORD), next_word, text)
 
 
-def write_examples(translations: Path, reference: Path, output: Path) -> None:
+def write_examples(
+    translations: Path,
+    reference: Path,
+    output: Path,
+) -> None:
     """Write sources, translations and references of some sentences of a test set.
 
     A score alone hides what a model does wrong. The sentences are the middles of ``SHOWN`` equal

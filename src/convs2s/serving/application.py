@@ -51,7 +51,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(
-    translator: Translator, search: DecodingSettings, settings: ServerSettings
+    translator: Translator,
+    search: DecodingSettings,
+    settings: ServerSettings,
 ) -> Starlette:
     """Return the application of a model, which translates for as long as it lives.
 
@@ -133,7 +135,11 @@ class _Handlers:
         self._paths = set(answers)
         return [self._route(path, handler) for path, handler in answers.items()]
 
-    def _route(self, path: str, handler: Response | Handler) -> Route:
+    def _route(
+        self,
+        path: str,
+        handler: Response | Handler,
+    ) -> Route:
         """Return a route that is counted."""
 
         async def counted(request: Request) -> Response:
@@ -146,7 +152,11 @@ class _Handlers:
 
         return Route(path, counted, methods=["POST" if path == "/translate" else "GET"])
 
-    async def _answer(self, request: Request, handler: Response | Handler) -> Response:
+    async def _answer(
+        self,
+        request: Request,
+        handler: Response | Handler,
+    ) -> Response:
         """Give a handler's answer to a request to this server's own name; faults are JSON."""
         try:
             host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
@@ -191,7 +201,11 @@ class _Handlers:
         content = prometheus.generate_latest(self._registry)
         return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
-    def unrouted(self, request: Request, error: Exception) -> Response:
+    def unrouted(
+        self,
+        request: Request,
+        error: Exception,
+    ) -> Response:
         """Say that there is no such address, or that it has no such method, which counts."""
         assert isinstance(error, HTTPException)
         path = request.scope["path"]
@@ -247,7 +261,10 @@ class _Handlers:
 
 
 async def _await_translations(
-    request: Request, batches: Batches, lines: SplitLines, options: Options
+    request: Request,
+    batches: Batches,
+    lines: SplitLines,
+    options: Options,
 ) -> list[Translation]:
     """Wait for translations, or for the client to leave, whose place in the queue is free then."""
 
@@ -268,7 +285,11 @@ async def _await_translations(
         left.cancel()
 
 
-def _fault(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def _fault(
+    status: int,
+    message: str,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
 
 

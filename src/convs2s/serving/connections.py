@@ -77,7 +77,11 @@ class Connection(H11Protocol):
             self.transport.write(self.conn.send(continues))
             self.loop.call_later(PROBE_SECONDS, self._probe)
 
-    def _limit(self, seconds: float, close: Callable[[], None]) -> None:
+    def _limit(
+        self,
+        seconds: float,
+        close: Callable[[], None],
+    ) -> None:
         self._end_limit()
         self._timer = self.loop.call_later(seconds, close)
 

@@ -26,7 +26,11 @@ class LibreTranslateRequest(Section):
     format: Literal["text"] = "text"
     alternatives: NonNegativeInt = 0  # further translations of each text, at most
 
-    def as_own(self, languages: Mapping[str, str], most: int) -> dict[str, object]:
+    def as_own(
+        self,
+        languages: Mapping[str, str],
+        most: int,
+    ) -> dict[str, object]:
         """Return what this server's own form has for it: a text for each line, ``most`` n-best.
 
         Raises:

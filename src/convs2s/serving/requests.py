@@ -110,7 +110,10 @@ def read_json(body: bytes) -> dict[str, object]:
 
 
 def check_request(
-    stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings, language: str
+    stated: Mapping[str, object],
+    settings: ServerSettings,
+    search: DecodingSettings,
+    language: str,
 ) -> tuple[SplitLines, Options]:
     """Return what a request asks, searched by ``search`` where it does not say otherwise.
 
@@ -164,7 +167,10 @@ class Batches:
     """The queue of one model; all but the translating happens in the server's own thread."""
 
     def __init__(
-        self, translate: Callable[..., list[Translation]], most_together: int, most_waiting: int
+        self,
+        translate: Callable[..., list[Translation]],
+        most_together: int,
+        most_waiting: int,
     ) -> None:
         """Start empty; ``run`` translates, in a thread of its own.
 
@@ -182,7 +188,11 @@ class Batches:
         """How many sentences wait; those that are being translated do not count."""
         return sum(len(job.texts) for job in self._jobs)
 
-    async def translate(self, texts: Sequence[str], options: Options) -> list[Translation]:
+    async def translate(
+        self,
+        texts: Sequence[str],
+        options: Options,
+    ) -> list[Translation]:
         """Wait for the translations of a request; cancelled, it gives up its place.
 
         Raises:
@@ -235,7 +245,11 @@ class Batches:
                 room -= len(job.texts)
         return taken
 
-    async def _answer(self, pool: ThreadPoolExecutor, jobs: Sequence[_Job]) -> None:
+    async def _answer(
+        self,
+        pool: ThreadPoolExecutor,
+        jobs: Sequence[_Job],
+    ) -> None:
         """Translate requests together; where that fails, each alone, so that one fails alone."""
         if not jobs:
             return
