@@ -11,7 +11,7 @@ import json
 import lzma
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -70,54 +70,34 @@ def translate_long_file(
         if output is not None:
             for suffix in ("", ".part", ".part.json"):
                 check_not_read(_beside(output, suffix), [source, *translate.translator.files()])
+    translator = translate.translator
+    size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
     with handling(STOPPING, interrupt):
         count = sum(1 for _ in read_lines(source))  # an invalid line is found before work begins
         digest = sha256(source)
-        results = partial(_results, translate, source, count, workers, silent)
-        if output is None:
-            with closing(results(0)) as translated:
-                for _, part in translated:
-                    sys.stdout.write(part)
-            _check_unchanged(source, digest)
-            return
-        with (
-            growing_output(output, {**identity, "input": digest}) as growing,
-            closing(results(growing.done)) as translated,
-        ):
-            try:
-                for lines, part in translated:
-                    growing.append(part, lines)
-                if not count:  # a compressed file of nothing has bytes
-                    growing.append("", 0)
-            except Interrupted as stop:
-                raise growing.unfinished(
-                    f"translation is not finished: {stop} was received; {growing.done} of {count} "
-                    f"lines {growing.left}"
-                ) from None
-            _check_unchanged(source, digest)
-
-
-def _results(
-    translate: ChunkTranslator,
-    source: Path,
-    count: int,
-    workers: int,
-    silent: bool,
-    done: int,
-) -> Generator[tuple[int, str], None, None]:
-    """Yield the lines and the translation of each chunk after so many lines that are ``done``."""
-    translator = translate.translator
-    size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    chunks = _chunks(islice(enumerate(read_lines(source), start=1), done, None), size)
-    with progress(" sentences", count, done=done, silent=silent) as bar:
-        for lines, translated in translate_chunks(translate, chunks, workers):
-            yield lines, translated
-            bar.update(lines)
-
-
-def _check_unchanged(source: Path, digest: str) -> None:
-    if sha256(source) != digest:
-        raise UserError(f"{source}: was changed while it was translated: run the command again")
+        with growing_output(output, {**identity, "input": digest}) as growing:
+            rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
+            with (
+                progress(" sentences", count, done=growing.done, silent=silent) as bar,
+                closing(translate_chunks(translate, _chunks(rest, size), workers)) as translated,
+            ):
+                try:
+                    for lines, part in translated:
+                        growing.append(part, lines)
+                        bar.update(lines)
+                    if not count:  # a compressed file of nothing has bytes
+                        growing.append("", 0)
+                except Interrupted as stop:
+                    if output is None:
+                        raise
+                    raise growing.unfinished(
+                        f"translation is not finished: {stop} was received; {growing.done} of "
+                        f"{count} lines {growing.left}"
+                    ) from None
+            if sha256(source) != digest:
+                raise UserError(
+                    f"{source}: was changed while it was translated: run the command again"
+                )
 
 
 def _chunks(numbered: Iterator[tuple[int, str]], size: int) -> Iterator[Chunk]:
@@ -232,7 +212,7 @@ class GrowingOutput:
 
 
 class DirectOutput:
-    """A device or a pipe, which nothing can be resumed in."""
+    """The standard output, a device or a pipe, which nothing can be resumed in."""
 
     unfinished = UserError
     left = "were written, which no command can resume"
@@ -254,14 +234,18 @@ class DirectOutput:
 
 @contextmanager
 def growing_output(
-    path: Path, identity: Mapping[str, object]
+    path: Path | None, identity: Mapping[str, object]
 ) -> Iterator[GrowingOutput | DirectOutput]:
     """Open an output; it gets its name if the block succeeds, else stays to be resumed.
 
-    It is compressed if its suffix says so; a device or a pipe is written to. Where ``identity``,
-    what its bytes depend on, differs from that of an unfinished output, that one is thrown away. An
-    output that another process is writing is refused with a UserError.
+    It is compressed if its suffix says so; a device or a pipe is written to, and None is the
+    standard output. Where ``identity``, what its bytes depend on, differs from that of an
+    unfinished output, that one is thrown away. An output that another process is writing is refused
+    with a UserError.
     """
+    if path is None:
+        yield DirectOutput(sys.stdout.buffer)
+        return
     if is_written_in_place(path):
         with writing(path), path.open("wb") as stream:
             yield DirectOutput(stream)

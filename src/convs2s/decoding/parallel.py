@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -84,7 +84,7 @@ def translate_chunks(
     translate: Callable[[Chunk], str],
     chunks: Iterable[Chunk],
     workers: int,
-) -> Iterator[tuple[int, str]]:
+) -> Generator[tuple[int, str], None, None]:
     """Translate chunks in several processes, and yield the number of lines and the text of each.
 
     The processes are forked from one that has loaded the models: they read the same weights in the
