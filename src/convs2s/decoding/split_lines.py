@@ -9,6 +9,7 @@ import numpy as np
 
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
+from convs2s.decoding.words import Replacement
 from convs2s.text.splitting import split_sentences
 
 if TYPE_CHECKING:
@@ -59,13 +60,15 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     names = ("source_words", "source_tokens", "words", "words_before", "tokens")
     lists: dict[str, Any] = {name: [] for name in names}
     alignment = list[int]()
-    replacements = list[dict[str, Any]]()
+    replacements = list[Replacement]()
     for part in parts:
         for replacement in part.replacements:
-            position = len(lists["words_before"]) + replacement["position"]
-            source_position = len(lists["source_words"]) + replacement["source_position"]
-            moved = {"position": position, "source_position": source_position}
-            replacements.append(replacement | moved)
+            moved: Replacement = {
+                **replacement,
+                "position": len(lists["words_before"]) + replacement["position"],
+                "source_position": len(lists["source_words"]) + replacement["source_position"],
+            }
+            replacements.append(moved)
         for place in part.alignment or ():
             alignment.append(len(lists["source_tokens"]) + place)
         for name, joined in lists.items():

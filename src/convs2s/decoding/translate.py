@@ -17,7 +17,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.parallel import Chunk, one_thread, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.words import Form, Splitter, cut_overlong, replace_unknown
+from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
 from convs2s.models.onnx_ensemble import OnnxEnsemble
@@ -62,7 +62,7 @@ class Translation:
     words_before: list[str]
     tokens: list[str]
     score: float
-    replacements: list[dict[str, Any]]
+    replacements: list[Replacement]
     alignment: list[int] | None
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
@@ -253,7 +253,7 @@ class LineTranslator:
         tokens = self.target.decode(hypothesis.tokens)
         alignment = hypothesis.alignment
         after = tokens
-        replacements: list[dict[str, Any]] = []
+        replacements: list[Replacement] = []
         if alignment is not None and self.settings.replace_unknown:
             dictionary = self.description.dictionary
             after, replacements = replace_unknown(tokens, alignment, source, dictionary)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
 from convs2s.files.limits import LONGEST_SENTENCE
@@ -66,12 +66,22 @@ def cut_overlong(
     return tokens[:most]
 
 
+class Replacement(TypedDict):
+    """One replaced ``<unk>``; positions are from 0, of tokens or of words."""
+
+    position: int
+    source_position: int
+    source_word: str
+    word: str
+    by: Literal["dictionary", "copied"]
+
+
 def replace_unknown(
     tokens: Sequence[str],
     alignment: Sequence[int],
     source_tokens: Sequence[str],
     dictionary: Mapping[str, str],
-) -> tuple[list[str], list[dict[str, Any]]]:
+) -> tuple[list[str], list[Replacement]]:
     """Replace each ``<unk>`` of an output by the source word with the most attention (section 4.3).
 
     It is looked up in the alignment dictionary; a word that is not in it is copied. The source is
@@ -79,14 +89,14 @@ def replace_unknown(
     tokens a source position among real words. What is replaced is told with positions of tokens.
     """
     replaced = list(tokens)
-    replacements: list[dict[str, Any]] = []
+    replacements: list[Replacement] = []
     for position, token in enumerate(tokens):
         if token != SPECIAL_TOKENS[UNKNOWN]:
             continue
         source_position = alignment[position]
         source_word = source_tokens[source_position]
         replaced[position] = dictionary.get(source_word, source_word)
-        replacement = {
+        replacement: Replacement = {
             "position": position,
             "source_position": source_position,
             "source_word": source_word,

@@ -27,8 +27,8 @@ from convs2s.pages.render import asset, policy_digest, render_page, script
 from convs2s.serving.libretranslate import KEYS, LibreTranslateRequest, read_form
 from convs2s.serving.requests import (
     Batches,
-    Options,
     RefusedError,
+    RequestOptions,
     check_request,
     check_search,
     read_body,
@@ -43,7 +43,7 @@ HTML = "text/html; charset=utf-8"
 
 HEADERS = {
     "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
+    "X-Content-Type-RequestOptions": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
 
@@ -264,7 +264,7 @@ async def _await_translations(
     request: Request,
     batches: Batches,
     lines: SplitLines,
-    options: Options,
+    options: RequestOptions,
 ) -> list[Translation]:
     """Wait for translations, or for the client to leave, whose place in the queue is free then."""
 

@@ -60,7 +60,7 @@ class _Request(Section):
     split_sentences: bool = True  # whether each sentence is translated by itself
 
 
-Options = Mapping[str, object]
+RequestOptions = Mapping[str, object]
 """What a request wants of each translation, as `Translator.translate` has it; requests that want
 the same share batches."""
 
@@ -114,7 +114,7 @@ def check_request(
     settings: ServerSettings,
     search: DecodingSettings,
     language: str,
-) -> tuple[SplitLines, Options]:
+) -> tuple[SplitLines, RequestOptions]:
     """Return what a request asks, searched by ``search`` where it does not say otherwise.
 
     Its texts in a language are split into sentences where that is wanted.
@@ -159,7 +159,7 @@ def check_request(
 @dataclass(frozen=True)
 class _Job:
     texts: Sequence[str]
-    options: Options
+    options: RequestOptions
     result: "asyncio.Future[list[Translation]]"  # done already where the client has gone
 
 
@@ -191,7 +191,7 @@ class Batches:
     async def translate(
         self,
         texts: Sequence[str],
-        options: Options,
+        options: RequestOptions,
     ) -> list[Translation]:
         """Wait for the translations of a request; cancelled, it gives up its place.
 

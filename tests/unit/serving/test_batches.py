@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from convs2s.decoding.translate import Translation
-from convs2s.serving.requests import Batches, BusyError, Options
+from convs2s.serving.requests import Batches, BusyError, RequestOptions
 
 PLAIN = {"beam": 5, "attention": False}
 
@@ -46,7 +46,7 @@ def run(work: Callable[[Batches], Coroutine[Any, Any, None]], most: int = 8) -> 
     return recorder
 
 
-async def ask(batches: Batches, *texts: str, options: Options = PLAIN) -> list[str]:
+async def ask(batches: Batches, *texts: str, options: RequestOptions = PLAIN) -> list[str]:
     return [one.text for one in await batches.translate(texts, options)]
 
 

@@ -12,7 +12,7 @@ from convs2s.config.messages import validated
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.errors import UserError
 from convs2s.serving.requests import (
-    Options,
+    RequestOptions,
     TooLargeError,
     check_request,
     read_body,
@@ -24,7 +24,7 @@ SETTINGS = ServerSettings(longest_text=20, most_texts=3, largest_beam=6)
 SEARCH = DecodingSettings(beam=4, minimum_length=2)
 
 
-def parse(body: bytes) -> tuple[SplitLines, Options]:
+def parse(body: bytes) -> tuple[SplitLines, RequestOptions]:
     return check_request(read_json(body), SETTINGS, SEARCH, "en")
 
 
