@@ -25,7 +25,7 @@ from pydantic import NonNegativeInt, TypeAdapter, ValidationError
 from convs2s import __version__
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import digest_of_extension
-from convs2s.decoding.parallel import Chunk, translate_chunks
+from convs2s.decoding.parallel import translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
@@ -77,9 +77,10 @@ def translate_long_file(
         digest = sha256(source)
         with growing_output(output, {**identity, "input": digest}) as growing:
             rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
+            chunks = iter(lambda: list(islice(rest, size)), [])
             with (
                 progress(" sentences", count, done=growing.done, silent=silent) as bar,
-                closing(translate_chunks(translate, _chunks(rest, size), workers)) as translated,
+                closing(translate_chunks(translate, chunks, workers)) as translated,
             ):
                 try:
                     for lines, part in translated:
@@ -98,11 +99,6 @@ def translate_long_file(
                 raise UserError(
                     f"{source}: was changed while it was translated: run the command again"
                 )
-
-
-def _chunks(numbered: Iterator[tuple[int, str]], size: int) -> Iterator[Chunk]:
-    while chunk := list(islice(numbered, size)):
-        yield chunk
 
 
 def identity_of(

@@ -23,9 +23,6 @@ class _Lines:
         if shown := text.strip():
             self._stream.write(f"{shown}\n")
 
-    def flush(self) -> None:
-        self._stream.flush()
-
 
 def progress(
     unit: str,

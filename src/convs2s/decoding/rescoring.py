@@ -23,7 +23,7 @@ from convs2s.data.batches import cut, pad
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.parallel import search_in_threads
 from convs2s.decoding.progress import counted
-from convs2s.decoding.translate import load_ensemble, translator_of_job
+from convs2s.decoding.translate import LineTranslator, load_ensemble
 from convs2s.decoding.words import Form, Splitter, most_tokens
 from convs2s.devices import held_device
 from convs2s.errors import UserError
@@ -156,7 +156,16 @@ class PairScorer:
     def _score_chunk(self, given: Sequence[GivenTargets]) -> Iterator[list[PairScore]]:
         units: list[_Unit] = []
         for number, one in enumerate(given):
-            units += self._units(number, one)
+            source = self._encode("source", one.source, one.places[0])
+            rows = []
+            for line, place in zip(one.targets, one.places, strict=True):
+                rows.append(self._encode("target", line, place))
+            # The targets of one source in parts of similar length.
+            by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+            for start in range(0, len(rows), OF_ONE_SOURCE):
+                part = by_length[start : start + OF_ONE_SOURCE]
+                targets = [rows[place] for place in part]
+                units.append(_Unit(source, targets, [(number, place) for place in part]))
         # Units of as many targets, of similar length, share a batch.
         units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
         threads = torch.get_num_threads() if self.device == "cpu" else 1
@@ -165,22 +174,6 @@ class PairScorer:
             scores |= of_batch
         for number, one in enumerate(given):
             yield [scores[number, place] for place in range(len(one.targets))]
-
-    def _units(
-        self,
-        number: int,
-        given: GivenTargets,
-    ) -> Iterator[_Unit]:
-        """Yield the targets of the source of this number in parts of similar length."""
-        source = self._encode("source", given.source, given.places[0])
-        rows = []
-        for line, place in zip(given.targets, given.places, strict=True):
-            rows.append(self._encode("target", line, place))
-        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        for start in range(0, len(rows), OF_ONE_SOURCE):
-            part = by_length[start : start + OF_ONE_SOURCE]
-            targets = [rows[place] for place in part]
-            yield _Unit(source, targets, [(number, place) for place in part])
 
     def _score_batch(
         self,
@@ -312,29 +305,18 @@ def _with_sources(
             )
 
 
-def list_n_best(
-    *,
-    models: Sequence[Path],
-    source: Path,
-    output: Path,
-    settings: DecodingSettings,
-    device: str,
-    threads: int,
-) -> None:
+def list_n_best(translator: LineTranslator, *, source: Path, output: Path) -> None:
     """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
 
     Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
     """
-    with (
-        translator_of_job(models, settings, device=device, threads=threads) as translator,
-        atomic_text(output) as stream,
-    ):
+    alpha = translator.settings.alpha
+    with atomic_text(output) as stream:
         translations = translator.translate(read_lines(source), n_best=sys.maxsize)
         for translation in counted(translations, " lines"):
             for best in translation.n_best:
                 words = " ".join(best.words)
-                length = len(best.tokens) + 1
-                line = n_best_line(best.line, words, best.score, length, settings.alpha)
+                line = n_best_line(best.line, words, best.score, len(best.tokens) + 1, alpha)
                 stream.write(f"{line}\n")
 
 

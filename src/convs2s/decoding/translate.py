@@ -40,6 +40,10 @@ ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _OWN
 """What the models of an ensemble must have in common."""
 
 
+_OF_A_HYPOTHESIS = ("text", "words", "tokens", "score", "replacements", "alignment")
+"""What tells a hypothesis from others of its line."""
+
+
 @dataclass(frozen=True)
 class Translation:
     """One translated line; the fields are those of the workflow's JSON lines.
@@ -73,14 +77,10 @@ class Translation:
         fields = dict(vars(self))
         del fields["n_best"]
         del fields["attention"]
-        if self.n_best:
-            fields["n_best"] = [best._own_fields() for best in self.n_best]
-        return fields
-
-    def _own_fields(self) -> dict[str, object]:
-        """Return what tells this hypothesis from others of its line."""
-        keys = ("text", "words", "tokens", "score", "replacements", "alignment")
-        return {key: getattr(self, key) for key in keys}
+        listed = []
+        for best in self.n_best:
+            listed.append({name: getattr(best, name) for name in _OF_A_HYPOTHESIS})
+        return fields | {"n_best": listed} if listed else fields
 
 
 class LineTranslator:

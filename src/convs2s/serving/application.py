@@ -4,7 +4,7 @@ import asyncio
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from urllib.parse import urlsplit
@@ -122,7 +122,16 @@ class _Handlers:
             "title": f"convs2s: {source} to {target}",
             "attention": "checked" if self._translator.attends else "disabled",
         }
-        content, policy = served_page(shown)
+        style = asset("attention_view.css") + asset("serve.css")
+        program = asset("attention_view.js") + asset("serve.js")
+        content = render_page("serve.html.j2", shown, programs=[program], styles=[style])
+        # The page may run and show what it holds, and ask its server; it fetches nothing else.
+        policy = (
+            f"default-src 'none'; script-src '{policy_digest(script(program))}'; "
+            f"style-src '{policy_digest(style)}'; "
+            "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+            "frame-ancestors 'none'"
+        )
         languages = [{"code": source, "name": source, "targets": [target]}]
         answers: dict[str, Response | Handler] = {
             "/": Response(content, headers={"Content-Security-Policy": policy}, media_type=HTML),
@@ -291,21 +300,3 @@ def _fault(
     headers: dict[str, str] | None = None,
 ) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)
-
-
-def served_page(shown: Mapping[str, object]) -> tuple[bytes, str]:
-    """Return the page, which fetches nothing else, and its Content-Security-Policy.
-
-    The policy lets the page run and show what it holds, and ask its server. ``shown`` are the
-    values of the page's places, by name; they are escaped.
-    """
-    style = asset("attention_view.css") + asset("serve.css")
-    program = asset("attention_view.js") + asset("serve.js")
-    content = render_page("serve.html.j2", shown, programs=[program], styles=[style])
-    policy = (
-        f"default-src 'none'; script-src '{policy_digest(script(program))}'; "
-        f"style-src '{policy_digest(style)}'; "
-        "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
-    )
-    return content.encode(), policy

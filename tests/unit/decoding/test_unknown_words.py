@@ -195,13 +195,10 @@ def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Pa
     write_lines(tmp_path / "test.en", lines)
     outputs = tmp_path / "test.jsonl", tmp_path / "test.txt"
     decode_test_set(
-        models=[model],
+        LineTranslator([model], DecodingSettings(), "cpu"),
         source=tmp_path / "test.en",
         lines=outputs[0],
         text=outputs[1],
-        settings=DecodingSettings(),
-        device="cpu",
-        threads=1,
     )
     typed = list(LineTranslator([model], DecodingSettings(), "cpu").translate(lines))
     assert list(read_lines(outputs[1])) == [one.text for one in typed]
