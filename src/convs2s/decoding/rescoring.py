@@ -305,7 +305,12 @@ def _with_sources(
             )
 
 
-def list_n_best(translator: LineTranslator, *, source: Path, output: Path) -> None:
+def list_n_best(
+    translator: LineTranslator,
+    *,
+    source: Path,
+    output: Path,
+) -> None:
     """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
 
     Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.

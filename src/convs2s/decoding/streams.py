@@ -5,6 +5,7 @@ import re
 import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from io import BufferedReader, UnsupportedOperation
 
 from convs2s.decoding.parallel import Chunk
@@ -95,10 +96,6 @@ class ArrivingBytes:
         self._stream = stream
         self._pending = bytearray()
         self._ended = False
-        try:
-            self._descriptor: int | None = stream.fileno()
-        except UnsupportedOperation:
-            self._descriptor = None
 
     def readline(self, limit: int) -> bytes:
         """Return the next line, waiting for it; at most ``limit`` bytes, none at the end."""
@@ -116,8 +113,8 @@ class ArrivingBytes:
         while not self._ended and b"\n" not in self._pending:
             if len(self._pending) > LONGEST_LINE_BYTES:
                 return False
-            if self._descriptor is not None:
-                readable, _, _ = select.select([self._descriptor], [], [], 0)
+            with suppress(UnsupportedOperation):  # of bytes in memory
+                readable, _, _ = select.select([self._stream], [], [], 0)
                 if not readable:
                     return True
             self._fill()
