@@ -169,7 +169,8 @@ class _Search:
         rows = np.arange(len(going))[:, None]  # (A, 1)
         parents = candidates.parents[rows, going]  # (A, K)
         tokens = candidates.tokens[rows, going]  # (A, K)
-        self.tokens = np.concatenate([self.tokens[rows, parents], tokens[:, :, None]], 2)
+        before = self.tokens[rows, parents]  # (A, K, t)
+        self.tokens = np.concatenate([before, tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, candidates.places[:, :, None]], 2)
             self.alignment = alignment[rows, parents]

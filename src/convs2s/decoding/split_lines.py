@@ -97,7 +97,8 @@ def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
 
     target = list(chain.from_iterable(one.target for one in maps))
     source = list(chain.from_iterable(one.source for one in maps))
-    weights = np.zeros((len(maps[0].weights), len(target), len(source)), np.float32)
+    layers = len(maps[0].weights)
+    weights = np.zeros((layers, len(target), len(source)), np.float32)
     row = 0
     column = 0
     for one in maps:

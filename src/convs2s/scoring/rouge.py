@@ -189,11 +189,12 @@ def mean_rouge(
         drawn = generator.integers(lines, size=lines)
         means.append(np.bincount(drawn, minlength=lines) @ values / lines)
     low, high = 100 * np.quantile(means, _QUANTILES, axis=0)
-    columns = np.stack([100 * values.mean(axis=0), low, high], axis=1).tolist()
+    mean = 100 * values.mean(axis=0)
+    columns = np.stack([mean, low, high], axis=1).tolist()
     scores: dict[RougeKind, dict[RougePart, RougeScore]] = {kind: {} for kind in ROUGE_NAMES}
     for (kind, part), column in zip(product(ROUGE_NAMES, ROUGE_PARTS), columns, strict=True):
-        mean, lowest, highest = column
-        scores[kind][part] = RougeScore(mean, signature, lowest, highest)
+        score, lowest, highest = column
+        scores[kind][part] = RougeScore(score, signature, low=lowest, high=highest)
     return scores
 
 

@@ -155,7 +155,8 @@ def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
         runs = len(of_runs)
         if runs > 1:
             apart = of_runs - of_runs.mean(axis=0)
-            counted_twice += float(np.var(apart, axis=1, ddof=1).sum()) / (runs * (runs - 1))
+            of_runs_apart = np.var(apart, axis=1, ddof=1).sum()
+            counted_twice += float(of_runs_apart) / (runs * (runs - 1))
     return max(whole - counted_twice, 0.0)
 
 
@@ -226,6 +227,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = np.argsort(p_values, kind="stable")
     tests_left = len(p_values) - np.arange(len(p_values))
     corrected = np.empty(len(p_values))
-    corrected[order] = np.maximum.accumulate(tests_left * np.array(p_values)[order])
+    by_size = np.array(p_values)[order]
+    corrected[order] = np.maximum.accumulate(tests_left * by_size)
     at_most_1: list[float] = np.minimum(corrected, 1.0).tolist()
     return at_most_1

@@ -77,9 +77,10 @@ def _summary(runs: Mapping[str, Evaluation]) -> dict[str, object]:
         summary["difference"] = {}
         for kind, parts in first.lead.rouge.items():
             means = summary["rouge"][kind]
-            summary["difference"][kind] = {
-                part: means[part]["mean"] - score.score for part, score in parts.items()
-            }
+            differences = {}
+            for part, score in parts.items():
+                differences[part] = means[part]["mean"] - score.score
+            summary["difference"][kind] = differences
     return {**summary, "runs": runs}
 
 
