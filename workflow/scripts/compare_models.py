@@ -6,7 +6,7 @@ from typing import Any
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.comparison import compare_models
-from convs2s.scoring.text_table import Report
+from convs2s.scoring.reports.layout import Report
 
 snakemake: Any
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import rescore_n_best
-from convs2s.scoring.text_table import Report
 from convs2s.text.preparation import Preparation
 
 snakemake: Any

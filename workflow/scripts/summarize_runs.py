@@ -7,8 +7,8 @@ from typing import Any
 from convs2s.pages.render import show_in_report
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import summarize_runs
-from convs2s.scoring.text_table import Report
 
 snakemake: Any
 

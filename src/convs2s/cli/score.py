@@ -86,7 +86,7 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
 
 def _compare_outputs(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.comparison import compare_outputs
-    from convs2s.scoring.text_table import render_text
+    from convs2s.scoring.reports.layout import render_text
 
     comparison = compare_outputs(
         list(read_lines(arguments.baseline)),

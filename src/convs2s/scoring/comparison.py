@@ -20,8 +20,8 @@ from convs2s.scoring.bleu import (
     check_lines,
     compare,
 )
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import mean_and_deviation
-from convs2s.scoring.text_table import Report
 from convs2s.scoring.translations import DecodedLine, read_translations
 
 

@@ -33,7 +33,7 @@ from convs2s.scoring.n_best import (
     every_sentence,
     read_n_best,
 )
-from convs2s.scoring.text_table import Report
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
 K = TypeVar("K")

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
-from convs2s.scoring.text_table import Report
+from convs2s.scoring.reports.layout import Report
 
 E = TypeVar("E", bound=Evaluation)
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import read_lines, write_text
 from convs2s.scoring.bleu import check_lines
-from convs2s.scoring.text_table import render_text
+from convs2s.scoring.reports.layout import render_text
 
 UNKNOWN_WORD = "<unk>"  # how the decoder writes an unknown word that nothing has replaced
 SHOWN = 5  # sentences that a file of examples shows

@@ -17,7 +17,7 @@ from convs2s.scoring.comparison import (
     compare_outputs,
     mark_differences,
 )
-from convs2s.scoring.text_table import Report, render_text
+from convs2s.scoring.reports.layout import Report, render_text
 from tests.unit.scoring.test_reports import TestSet, sentence, translation
 
 NAMED = {

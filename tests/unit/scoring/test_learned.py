@@ -13,8 +13,8 @@ from convs2s.config.extensions import check_added, export_extensions
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu, further_score
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import summarize_runs
-from convs2s.scoring.text_table import Report
 from tests.unit.conftest import Terminal
 
 SOURCES, HYPOTHESES, REFERENCES = ["ein Hund", "ja"], ["a dog", "no"], ["a dog", "yes"]

@@ -20,8 +20,8 @@ from convs2s.scoring.n_best import (
     reranked,
     unescaped,
 )
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import first_and_oracle, rescore_n_best
-from convs2s.scoring.text_table import Report
 from tests.support import tiny
 from tests.unit.conftest import Terminal
 

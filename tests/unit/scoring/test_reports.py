@@ -12,8 +12,8 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import decode_statistics, detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import mean_and_deviation, summarize_runs
-from convs2s.scoring.text_table import Report
 from convs2s.scoring.translations import write_examples
 from tests.support.statistics import bleu_of
 

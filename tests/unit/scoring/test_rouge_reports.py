@@ -11,9 +11,9 @@ from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
 from convs2s.scoring.evaluation import RougeEvaluation, evaluate_rouge
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.summary import summarize_runs
-from convs2s.scoring.text_table import Report
 
 HEADER = {"task": "titles", "model": "demo", "decoding": "beam5", "scale": "demo"}
 SOURCES = ["the old cat sleeps all day in the sun", "two dogs ran far away", "rain in Lyon"]
