@@ -7,6 +7,7 @@ from convs2s.config.identity import training_settings
 from convs2s.config.task import DataSource
 from convs2s.data.dataset import read_description
 from convs2s.decoding.test_sets import decode_test_set
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_json, write_lines
 from convs2s.layout import TaskFolder
 from convs2s.manifest import run_manifest
@@ -39,13 +40,10 @@ def write_results(task: TaskFolder) -> None:
     )
     raw, tokenized = (Path(task.text(stage, "test", "target")) for stage in texts)
     decode_test_set(
-        models=[model],
+        LineTranslator([model], DecodingSettings(minimum_length=3), "cpu"),
         source=Path(task.text("raw", "test", "source")),
         lines=lines,
         text=text,
-        settings=DecodingSettings(minimum_length=3),
-        device="cpu",
-        threads=1,
     )
     evaluate_bleu(
         translations=lines,

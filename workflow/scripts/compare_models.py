@@ -6,6 +6,7 @@ from typing import Any
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
 from convs2s.scoring.comparison import compare_models
+from convs2s.scoring.reports.layout import Report
 
 snakemake: Any
 
@@ -16,13 +17,15 @@ with job(snakemake):
         pairs={baseline.parent.name: (baseline, system) for baseline, system in sides},
         raw=Path(snakemake.input.raw),
         tokenized=Path(snakemake.input.tokenized),
-        text=Path(snakemake.output.text),
-        json=Path(snakemake.output.json),
-        stand_in=snakemake.params.stand_in,
-        header={
-            **{name: wildcards[name] for name in ("task", "baseline", "system", "decoding")},
-            "scale": snakemake.params.scale,
-        },
+        report=Report(
+            text=Path(snakemake.output.text),
+            json=Path(snakemake.output.json),
+            stand_in=snakemake.params.stand_in,
+            header={
+                **{name: wildcards[name] for name in ("task", "baseline", "system", "decoding")},
+                "scale": snakemake.params.scale,
+            },
+        ),
         test_set=wildcards.testset,
         manifest=run_manifest(snakemake.input, decoding=snakemake.params.decoding),
     )

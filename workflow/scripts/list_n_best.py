@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.rescoring import list_n_best
+from convs2s.decoding.translate import translator_of_job
 from convs2s.model_file import check_runs
 from convs2s.pipeline.job import job
 from convs2s.scoring.tuned_settings import tuned_decoding
@@ -12,11 +13,15 @@ snakemake: Any
 
 with job(snakemake):
     check_runs(snakemake.input)
-    list_n_best(
-        models=list(map(Path, snakemake.input.models)),
-        source=Path(snakemake.input.source),
-        output=Path(snakemake.output[0]),
-        settings=tuned_decoding(snakemake.params.decoding, snakemake.input.tuned),
+    settings = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    with translator_of_job(
+        list(map(Path, snakemake.input.models)),
+        settings,
         device=snakemake.config.get("device", "auto"),
         threads=snakemake.threads,
-    )
+    ) as translator:
+        list_n_best(
+            translator,
+            source=Path(snakemake.input.source),
+            output=Path(snakemake.output[0]),
+        )

@@ -5,6 +5,7 @@ from typing import Any
 
 from convs2s.manifest import run_manifest
 from convs2s.pipeline.job import job
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import rescore_n_best
 from convs2s.text.preparation import Preparation
 
@@ -17,11 +18,13 @@ with job(snakemake):
         raw=Path(snakemake.input.raw),
         tokenized=Path(snakemake.input.tokenized),
         translations=Path(snakemake.output.translations),
-        text=Path(snakemake.output.text),
-        json=Path(snakemake.output.json),
+        report=Report(
+            text=Path(snakemake.output.text),
+            json=Path(snakemake.output.json),
+            stand_in=snakemake.params.stand_in,
+            header=snakemake.params.header,
+        ),
         restore=Preparation(metadata["preparation"], metadata["languages"]["target"]).restore,
-        stand_in=snakemake.params.stand_in,
-        header=snakemake.params.header,
         test_set=snakemake.wildcards.testset,
         manifest=run_manifest(snakemake.input),
     )

@@ -7,6 +7,7 @@ from typing import Any
 from convs2s.pages.render import show_in_report
 from convs2s.pipeline.job import job
 from convs2s.scoring.evaluation import BleuEvaluation, RougeEvaluation
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import summarize_runs
 
 snakemake: Any
@@ -16,9 +17,11 @@ with job(snakemake):
     summarize_runs(
         BleuEvaluation if snakemake.wildcards.metric == "bleu" else RougeEvaluation,
         dict(zip(runs, map(Path, snakemake.input), strict=True)),
-        text=Path(snakemake.output.text),
-        json=Path(snakemake.output.json),
-        header=snakemake.params.header,
-        stand_in=snakemake.params.stand_in,
+        Report(
+            text=Path(snakemake.output.text),
+            json=Path(snakemake.output.json),
+            stand_in=snakemake.params.stand_in,
+            header=snakemake.params.header,
+        ),
     )
     show_in_report(source=Path(snakemake.output.text), output=Path(snakemake.output.page))

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.decoding.test_sets import time_decoding
+from convs2s.decoding.translate import translator_of_job
 from convs2s.manifest import run_manifest
 from convs2s.model_file import check_runs
 from convs2s.pipeline.job import job
@@ -13,15 +14,20 @@ snakemake: Any
 
 with job(snakemake):
     check_runs(snakemake.input)
-    decoding = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
-    time_decoding(
-        models=list(map(Path, snakemake.input.models)),
-        source=Path(snakemake.input.source),
-        output=Path(snakemake.output[0]),
-        settings=decoding,
+    settings = tuned_decoding(snakemake.params.decoding, snakemake.input.tuned)
+    with translator_of_job(
+        list(map(Path, snakemake.input.models)),
+        settings,
         device=snakemake.wildcards.device,
         threads=snakemake.threads,
-        manifest=run_manifest(
-            snakemake.input, **snakemake.params.run, decoding=decoding.model_dump(mode="json")
-        ),
-    )
+    ) as translator:
+        time_decoding(
+            translator,
+            source=Path(snakemake.input.source),
+            output=Path(snakemake.output[0]),
+            device=snakemake.wildcards.device,
+            threads=snakemake.threads,
+            manifest=run_manifest(
+                snakemake.input, **snakemake.params.run, decoding=settings.model_dump(mode="json")
+            ),
+        )

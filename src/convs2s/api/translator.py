@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.messages import validated
-from convs2s.config.options import CommandOptions, Device, Options
-from convs2s.config.section import PositiveInt, Section
+from convs2s.config.options import Device
+from convs2s.config.section import PositiveInt, Processes, Section
 from convs2s.decoding.rescoring import PairScore, PairScorer, score_pairs
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LineTranslator, Translation
@@ -21,6 +21,14 @@ from convs2s.models.steps import Average, Precision
 
 OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""
+
+
+class _Loading(Section):
+    """How a model is held in memory, besides what a search asks for."""
+
+    device: Device = "auto"
+    threads: Processes | None = None
+    pretokenized: bool = False
 
 
 class _Results(Section):
@@ -41,7 +49,11 @@ class Translator:
         L'homme voit deux voitures rouges.
     """
 
-    def __init__(self, lines: LineTranslator, device: str) -> None:
+    def __init__(
+        self,
+        lines: LineTranslator,
+        device: str,
+    ) -> None:
         """Take models that are in memory, on a device; ``load`` reads them from files."""
         self._lines = lines
         self.device = device
@@ -80,18 +92,16 @@ class Translator:
             UserError: a file is no model, the models of an ensemble do not fit together, or this
                 machine has no such device or no arithmetic of this precision.
         """
-        if threads is not None:
-            threads = validated(CommandOptions, {"threads": threads}, "load").threads
-        if not isinstance(pretokenized, bool):
-            raise UserError(f"load: pretokenized: expected True or False, not {pretokenized!r}")
+        loading = {"device": device, "threads": threads, "pretokenized": pretokenized}
         stated = {
             "precision": precision,
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
             "replace_unknown": False,
         }
+        validated(_Loading, loading, "load")
         settings = validated(DecodingSettings, stated, "load")
-        name = pick_device(validated(Options, {"device": device}, "load").device)
+        name = pick_device(device)
         paths = [path] if isinstance(path, str | Path) else path
         if not paths:
             raise UserError("load: expected a model file, found an empty list")
@@ -182,11 +192,10 @@ class Translator:
             raise UserError("pairs: expected a list of pairs (source, target)")
         checked: list[tuple[str, str]] = []
         for number, pair in enumerate(pairs, start=1):
-            is_pair = isinstance(pair, Sequence) and not isinstance(pair, str | bytes)
-            if not is_pair or len(pair) != 2:
-                raise UserError(f"pairs:{number}: expected a pair (source, target) of texts")
-            source, target = pair
             place = f"pairs:{number}"
+            if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+                raise UserError(f"{place}: expected a pair (source, target) of texts")
+            source, target = pair
             checked.append((check_text(source, place), check_text(target, place)))
         return list(score_pairs(self._scorer, checked))
 

@@ -59,24 +59,19 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
 
 
 def _score_compare(arguments: argparse.Namespace) -> None:
-    from convs2s.scoring.bleu import SAMPLES, compare
+    from convs2s.scoring.bleu import compare
 
     references, names = read_references(arguments)
-    baseline = list(read_lines(arguments.baseline))
     system = list(read_lines(arguments.system))
     result = compare(
-        baseline,
+        list(read_lines(arguments.baseline)),
         system,
         *references,
         form="tokenized" if arguments.tokenized else "detokenized",
         names=(str(arguments.baseline), str(arguments.system)),
     )
-    of_baseline = result.baseline
-    of_system = result.system
-    print(f"BLEU = {of_baseline.score:.2f} ± {of_baseline.interval:.2f}  {arguments.baseline}")
-    print(f"BLEU = {of_system.score:.2f} ± {of_system.interval:.2f}  {arguments.system}")
-    print(f"difference = {result.difference:+.2f}, p = {result.p_value:.4f}, {SAMPLES} resamples")
-    print(f"{result.signature}  ({names}, {len(system)} lines)")
+    counted = f"{names}, {len(system)} lines"
+    print("\n".join(result.summary((arguments.baseline, arguments.system), counted)))
 
 
 def add_compare_outputs(command: argparse.ArgumentParser) -> None:
@@ -95,6 +90,7 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
 
 def _compare_outputs(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.comparison import compare_outputs
+    from convs2s.scoring.reports.layout import render_text
 
     references, _ = read_references(arguments)
     comparison = compare_outputs(
@@ -112,8 +108,7 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         styles = map(asset, ("page.css", "outputs_page.css"))
         print(render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles))
         return
-    for line in comparison.as_text():
-        print(line)
+    print(render_text("outputs.txt.j2", comparison=comparison), end="")
 
 
 def _add_rouge(command: argparse.ArgumentParser) -> None:

@@ -34,7 +34,11 @@ class AttentionMap:
         return {"source": self.source, "target": self.target, "weights": weights}
 
 
-def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
+def attention_of(
+    model: Path,
+    translations: Path,
+    line: int,
+) -> AttentionMap:
     """Return the attention of a line (from 1) of a decoded test set, by a pass over its output.
 
     ``translations`` are the JSON lines of the model that decoded it. A line that is not in them,
@@ -61,7 +65,9 @@ def attention_of(model: Path, translations: Path, line: int) -> AttentionMap:
 
 
 def attention_map(
-    layers: Sequence[Tensor], source: Sequence[str], target: Sequence[str]
+    layers: Sequence[Tensor],
+    source: Sequence[str],
+    target: Sequence[str],
 ) -> AttentionMap:
     """Join the attention (layers, n, m) of networks; ``source`` and ``target`` lack ``</s>``."""
     end = SPECIAL_TOKENS[END]
@@ -70,7 +76,11 @@ def attention_map(
 
 
 @torch.inference_mode()
-def layer_attention(network: Network, source: Sequence[int], target: Sequence[int]) -> Tensor:
+def layer_attention(
+    network: Network,
+    source: Sequence[int],
+    target: Sequence[int],
+) -> Tensor:
     """Return the attention (layers, n, m) by which a network writes a target, layer by layer.
 
     ``source`` and ``target`` are m and n indices, ``</s>`` last. A search does not keep this: it

@@ -7,12 +7,11 @@ work it is. The final name appears when everything is there.
 import bz2
 import fcntl
 import gzip
-import hashlib
 import json
 import lzma
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -26,7 +25,7 @@ from pydantic import NonNegativeInt, TypeAdapter, ValidationError
 from convs2s import __version__
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import digest_of_extension
-from convs2s.decoding.parallel import Chunk, translate_chunks
+from convs2s.decoding.parallel import translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
@@ -69,76 +68,44 @@ def translate_long_file(
         if not source.is_file():
             raise UserError(f"{source}: is no file that can be read twice: use standard input")
         if output is not None:
-            for written in (output, _part_of(output), _state_of(output)):
-                check_not_read(written, [source, *translate.translator.files()])
-    with handling(STOPPING, interrupt):
-        text = _Text(source)
-        for _ in text:
-            pass  # an invalid line is found before work begins
-        results = partial(_results, translate, text, workers, silent)
-        if output is None:
-            with closing(results(0)) as translated:
-                for _, part in translated:
-                    sys.stdout.write(part)
-            return
-        with (
-            growing_output(output, {**identity, "input": text.digest}) as growing,
-            closing(results(growing.done)) as translated,
-        ):
-            try:
-                for count, part in translated:
-                    growing.append(part, count)
-                if not text.count:  # a compressed file of nothing has bytes
-                    growing.append("", 0)
-            except Interrupted as stop:
-                raise growing.unfinished(str(stop), text.count) from None
-
-
-class _Text:
-    """The lines of a file: their number and digest are known once they were read."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.count = 0
-        self._sum = hashlib.sha256()
-
-    def __iter__(self) -> Iterator[str]:
-        for line in read_lines(self.path):
-            self._sum.update(f"{line}\n".encode())
-            self.count += 1
-            yield line
-
-    @property
-    def digest(self) -> str:
-        return self._sum.hexdigest()
-
-
-def _results(
-    translate: ChunkTranslator, text: _Text, workers: int, silent: bool, done: int
-) -> Generator[tuple[int, str], None, None]:
-    """Yield the lines and the translation of each chunk after so many lines that are ``done``.
-
-    A UserError says that the text, which was read before, is another one this time.
-    """
+            for suffix in ("", ".part", ".part.json"):
+                check_not_read(_beside(output, suffix), [source, *translate.translator.files()])
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    again = _Text(text.path)
-    chunks = _chunks(islice(enumerate(again, start=1), done, None), size)
-    with progress(" sentences", text.count, done=done, silent=silent) as bar:
-        for count, translated in translate_chunks(translate, chunks, workers):
-            yield count, translated
-            bar.update(count)
-    if again.digest != text.digest:
-        raise UserError(f"{text.path}: was changed while it was translated: run the command again")
-
-
-def _chunks(numbered: Iterator[tuple[int, str]], size: int) -> Iterator[Chunk]:
-    while chunk := list(islice(numbered, size)):
-        yield chunk
+    with handling(STOPPING, interrupt):
+        count = sum(1 for _ in read_lines(source))  # an invalid line is found before work begins
+        digest = sha256(source)
+        with growing_output(output, {**identity, "input": digest}) as growing:
+            rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
+            chunks = iter(lambda: list(islice(rest, size)), [])
+            with (
+                progress(" sentences", count, done=growing.done, silent=silent) as bar,
+                closing(translate_chunks(translate, chunks, workers)) as translated,
+            ):
+                try:
+                    for lines, part in translated:
+                        growing.append(part, lines)
+                        bar.update(lines)
+                    if not count:  # a compressed file of nothing has bytes
+                        growing.append("", 0)
+                except Interrupted as stop:
+                    if output is None:
+                        raise
+                    raise growing.unfinished(
+                        f"translation is not finished: {stop} was received; {growing.done} of "
+                        f"{count} lines {growing.left}"
+                    ) from None
+            if sha256(source) != digest:
+                raise UserError(
+                    f"{source}: was changed while it was translated: run the command again"
+                )
 
 
 def identity_of(
-    models: Sequence[Path], settings: DecodingSettings, device: str, **others: object
+    models: Sequence[Path],
+    settings: DecodingSettings,
+    device: str,
+    **others: object,
 ) -> dict[str, object]:
     """Return what the translations' bytes depend on, by name: models by their checksums.
 
@@ -146,18 +113,12 @@ def identity_of(
     version of this program, and the code of networks and of a preparation that an extension has.
     """
     described = [describe_model(path) for path in models]
-    code_of_networks: list[str] = []
-    for description in described:
-        code_of_networks += description.architecture.code().values()
-    code = __version__
-    code_of_preparation = digest_of_extension("PREPARATIONS", described[0].preparation)
-    if code_of_preparation:
-        code = f"{__version__} {code_of_preparation}"
     return {
-        "models": [*map(sha256, models), *code_of_networks],
+        "models": list(map(sha256, models)),
+        "networks": [description.architecture.code() for description in described],
         **settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None),
         "device": device,
-        "code": code,
+        "code": [__version__, digest_of_extension("PREPARATIONS", described[0].preparation)],
         **others,
     }
 
@@ -177,110 +138,116 @@ _STATE = TypeAdapter(_State)
 class GrowingOutput:
     """An unfinished output, in which so many lines of the input are ``done``."""
 
-    def __init__(self, path: Path, part: BinaryIO, identity: Mapping[str, object]) -> None:
+    unfinished = UnfinishedError
+
+    def __init__(
+        self,
+        path: Path,
+        part: BinaryIO,
+        identity: Mapping[str, object],
+    ) -> None:
         """Resume after the last complete chunk, if the part is of the same work."""
         self._path = path
         self._part = part
         self._identity = identity
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
+        self.left = f"are in {path}.part: rerun the same command to resume"
         state = self._resumed()
         self.done = state.lines
         part.truncate(state.bytes)
         part.seek(state.bytes)
-        self._write_state()
+        self._write_state(state)
 
-    def append(self, text: str, lines: int) -> None:
+    def append(
+        self,
+        text: str,
+        lines: int,
+    ) -> None:
         """Add the output of the next ``lines`` lines of the input."""
         self._part.write(self._compress(text.encode()))
         self._part.flush()
         os.fsync(self._part.fileno())
-        self.done += lines
-        self._write_state()
+        self._write_state(_State(self._identity, self.done + lines, self._part.tell()))
+        self.done += lines  # last: a signal may come before the state says so
 
-    def _write_state(self) -> None:
-        state = _State(self._identity, self.done, self._part.tell())
-        write_text(_state_of(self._path), json.dumps(asdict(state)))
-
-    def unfinished(self, signal: str, lines: int) -> UserError:
-        """Return the error that says what of the input's lines is written, and how to resume."""
-        # What the state says counts: a signal may come while a chunk is being added.
-        state = _read_state(self._path)
-        done = 0 if state is None else state.lines
-        return UnfinishedError(
-            f"translation is not finished: {signal} was received; {done} of {lines} lines are in "
-            f"{self._path}.part: rerun the same command to resume"
-        )
+    def _write_state(self, state: _State) -> None:
+        write_text(_beside(self._path, ".part.json"), json.dumps(asdict(state)))
 
     def _resumed(self) -> _State:
         """Return how much counts; say why where nothing does."""
         size = os.fstat(self._part.fileno()).st_size
         nothing = _State(self._identity, 0, 0)
-        if not _state_of(self._path).is_file():
+        written = _beside(self._path, ".part.json")
+        if not written.is_file():
             if size:
                 raise UserError(
                     f"{self._path}.part: is there already, and no unfinished output: remove it, or "
                     "name another --output"
                 )
             return nothing
-        state = _read_state(self._path)
-        if state is None:
+        try:
+            state = _STATE.validate_json(written.read_bytes(), strict=True)
+        except (OSError, ValidationError):
             reason = "whose state cannot be read"
-        elif others := self._differing(state.identity):
-            reason = f"of another {' and '.join(others)} than this command's"
-        elif size < state.bytes:
-            reason = "whose text is shorter than its state says"
         else:
-            print(f"{self._path}: resuming after line {state.lines}", file=sys.stderr)
-            return state
+            of_another = state.identity
+            names = {**of_another, **self._identity}
+            others = [name for name in names if of_another.get(name) != self._identity.get(name)]
+            if others:
+                reason = f"of another {' and '.join(others)} than this command's"
+            elif size < state.bytes:
+                reason = "whose text is shorter than its state says"
+            else:
+                print(f"{self._path}: resuming after line {state.lines}", file=sys.stderr)
+                return state
         print(
             f"{self._path}: starting over: there is an unfinished output, {reason}",
             file=sys.stderr,
         )
         return nothing
 
-    def _differing(self, identity: Mapping[str, object]) -> list[str]:
-        """Return the names of what another work depends on, and this one does not or otherwise."""
-        names = {**identity, **self._identity}
-        return [name for name in names if identity.get(name) != self._identity.get(name)]
-
 
 class DirectOutput:
-    """A device or a pipe, which nothing can be resumed in."""
+    """The standard output, a device or a pipe, which nothing can be resumed in."""
+
+    unfinished = UserError
+    left = "were written, which no command can resume"
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self.done = 0
 
-    def append(self, text: str, lines: int) -> None:
+    def append(
+        self,
+        text: str,
+        lines: int,
+    ) -> None:
         """Write the output of the next ``lines`` lines of the input."""
         self._stream.write(text.encode())
         self._stream.flush()
         self.done += lines
 
-    def unfinished(self, signal: str, lines: int) -> UserError:
-        """Return the error that says what of the input's lines was written."""
-        return UserError(
-            f"translation is not finished: {signal} was received; {self.done} of {lines} lines "
-            "were written, which no command can resume"
-        )
-
 
 @contextmanager
 def growing_output(
-    path: Path, identity: Mapping[str, object]
+    path: Path | None, identity: Mapping[str, object]
 ) -> Iterator[GrowingOutput | DirectOutput]:
     """Open an output; it gets its name if the block succeeds, else stays to be resumed.
 
-    It is compressed if its suffix says so; a device or a pipe is written to. Where ``identity``,
-    what its bytes depend on, differs from that of an unfinished output, that one is thrown away. An
-    output that another process is writing is refused with a UserError.
+    It is compressed if its suffix says so; a device or a pipe is written to, and None is the
+    standard output. Where ``identity``, what its bytes depend on, differs from that of an
+    unfinished output, that one is thrown away. An output that another process is writing is refused
+    with a UserError.
     """
+    if path is None:
+        yield DirectOutput(sys.stdout.buffer)
+        return
     if is_written_in_place(path):
         with writing(path), path.open("wb") as stream:
             yield DirectOutput(stream)
         return
     check_place(path)
-    unfinished = _part_of(path)
+    unfinished = _beside(path, ".part")
     with writing(path), unfinished.open("ab") as part:
         try:
             # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
@@ -300,22 +267,9 @@ def growing_output(
         yield GrowingOutput(path, part, identity)
         os.fsync(part.fileno())
         unfinished.replace(path)
-        _state_of(path).unlink(missing_ok=True)
+        _beside(path, ".part.json").unlink(missing_ok=True)
 
 
-def _part_of(output: Path) -> Path:
-    """Return where an output is while it is unfinished."""
-    return output.with_name(f"{output.name}.part")
-
-
-def _state_of(output: Path) -> Path:
-    """Return where it is written what is known of an unfinished output."""
-    return output.with_name(f"{output.name}.part.json")
-
-
-def _read_state(output: Path) -> _State | None:
-    """Return the state of an unfinished output; None where there is none that can be read."""
-    try:
-        return _STATE.validate_json(_state_of(output).read_bytes(), strict=True)
-    except (OSError, ValidationError):
-        return None
+def _beside(output: Path, suffix: str) -> Path:
+    """Return where an output is while it is unfinished, or what is known of it."""
+    return output.with_name(output.name + suffix)

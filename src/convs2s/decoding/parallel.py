@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -23,7 +23,11 @@ Chunk = Sequence[tuple[int, str]]  # numbered lines
 _translate: Callable[[Chunk], str]  # in a worker process: what it was forked with
 
 
-def sentences_for_each(count: int, threads: int, most: int) -> int:
+def sentences_for_each(
+    count: int,
+    threads: int,
+    most: int,
+) -> int:
     """Return the sentences of a batch, ``most`` of them where there are enough for each thread."""
     return min(most, max(LEAST_SENTENCES, math.ceil(count / threads)))
 
@@ -44,7 +48,9 @@ def one_thread() -> Iterator[None]:
 
 
 def search_in_threads(
-    search: Callable[[Searched, Event], Translated], batches: Sequence[Searched], threads: int
+    search: Callable[[Searched, Event], Translated],
+    batches: Sequence[Searched],
+    threads: int,
 ) -> list[Translated]:
     """Search several batches at a time, each in a thread of its own; return results in their order.
 
@@ -75,8 +81,10 @@ def search_in_threads(
 
 
 def translate_chunks(
-    translate: Callable[[Chunk], str], chunks: Iterable[Chunk], workers: int
-) -> Iterator[tuple[int, str]]:
+    translate: Callable[[Chunk], str],
+    chunks: Iterable[Chunk],
+    workers: int,
+) -> Generator[tuple[int, str], None, None]:
     """Translate chunks in several processes, and yield the number of lines and the text of each.
 
     The processes are forked from one that has loaded the models: they read the same weights in the

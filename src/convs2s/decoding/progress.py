@@ -23,12 +23,13 @@ class _Lines:
         if shown := text.strip():
             self._stream.write(f"{shown}\n")
 
-    def flush(self) -> None:
-        self._stream.flush()
-
 
 def progress(
-    unit: str, total: int | None = None, *, done: int = 0, silent: bool = False
+    unit: str,
+    total: int | None = None,
+    *,
+    done: int = 0,
+    silent: bool = False,
 ) -> "tqdm[Never]":
     """Return a bar on the standard error, or lines where that is no terminal.
 

@@ -7,22 +7,23 @@ source. All types of the vocabulary count, as a hypothesis of another system may
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import tee
 from pathlib import Path
 from threading import Event
 from typing import NamedTuple, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.batches import pad
+from convs2s.data.batches import cut, pad
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.parallel import search_in_threads
 from convs2s.decoding.progress import counted
-from convs2s.decoding.translate import load_ensemble, translator_of_job
+from convs2s.decoding.translate import LineTranslator, load_ensemble
 from convs2s.decoding.words import Form, Splitter, most_tokens
 from convs2s.devices import held_device
 from convs2s.errors import UserError
@@ -88,7 +89,11 @@ class PairScorer:
     """One model, or several as an ensemble, that scores what others have translated."""
 
     def __init__(
-        self, ensemble: Ensemble, description: ModelDescription, device: str, form: Form
+        self,
+        ensemble: Ensemble,
+        description: ModelDescription,
+        device: str,
+        form: Form,
     ) -> None:
         """Take models that are loaded; ``form`` is that of the lines of both sides.
 
@@ -120,46 +125,61 @@ class PairScorer:
 
     @classmethod
     def load(
-        cls, models: Sequence[Path], device: str, form: Form, average: Average = "probabilities"
+        cls,
+        models: Sequence[Path],
+        device: str,
+        form: Form,
+        average: Average = "probabilities",
     ) -> Self:
         """Load the models; several make an ensemble."""
         ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
         return cls(ensemble, description, device, form)
 
-    def score(self, given: Sequence[GivenTargets]) -> list[list[PairScore]]:
-        """Return for each source the scores of its targets, in their order.
+    def score(self, given: Iterable[GivenTargets]) -> Iterator[list[PairScore]]:
+        """Yield for each source the scores of its targets, in their order.
 
         Raises:
             UserError: a line has more tokens than the models have positions; it says the target's
                 place.
         """
+        chunk: list[GivenTargets] = []
+        targets = 0
+        for one in given:
+            chunk.append(one)
+            targets += len(one.targets)
+            if targets >= TARGETS_PER_CHUNK:
+                yield from self._score_chunk(chunk)
+                chunk = []
+                targets = 0
+        yield from self._score_chunk(chunk)
+
+    def _score_chunk(self, given: Sequence[GivenTargets]) -> Iterator[list[PairScore]]:
         units: list[_Unit] = []
         for number, one in enumerate(given):
-            units += self._units(number, one)
+            source = self._encode("source", one.source, one.places[0])
+            rows = []
+            for line, place in zip(one.targets, one.places, strict=True):
+                rows.append(self._encode("target", line, place))
+            # The targets of one source in parts of similar length.
+            by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+            for start in range(0, len(rows), OF_ONE_SOURCE):
+                part = by_length[start : start + OF_ONE_SOURCE]
+                targets = [rows[place] for place in part]
+                units.append(_Unit(source, targets, [(number, place) for place in part]))
         # Units of as many targets, of similar length, share a batch.
         units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
         threads = torch.get_num_threads() if self.device == "cpu" else 1
         scores: dict[tuple[int, int], PairScore] = {}
         for of_batch in search_in_threads(self._score_batch, list(_batches(units)), threads):
             scores |= of_batch
-        in_order = []
         for number, one in enumerate(given):
-            in_order.append([scores[number, place] for place in range(len(one.targets))])
-        return in_order
+            yield [scores[number, place] for place in range(len(one.targets))]
 
-    def _units(self, number: int, given: GivenTargets) -> Iterator[_Unit]:
-        """Yield the targets of the source of this number in parts of similar length."""
-        source = self._encode("source", given.source, given.places[0])
-        rows = []
-        for line, place in zip(given.targets, given.places, strict=True):
-            rows.append(self._encode("target", line, place))
-        by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-        for start in range(0, len(rows), OF_ONE_SOURCE):
-            part = by_length[start : start + OF_ONE_SOURCE]
-            targets = [rows[place] for place in part]
-            yield _Unit(source, targets, [(number, place) for place in part])
-
-    def _score_batch(self, batch: list[_Unit], _: Event) -> dict[tuple[int, int], PairScore]:
+    def _score_batch(
+        self,
+        batch: list[_Unit],
+        _: Event,
+    ) -> dict[tuple[int, int], PairScore]:
         """Return the score of each target of a batch by its place."""
         most = max(map(_width, batch))  # K
         rows: list[list[int]] = []
@@ -175,7 +195,12 @@ class PairScorer:
                 scores[place] = PairScore(of_unit[column], len(unit.targets[column]))
         return scores
 
-    def _encode(self, side: str, line: str, place: str) -> list[int]:
+    def _encode(
+        self,
+        side: str,
+        line: str,
+        place: str,
+    ) -> list[int]:
         tokens = self._splitters[side](line)
         most = most_tokens(self.ensemble.positions(side))
         if len(tokens) > most:
@@ -192,25 +217,24 @@ def _width(unit: _Unit) -> int:
     return 1 if targets == 1 else max(4, targets)
 
 
-def _batches(units: Iterable[_Unit]) -> Iterator[list[_Unit]]:
+def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets.
 
     Those of one target are by themselves, as one row is multiplied in a way of its own.
     """
-    batch: list[_Unit] = []
-    for unit in units:
-        several = len(unit.targets) > 1
-        is_full = (len(batch) + 1) * _width(unit) > TARGETS_PER_BATCH
-        if batch and (is_full or several != (len(batch[0].targets) > 1)):
-            yield batch
-            batch = []
-        batch.append(unit)
-    if batch:
-        yield batch
+    widths = np.array([_width(unit) for unit in units])
+    singles = np.count_nonzero(widths == 1)
+    for places in np.split(np.arange(len(units)), [singles]):
+        for batch in cut(places, widths, None, TARGETS_PER_BATCH):
+            yield [units[place] for place in batch]
 
 
 @torch.inference_mode()
-def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
+def log_probabilities(
+    ensemble: Ensemble,
+    source: Tensor,
+    target: Tensor,
+) -> Tensor:
     """Return the log-probability (B, K) of each of K targets (B, K, n) of each source (B, m).
 
     Each row of indices ends in ``</s>`` and is padded on the right.
@@ -227,16 +251,17 @@ def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Ten
 
 
 def score_pairs(
-    scorer: PairScorer, pairs: Iterable[tuple[str, str]], name: str = "pairs"
+    scorer: PairScorer,
+    pairs: Iterable[tuple[str, str]],
+    name: str = "pairs",
 ) -> Iterator[PairScore]:
     """Yield the score of each source and target, in their order; ``name`` is that of messages."""
     given = (
         GivenTargets(source, [target], [f"{name}:{number}"])
         for number, (source, target) in enumerate(pairs, start=1)
     )
-    while chunk := list(islice(given, TARGETS_PER_CHUNK)):
-        for (score,) in scorer.score(chunk):
-            yield score
+    for (score,) in scorer.score(given):
+        yield score
 
 
 def score_groups(
@@ -251,26 +276,27 @@ def score_groups(
     ``sources`` are the lines that the list's sentences count from 0. A sentence beyond them, and a
     feature that the list has already, are refused with a UserError.
     """
-    read = unescaped if scorer.form == "raw" else str
-    for chunk in _chunks(_with_sources(sources, groups)):
-        given = []
-        for source, group in chunk:
-            texts = [read(row.text) for row in group]
-            given.append(GivenTargets(source, texts, [row.place for row in group]))
-        for (_, group), scores in zip(chunk, scorer.score(given), strict=True):
-            for row, score in zip(group, scores, strict=True):
-                yield row.with_feature(feature, score.normalized(length_penalty))
+    groups, listed = tee(groups)
+    given = _with_sources(sources, groups, unescaped if scorer.form == "raw" else str)
+    for scores, group in zip(scorer.score(given), listed, strict=True):
+        for row, score in zip(group, scores, strict=True):
+            yield row.with_feature(feature, score.normalized(length_penalty))
 
 
-def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[tuple[str, Group]]:
-    """Yield each sentence's source and hypotheses."""
+def _with_sources(
+    sources: Iterable[str],
+    groups: Iterable[Group],
+    read: Callable[[str], str],
+) -> Iterator[GivenTargets]:
+    """Yield each sentence's source and hypotheses, whose texts are to be ``read``."""
     numbered = enumerate(sources, start=1)
     count = 0
     for group in groups:
         wanted = group[0].sentence
         for count, source in numbered:
             if count == wanted + 1:
-                yield source, group
+                texts = [read(row.text) for row in group]
+                yield GivenTargets(source, texts, [row.place for row in group])
                 break
         else:
             raise UserError(
@@ -279,44 +305,23 @@ def _with_sources(sources: Iterable[str], groups: Iterable[Group]) -> Iterator[t
             )
 
 
-def _chunks(pairs: Iterable[tuple[str, Group]]) -> Iterator[list[tuple[str, Group]]]:
-    """Collect whole lists until they have ``TARGETS_PER_CHUNK`` targets."""
-    chunk: list[tuple[str, Group]] = []
-    targets = 0
-    for pair in pairs:
-        chunk.append(pair)
-        targets += len(pair[1])
-        if targets >= TARGETS_PER_CHUNK:
-            yield chunk
-            chunk = []
-            targets = 0
-    if chunk:
-        yield chunk
-
-
 def list_n_best(
+    translator: LineTranslator,
     *,
-    models: Sequence[Path],
     source: Path,
     output: Path,
-    settings: DecodingSettings,
-    device: str,
-    threads: int,
 ) -> None:
     """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
 
     Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
     """
-    with (
-        translator_of_job(models, settings, device=device, threads=threads) as translator,
-        atomic_text(output) as stream,
-    ):
+    alpha = translator.settings.alpha
+    with atomic_text(output) as stream:
         translations = translator.translate(read_lines(source), n_best=sys.maxsize)
         for translation in counted(translations, " lines"):
             for best in translation.n_best:
                 words = " ".join(best.words)
-                length = len(best.tokens) + 1
-                line = n_best_line(best.line, words, best.score, length, settings.alpha)
+                line = n_best_line(best.line, words, best.score, len(best.tokens) + 1, alpha)
                 stream.write(f"{line}\n")
 
 

@@ -26,7 +26,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.onnx_ensemble import OnnxEnsemble
-from convs2s.models.steps import Candidates, Limits, Shortlisted
+from convs2s.models.steps import Limits, Shortlisted
 
 if TYPE_CHECKING:
     from convs2s.models.ensemble import Ensemble
@@ -69,7 +69,9 @@ def beam_search(
 
 
 def _search_alone(
-    ensemble: OnnxEnsemble, source: Indices, settings: DecodingSettings
+    ensemble: OnnxEnsemble,
+    source: Indices,
+    settings: DecodingSettings,
 ) -> list[Hypothesis]:
     """Search for one source (1, m) by one graph, as ``_Search`` does step by step.
 
@@ -98,7 +100,9 @@ def _search_alone(
 
 
 def _maximum(
-    ensemble: "Ensemble | OnnxEnsemble", source: Indices, settings: DecodingSettings
+    ensemble: "Ensemble | OnnxEnsemble",
+    source: Indices,
+    settings: DecodingSettings,
 ) -> Indices:
     """Return the most tokens (B,) that each output may have, without ``</s>``."""
     words = ((source != PADDING) & (source != END)).sum(1)
@@ -140,7 +144,14 @@ class _Search:
         """Extend every hypothesis by one token; drop the sentences that are done."""
         beam = self.settings.beam
         length = self.tokens.shape[2]
-        candidates = self._candidates(length)
+        limits = Limits(
+            unknown_penalty=self.settings.unknown_penalty,
+            must_end=self.maximum <= length,
+            # There may be no room for so many.
+            may_end=length >= self.settings.minimum_length,
+        )
+        # The best continuations, two for each hypothesis.
+        candidates = self.decoder.best(self.previous, self.scores, 2 * beam, limits)
         scores = candidates.scores  # (A, 2K)
         if self.settings.finished == "leave":
             # The beam is narrower by each hypothesis that has finished.
@@ -158,7 +169,8 @@ class _Search:
         rows = np.arange(len(going))[:, None]  # (A, 1)
         parents = candidates.parents[rows, going]  # (A, K)
         tokens = candidates.tokens[rows, going]  # (A, K)
-        self.tokens = np.concatenate([self.tokens[rows, parents], tokens[:, :, None]], 2)
+        before = self.tokens[rows, parents]  # (A, K, t)
+        self.tokens = np.concatenate([before, tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, candidates.places[:, :, None]], 2)
             self.alignment = alignment[rows, parents]
@@ -168,22 +180,16 @@ class _Search:
         self.scores = np.where(ends[rows, going], -np.inf, scores[rows, going])
         self._keep((self._finished_counts() < beam) & (self.maximum > length))
 
-    def _candidates(self, length: int) -> Candidates:
-        """Return the best continuations of ``length`` tokens, two for each hypothesis."""
-        limits = Limits(
-            unknown_penalty=self.settings.unknown_penalty,
-            must_end=self.maximum <= length,
-            # There may be no room for so many.
-            may_end=length >= self.settings.minimum_length,
-        )
-        count = 2 * self.settings.beam
-        return self.decoder.best(self.previous, self.scores, count, limits)
-
     def _finished_counts(self) -> NDArray[np.int64]:
         """Return how many hypotheses each active sentence (A,) has finished."""
         return np.array([len(self.finished[place]) for place in self.sentences])
 
-    def _finish(self, row: int, parent: int, total: float) -> None:
+    def _finish(
+        self,
+        row: int,
+        parent: int,
+        total: float,
+    ) -> None:
         """Keep a hypothesis (row, parent) that has ended, of a log-likelihood."""
         finished = self.finished[self.sentences[row]]
         if len(finished) == self.settings.beam:

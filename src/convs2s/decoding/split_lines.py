@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
+from convs2s.decoding.words import Replacement
 from convs2s.text.splitting import split_sentences
 
 if TYPE_CHECKING:
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 class SplitLines:
     """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
 
-    def __init__(self, lines: Chunk, language: str | None) -> None:
+    def __init__(
+        self,
+        lines: Chunk,
+        language: str | None,
+    ) -> None:
         """Split lines of raw text in a language; without one, each line counts as a sentence."""
         self.sentences = list[tuple[int, str]]()
         self._lines = list[tuple[str, int]]()  # and how many sentences each has
@@ -49,44 +54,36 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     first = parts[0]
     if len(parts) == 1:
         return first
-    source_words = list[str]()
-    source_tokens = list[str]()
-    words = list[str]()
-    words_before = list[str]()
-    tokens = list[str]()
+    texts: dict[str, Any] = {}
+    for name in ("source", "text", "text_before"):
+        texts[name] = separator.join(getattr(part, name) for part in parts)
+    names = ("source_words", "source_tokens", "words", "words_before", "tokens")
+    lists: dict[str, Any] = {name: [] for name in names}
     alignment = list[int]()
-    replacements = list[dict[str, Any]]()
+    replacements = list[Replacement]()
     for part in parts:
         for replacement in part.replacements:
-            position = len(words_before) + replacement["position"]
-            source_position = len(source_words) + replacement["source_position"]
-            moved = {"position": position, "source_position": source_position}
-            replacements.append(replacement | moved)
+            moved: Replacement = {
+                **replacement,
+                "position": len(lists["words_before"]) + replacement["position"],
+                "source_position": len(lists["source_words"]) + replacement["source_position"],
+            }
+            replacements.append(moved)
         for place in part.alignment or ():
-            alignment.append(len(source_tokens) + place)
-        source_words += part.source_words
-        source_tokens += part.source_tokens
-        words += part.words
-        words_before += part.words_before
-        tokens += part.tokens
+            alignment.append(len(lists["source_tokens"]) + place)
+        for name, joined in lists.items():
+            joined += getattr(part, name)
     n_best = list[Translation]()
     for rank in range(max(len(part.n_best) for part in parts)):
         of_rank = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
         n_best.append(join(of_rank, separator))
-    return Translation(
-        line=first.line,
-        source=separator.join(part.source for part in parts),
-        source_words=source_words,
-        source_tokens=source_tokens,
-        text=separator.join(part.text for part in parts),
-        words=words,
-        text_before=separator.join(part.text_before for part in parts),
-        words_before=words_before,
-        tokens=tokens,
+    return replace(
+        first,
+        **texts,
+        **lists,
         score=sum(part.score for part in parts),
         replacements=replacements,
         alignment=None if first.alignment is None else alignment,
-        precision=first.precision,
         n_best=n_best,
         attention=_join_attention([part.attention for part in parts if part.attention is not None]),
     )
@@ -98,11 +95,8 @@ def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
         return None
     from convs2s.decoding.inspection import AttentionMap  # which imports torch
 
-    source = list[str]()
-    target = list[str]()
-    for one in maps:
-        source += one.source
-        target += one.target
+    target = list(chain.from_iterable(one.target for one in maps))
+    source = list(chain.from_iterable(one.source for one in maps))
     layers = len(maps[0].weights)
     weights = np.zeros((layers, len(target), len(source)), np.float32)
     row = 0

@@ -5,9 +5,11 @@ import re
 import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from io import BufferedReader, UnsupportedOperation
 
 from convs2s.decoding.parallel import Chunk
+from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator, Translation
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
@@ -40,23 +42,11 @@ class ChunkTranslator:
         self.translator = translator
         self.as_json = as_json
         self.n_best = n_best
-        self._splits = splits
-        self._hints = hints
+        self._language = translator.description.languages["source"] if splits else None
+        self._hints = hints and not splits
 
     def __call__(self, chunk: Chunk) -> str:
         """Translate a chunk."""
-        if self._splits:
-            from convs2s.decoding.split_lines import SplitLines
-
-            lines = SplitLines(chunk, self.translator.description.languages["source"])
-            of_sentences = self.translator.translate_chunk(lines.sentences, self.n_best)
-            translations = lines.joined(of_sentences)
-        else:
-            self._hint(chunk)
-            translations = self.translator.translate_chunk(chunk, self.n_best)
-        return "".join(map(self.lines, translations))
-
-    def _hint(self, chunk: Chunk) -> None:
         for number, line in chunk:
             if self._hints and _SECOND_SENTENCE.search(line):
                 self._hints = False
@@ -65,6 +55,9 @@ class ChunkTranslator:
                     "takes each alone",
                     file=sys.stderr,
                 )
+        lines = SplitLines(chunk, self._language)
+        of_sentences = self.translator.translate_chunk(lines.sentences, self.n_best)
+        return "".join(map(self.lines, lines.joined(of_sentences)))
 
     def lines(self, translation: Translation) -> str:
         """Return all lines of one translation, each ended by a line feed."""
@@ -80,7 +73,11 @@ class ChunkTranslator:
         return lines
 
 
-def translate_stream(translate: ChunkTranslator, stream: BufferedReader, name: str) -> None:
+def translate_stream(
+    translate: ChunkTranslator,
+    stream: BufferedReader,
+    name: str,
+) -> None:
     """Translate a stream to the standard output; ``name`` is what errors call it."""
     arriving_bytes = ArrivingBytes(stream)
     lines = decode_lines(bounded_lines(arriving_bytes.readline, name), name)
@@ -99,10 +96,6 @@ class ArrivingBytes:
         self._stream = stream
         self._pending = bytearray()
         self._ended = False
-        try:
-            self._descriptor: int | None = stream.fileno()
-        except UnsupportedOperation:
-            self._descriptor = None
 
     def readline(self, limit: int) -> bytes:
         """Return the next line, waiting for it; at most ``limit`` bytes, none at the end."""
@@ -120,8 +113,8 @@ class ArrivingBytes:
         while not self._ended and b"\n" not in self._pending:
             if len(self._pending) > LONGEST_LINE_BYTES:
                 return False
-            if self._descriptor is not None:
-                readable, _, _ = select.select([self._descriptor], [], [], 0)
+            with suppress(UnsupportedOperation):  # of bytes in memory
+                readable, _, _ = select.select([self._stream], [], [], 0)
                 if not readable:
                     return True
             self._fill()
@@ -133,7 +126,11 @@ class ArrivingBytes:
         self._ended = not block
 
 
-def arriving(lines: Iterable[str], waits: Callable[[], bool], most: int) -> Iterator[list[str]]:
+def arriving(
+    lines: Iterable[str],
+    waits: Callable[[], bool],
+    most: int,
+) -> Iterator[list[str]]:
     """Group lines: a group ends where ``waits`` says that the next is not there yet, or is full.
 
     An error of ``lines`` comes after the group before the fault.

@@ -2,44 +2,35 @@
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.progress import counted
-from convs2s.decoding.translate import translator_of_job
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import atomic_text, read_lines, write_json
 
 
 def decode_test_set(
+    translator: LineTranslator,
     *,
-    models: Sequence[Path],
     source: Path,
     lines: Path,
     text: Path,
-    settings: DecodingSettings,
-    device: str,
-    threads: int,
 ) -> None:
     """Translate a file of raw text to JSON lines of ``Translation``'s fields and to plain text."""
-    with (
-        translator_of_job(models, settings, device=device, threads=threads) as translator,
-        atomic_text(lines) as as_json,
-        atomic_text(text) as as_text,
-    ):
+    with atomic_text(lines) as as_json, atomic_text(text) as as_text:
         for translation in counted(translator.translate(read_lines(source)), " lines"):
             as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
             as_text.write(translation.text + "\n")
 
 
 def time_decoding(
+    translator: LineTranslator,
     *,
-    models: Sequence[Path],
     source: Path,
     output: Path,
-    settings: DecodingSettings,
     device: str,
     threads: int,
     manifest: Mapping[str, object],
@@ -51,18 +42,18 @@ def time_decoding(
     after a batch has been translated, so that nothing is set up while it runs. Other processes of
     the machine slow it down. ``manifest`` is what else the number depends on.
     """
-    with translator_of_job(models, settings, device=device, threads=threads) as translator:
-        lines = list(read_lines(source))
-        list(translator.translate(lines[: settings.batch_sentences]))
-        print(f"timing the translation of {len(lines):,} lines", flush=True)
-        started = time.perf_counter()
-        # All together: batches come from the whole set, as in the paper.
-        tokens = sum(len(best.tokens) + 1 for best in translator.translate(lines, chunk=len(lines)))
-        seconds = time.perf_counter() - started
-        name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
+    settings = translator.settings
+    lines = list(read_lines(source))
+    list(translator.translate(lines[: settings.batch_sentences]))
+    print(f"timing the translation of {len(lines):,} lines", flush=True)
+    started = time.perf_counter()
+    # All together: batches come from the whole set, as in the paper.
+    tokens = sum(len(best.tokens) + 1 for best in translator.translate(lines, chunk=len(lines)))
+    seconds = time.perf_counter() - started
+    name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
     batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"
-    signature = f"{name}, {threads} CPU threads, {translator.settings.precision}, {batches}"
+    signature = f"{name}, {threads} CPU threads, {settings.precision}, {batches}"
     content = {
         "lines": len(lines),
         "tokens": tokens,

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.batches import cut, pad
+from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.parallel import Chunk, one_thread, search_in_threads, sentences_for_each
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.words import Form, Splitter, cut_overlong, replace_unknown
+from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
 from convs2s.errors import UserError
 from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
 from convs2s.models.onnx_ensemble import OnnxEnsemble
@@ -38,6 +38,10 @@ LINES_PER_CHUNK = 2048
 _OWN = {"task", "architecture", "training"}  # what may differ between the models of an ensemble
 ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _OWN]
 """What the models of an ensemble must have in common."""
+
+
+_OF_A_HYPOTHESIS = ("text", "words", "tokens", "score", "replacements", "alignment")
+"""What tells a hypothesis from others of its line."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Translation:
     words_before: list[str]
     tokens: list[str]
     score: float
-    replacements: list[dict[str, Any]]
+    replacements: list[Replacement]
     alignment: list[int] | None
     precision: str
     n_best: list["Translation"] = field(default_factory=list)
@@ -73,14 +77,10 @@ class Translation:
         fields = dict(vars(self))
         del fields["n_best"]
         del fields["attention"]
-        if self.n_best:
-            fields["n_best"] = [best._own_fields() for best in self.n_best]
-        return fields
-
-    def _own_fields(self) -> dict[str, object]:
-        """Return what tells this hypothesis from others of its line."""
-        keys = ("text", "words", "tokens", "score", "replacements", "alignment")
-        return {key: getattr(self, key) for key in keys}
+        listed = []
+        for best in self.n_best:
+            listed.append({name: getattr(best, name) for name in _OF_A_HYPOTHESIS})
+        return fields | {"n_best": listed} if listed else fields
 
 
 class LineTranslator:
@@ -136,14 +136,21 @@ class LineTranslator:
         return other
 
     def translate(
-        self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
+        self,
+        lines: Iterable[str],
+        chunk: int | None = None,
+        n_best: int | None = None,
     ) -> Iterator[Translation]:
         """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
         rest = enumerate(lines, start=1)
         while numbered := list(islice(rest, chunk or LINES_PER_CHUNK)):
             yield from self.translate_chunk(numbered, n_best)
 
-    def translate_chunk(self, lines: Chunk, n_best: int | None = None) -> list[Translation]:
+    def translate_chunk(
+        self,
+        lines: Chunk,
+        n_best: int | None = None,
+    ) -> list[Translation]:
         """Translate numbered lines together, and return a translation for each, in their order.
 
         ``n_best`` is how many of the best hypotheses each has in its ``n_best``; None: none.
@@ -166,13 +173,12 @@ class LineTranslator:
         # Sentences of similar length share a batch; an empty one needs no search.
         order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
         most = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
-        batches = []
-        for places in cut(order, lengths, most, self.settings.batch_tokens):
-            batches.append(places.tolist())
-        tokens_of_batches = []
-        for places in batches:
-            tokens_of_batches.append([sources[place] for place in places])
-        found = search_in_threads(self.search, tokens_of_batches, self.threads)
+        batches = list(cut(order, lengths, most, self.settings.batch_tokens))
+
+        def search(places: Indices, stopped: Event) -> list[list[Hypothesis]]:
+            return self.search([sources[place] for place in places], stopped)
+
+        found = search_in_threads(search, batches, self.threads)
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         hypotheses = [[empty] for _ in sources]
         for places, results in zip(batches, found, strict=True):
@@ -206,11 +212,19 @@ class LineTranslator:
         layers = [layer_attention(network, source, target) for network in attending]
         return attention_map(layers, translation.source_tokens, translation.tokens)
 
-    def prepare(self, text: str, number: int) -> list[str]:
+    def prepare(
+        self,
+        text: str,
+        number: int,
+    ) -> list[str]:
         """Return the tokens that the model reads for a line; what it cuts is said."""
         return cut_overlong(self._split(text), self.ensemble.positions("source"), number, text)
 
-    def search(self, tokens: Sequence[Sequence[str]], stopped: Event) -> list[list[Hypothesis]]:
+    def search(
+        self,
+        tokens: Sequence[Sequence[str]],
+        stopped: Event,
+    ) -> list[list[Hypothesis]]:
         """Search for the outputs of the tokens of sentences, none of them empty.
 
         ``stopped`` is set once nobody wants the result any more. Scores that are not finite, so
@@ -230,21 +244,22 @@ class LineTranslator:
         return results
 
     def _finish(
-        self, number: int, text: str, source: list[str], hypothesis: Hypothesis
+        self,
+        number: int,
+        text: str,
+        source: list[str],
+        hypothesis: Hypothesis,
     ) -> Translation:
         tokens = self.target.decode(hypothesis.tokens)
         alignment = hypothesis.alignment
         after = tokens
-        replacements = []
+        replacements: list[Replacement] = []
         if alignment is not None and self.settings.replace_unknown:
             dictionary = self.description.dictionary
-            after, replaced = replace_unknown(tokens, alignment, source, dictionary)
-            for replacement in replaced:
-                row = asdict(replacement)
-                # Positions count words instead of tokens.
-                row["position"] = self._word_position(tokens, replacement.position)
-                row["source_position"] = self._word_position(source, replacement.source_position)
-                replacements.append(row)
+            after, replacements = replace_unknown(tokens, alignment, source, dictionary)
+            for row in replacements:  # whose positions are to count words
+                row["position"] = self._word_position(tokens, row["position"])
+                row["source_position"] = self._word_position(source, row["source_position"])
         return Translation(
             line=number,
             source=text,
@@ -274,7 +289,11 @@ class LineTranslator:
         """Return the words of tokens; those of a word model are words already, ``@@`` or not."""
         return list(tokens) if self._of_words else join(" ".join(tokens)).split()
 
-    def _word_position(self, tokens: Sequence[str], position: int) -> int:
+    def _word_position(
+        self,
+        tokens: Sequence[str],
+        position: int,
+    ) -> int:
         if self._of_words:
             return position
         return sum(not token.endswith("@@") for token in tokens[:position])
@@ -288,7 +307,11 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 @contextmanager
 def translator_of_job(
-    models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
+    models: Sequence[Path],
+    settings: DecodingSettings,
+    *,
+    device: str,
+    threads: int,
 ) -> Iterator[LineTranslator]:
     """Yield the translator of a job, which holds its GPU, with so many threads."""
     from convs2s.devices import held_device
@@ -298,7 +321,9 @@ def translator_of_job(
 
 
 def load_searched(
-    models: Sequence[Path], device: str, settings: DecodingSettings
+    models: Sequence[Path],
+    device: str,
+    settings: DecodingSettings,
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
     """Load what a search asks, without torch where ONNX Runtime serves it: on a CPU, but for bf16.
 
@@ -323,13 +348,10 @@ def load_searched(
         )
     if precision == "bf16" or not runs_onnx:
         return load_ensemble(models, device, settings)
-    networks = []
-    descriptions = []
-    for path in models:
-        arrays, description = load_weights(path)
-        networks.append(Weights(arrays, description.architecture, description.sizes))
-        descriptions.append(description)
+    loaded = [load_weights(path) for path in models]
+    descriptions = [description for _, description in loaded]
     _check_alike(models, descriptions)
+    networks = [Weights(arrays, about.architecture, about.sizes) for arrays, about in loaded]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
     except ValueError:
@@ -337,7 +359,9 @@ def load_searched(
 
 
 def load_ensemble(
-    models: Sequence[Path], device: str, settings: DecodingSettings
+    models: Sequence[Path],
+    device: str,
+    settings: DecodingSettings,
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 
@@ -348,13 +372,10 @@ def load_ensemble(
 
     precision = "fp32" if settings.precision == "auto" else settings.precision
     check_precision(precision, device)
-    networks = []
-    descriptions = []
     with one_thread():  # a pool of threads would not survive the fork of workers
-        for path in models:
-            network, description = load_model(path, device)
-            networks.append(network)
-            descriptions.append(description)
+        loaded = [load_model(path, device) for path in models]
+        networks = [network for network, _ in loaded]
+        descriptions = [description for _, description in loaded]
         _check_alike(models, descriptions)
         if settings.cuda_graphs and device == "cuda":
             from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start

@@ -1,9 +1,8 @@
 """From a line to the tokens that a model reads, and unknown words of its output replaced."""
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypedDict
 
 from convs2s.data.vocabulary import SPECIAL_TOKENS, UNKNOWN
 from convs2s.files.limits import LONGEST_SENTENCE
@@ -19,37 +18,43 @@ Form = Literal["raw", "words", "tokens"]
 class Splitter:
     """Splits lines of one side, by the preparation, the truecaser and the codes of a model."""
 
-    def __init__(self, description: ModelDescription, language: str, form: Form) -> None:
+    def __init__(
+        self,
+        description: ModelDescription,
+        language: str,
+        form: Form,
+    ) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
-        self._truecase: Truecaser | None = None
+        self._then: list[Callable[[str], str]] = []  # what words go through
         cased_words = description.truecasers.get(language)
         if cased_words is not None:
-            self._truecase = Truecaser(cased_words)
-        self._bpe: Bpe | None = None
+            self._then.append(Truecaser(cased_words))
         if description.bpe_codes is not None:
-            self._bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
+            bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
+            self._then.append(bpe.split)
 
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""
         if self._form == "tokens":
             return line.split()
         words = self._preparation.prepare(line) if self._form == "raw" else line
-        if self._truecase is not None:
-            words = self._truecase(words)
-        if self._bpe is not None:
-            words = self._bpe.split(words)
+        for change in self._then:
+            words = change(words)
         return words.split()
 
 
 def most_tokens(positions: int | None) -> int:
     """Return how many tokens of a line a model with so many positions reads, ``</s>`` aside."""
-    if positions is None:
-        positions = LONGEST_SENTENCE
-    return positions - 1
+    return (positions or LONGEST_SENTENCE) - 1
 
 
-def cut_overlong(tokens: list[str], positions: int | None, number: int, text: str) -> list[str]:
+def cut_overlong(
+    tokens: list[str],
+    positions: int | None,
+    number: int,
+    text: str,
+) -> list[str]:
     """Return what a model reads of the tokens of a line; say on the standard error what is cut."""
     most = most_tokens(positions)
     if len(tokens) > most:
@@ -61,9 +66,8 @@ def cut_overlong(tokens: list[str], positions: int | None, number: int, text: st
     return tokens[:most]
 
 
-@dataclass(frozen=True)
-class Replacement:
-    """One replaced ``<unk>``; positions are of tokens, from 0."""
+class Replacement(TypedDict):
+    """One replaced ``<unk>``; positions are from 0, of tokens or of words."""
 
     position: int
     source_position: int
@@ -82,7 +86,7 @@ def replace_unknown(
 
     It is looked up in the alignment dictionary; a word that is not in it is copied. The source is
     as text, before unknown words became ``<unk>``; ``alignment`` has for each of the output's
-    tokens a source position among real words.
+    tokens a source position among real words. What is replaced is told with positions of tokens.
     """
     replaced = list(tokens)
     replacements: list[Replacement] = []
@@ -91,14 +95,13 @@ def replace_unknown(
             continue
         source_position = alignment[position]
         source_word = source_tokens[source_position]
-        known = dictionary.get(source_word)
-        replacement = Replacement(
-            position=position,
-            source_position=source_position,
-            source_word=source_word,
-            word=source_word if known is None else known,
-            by="copied" if known is None else "dictionary",
-        )
-        replaced[position] = replacement.word
+        replaced[position] = dictionary.get(source_word, source_word)
+        replacement: Replacement = {
+            "position": position,
+            "source_position": source_position,
+            "source_word": source_word,
+            "word": replaced[position],
+            "by": "dictionary" if source_word in dictionary else "copied",
+        }
         replacements.append(replacement)
     return replaced, replacements

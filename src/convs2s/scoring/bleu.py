@@ -17,9 +17,8 @@ these numbers a paired bootstrap (Koehn 2004) needs no translations.
 """
 
 import base64
-import binascii
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 from typing import Literal
@@ -31,7 +30,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest, Result
 
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failures_of_file
 
 BleuForm = Literal["tokenized", "detokenized"]
 Lines = Sequence[str]  # of a file, without their line feeds
@@ -78,7 +77,7 @@ class Score:
     """A number, 0 to 100 for BLEU and chrF, and sacrebleu's signature of its settings and version.
 
     ``lc-ascii`` and ``none-ascii`` in a signature are this module's own, where sacrebleu's ``lc``
-    and ``none`` go by Unicode. A length ratio is a quotient.
+    and ``none`` go by Unicode.
     """
 
     score: float
@@ -95,6 +94,9 @@ class SystemScore:
     score: float
     interval: float
 
+    def __str__(self) -> str:
+        return f"{self.score:.2f} ± {self.interval:.2f}"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -106,8 +108,23 @@ class Comparison:
     p_value: float  # of so large a difference between systems that are equally good
     signature: str
 
+    def summary(
+        self,
+        names: Sequence[object],
+        counted: str,
+    ) -> Iterator[str]:
+        """Yield lines of text; ``names`` are the systems', and ``counted`` is what was scored."""
+        for name, side in zip(names, (self.baseline, self.system), strict=True):
+            yield f"BLEU = {side}  {name}"
+        yield f"difference = {self.difference:+.2f}, p = {self.p_value:.4f}, {SAMPLES} resamples"
+        yield f"{self.signature}  ({counted})"
 
-def tokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = False) -> Score:
+
+def tokenized_bleu(
+    hypotheses: Lines,
+    *references: Lines,
+    lowercase: bool = False,
+) -> Score:
     """Score lines of words that ASCII's blanks separate, as multi-bleu.perl does.
 
     Not smoothed: without a single match of four words the score is 0, as it is without any word
@@ -116,7 +133,11 @@ def tokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = Fals
     return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
 
 
-def detokenized_bleu(hypotheses: Lines, *references: Lines, lowercase: bool = False) -> Score:
+def detokenized_bleu(
+    hypotheses: Lines,
+    *references: Lines,
+    lowercase: bool = False,
+) -> Score:
     """Score plain text, tokenized as ``mteval-v13a.pl -c`` does; ``lowercase`` omits the -c."""
     return _score(_ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references)
 
@@ -126,16 +147,14 @@ def chrf(hypotheses: Lines, *references: Lines) -> Score:
     return _score(CHRF(), hypotheses, references)
 
 
-def length_ratio(hypotheses: Lines, *references: Lines) -> Score:
+def length_ratio(hypotheses: Lines, *references: Lines) -> float:
     """Divide the words of the hypotheses by those of the references (checked in section 5.1).
 
     Of several references the length that is nearest counts; without any word in them the ratio is
-    0. The signature is that of the tokenized BLEU whose ``ratio`` it is.
+    0.
     """
     check_lines(hypotheses, references)
-    metric = _ScriptBleu("tokenized", max_ngram_order=1)
-    ratio = metric.corpus_score(hypotheses, references).ratio
-    return Score(ratio, str(metric.get_signature()))
+    return float(_ScriptBleu("tokenized").corpus_score(hypotheses, references).ratio)
 
 
 class SentenceBleu:
@@ -149,7 +168,11 @@ class SentenceBleu:
         """Take the words as they are (``tokenized``) or as mteval-v13a does."""
         self._metric = _ScriptBleu(form, effective_order=True)
 
-    def __call__(self, hypothesis: str, *references: str) -> float:
+    def __call__(
+        self,
+        hypothesis: str,
+        *references: str,
+    ) -> float:
         """Return the score of one sentence against one or more references."""
         return float(self._metric.sentence_score(hypothesis, references).score)
 
@@ -228,15 +251,13 @@ def decode_statistics(text: str, where: str = "sentence statistics") -> Statisti
 
     A UserError that begins with ``where`` refuses other text, and more than `MOST_LINES`.
     """
-    wrong = f"{where}: not the statistics of sentences"
     unpacking = zlib.decompressobj()
-    try:
-        packed = base64.b64decode(text.encode("ascii"), validate=True)
-        plain = unpacking.decompress(packed, MOST_LINES * _COLUMNS * _BYTES)
-    except (binascii.Error, zlib.error, UnicodeEncodeError) as error:
-        raise UserError(f"{wrong}: {error}") from None
-    if not unpacking.eof or not plain or len(plain) % (_COLUMNS * _BYTES):
-        raise UserError(f"{wrong}: expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers")
+    bytes_of_line = _COLUMNS * _BYTES
+    with failures_of_file(where, "not the statistics of sentences"):
+        packed = base64.b64decode(text, validate=True)
+        plain = unpacking.decompress(packed, MOST_LINES * bytes_of_line)
+        if not unpacking.eof or not plain or len(plain) % bytes_of_line:
+            raise ValueError(f"expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers")
     planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
     numbers = np.frombuffer(planes.T.tobytes(), "<u4").reshape(_COLUMNS, -1)
     statistics = numbers.T.astype(np.int64)
@@ -256,13 +277,11 @@ class _ScriptBleu(BLEU):
         *,
         lowercase: bool = False,
         effective_order: bool = False,
-        max_ngram_order: int = 4,
     ) -> None:
         super().__init__(
             tokenize="none" if form == "tokenized" else "13a",
             smooth_method="exp" if form == "detokenized" or effective_order else "none",
             effective_order=effective_order,
-            max_ngram_order=max_ngram_order,
             # sacrebleu need not warn of text that is tokenized on purpose
             force=form == "tokenized" or effective_order,
         )
@@ -287,14 +306,18 @@ class _ScriptBleu(BLEU):
         return signature
 
 
-def _score(metric: BLEU | CHRF, hypotheses: Lines, references: Sequence[Lines]) -> Score:
+def _score(
+    metric: BLEU | CHRF,
+    hypotheses: Lines,
+    references: Sequence[Lines],
+) -> Score:
     check_lines(hypotheses, references)
     score = metric.corpus_score(hypotheses, references).score
     return Score(score, str(metric.get_signature()))
 
 
 def check_lines(
-    hypotheses: Lines,
+    hypotheses: Sequence[object],
     references: Sequence[Lines],
     name: object = "hypotheses",
     files: Sequence[object] = (),

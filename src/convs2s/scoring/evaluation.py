@@ -6,9 +6,7 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, SupportsFloat
-
-from pydantic import Field
+from typing import ClassVar, SupportsFloat
 
 from convs2s.config.extensions import check_added, digest_of_extension, failures_of_code
 from convs2s.config.task import RougePart, RougeSettings
@@ -50,9 +48,12 @@ class BleuScores:
     tokenized: Score
     detokenized: Score
 
-    def by_name(self) -> dict[str, Score]:
-        """Return the scores by the names that reports print."""
-        return {"tokenized BLEU": self.tokenized, "detokenized BLEU": self.detokenized}
+
+@dataclass(frozen=True)
+class BleuBefore:
+    """The same with unknown words left in."""
+
+    bleu: BleuScores
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ class BleuEvaluation:
     bleu: BleuScores
     chrf: Score
     length_ratio: float
-    # With unknown words left in.
-    before_replacement: Annotated[Mapping[Literal["bleu"], BleuScores], Field(min_length=1)]
+    before_replacement: BleuBefore
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
     sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
@@ -78,11 +78,12 @@ class BleuEvaluation:
 
     def scores(self) -> dict[str, Score]:
         """Return each score by the name that reports print."""
-        return {**self.bleu.by_name(), "chrF": self.chrf, **self.further}
-
-    def scores_before(self) -> dict[str, Score]:
-        """Return those scores that there are before unknown words were replaced."""
-        return self.before_replacement["bleu"].by_name()
+        return {
+            "tokenized BLEU": self.bleu.tokenized,
+            "detokenized BLEU": self.bleu.detokenized,
+            "chrF": self.chrf,
+            **self.further,
+        }
 
     def measures(self) -> dict[str, object]:
         """Return what runs must share so that their mean means something."""
@@ -95,6 +96,13 @@ class LeadBaseline:
     """The scores of the first ``words`` words of each source, as if they were outputs."""
 
     words: int
+    rouge: RougeScores
+
+
+@dataclass(frozen=True)
+class RougeBefore:
+    """The scores with unknown words left in."""
+
     rouge: RougeScores
 
 
@@ -112,31 +120,23 @@ class RougeEvaluation:
     rouge: RougeScores
     lead: LeadBaseline
     length_ratio: float  # before any cut
-    # With unknown words left in.
-    before_replacement: Annotated[Mapping[Literal["rouge"], RougeScores], Field(min_length=1)]
+    before_replacement: RougeBefore
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # what the numbers rest on
 
     def scores(self) -> dict[str, Score]:
         """Return each score of the measure by the name that reports print."""
-        return self.by_name(self.rouge)
-
-    def scores_before(self) -> dict[str, Score]:
-        """Return the same before unknown words were replaced."""
-        return self.by_name(self.before_replacement["rouge"])
-
-    def by_name(self, scores: RougeScores) -> dict[str, Score]:
-        """Return the scores of the measure by the names that reports print."""
         part = ROUGE_PARTS[self.measure]
         return {
-            f"{name} {part}": scores[variant][self.measure] for variant, name in ROUGE_NAMES.items()
+            f"{ROUGE_NAMES[kind]} {part}": scores[self.measure]
+            for kind, scores in self.rouge.items()
         }
 
     def measures(self) -> dict[str, object]:
         """Return what runs must share; equal leads mean equal sources and references."""
         leads = {
-            f"the lead baseline's {name} F1": self.lead.rouge[variant]["f1"].score
-            for variant, name in ROUGE_NAMES.items()
+            f"the lead baseline's {ROUGE_NAMES[kind]} F1": scores["f1"].score
+            for kind, scores in self.lead.rouge.items()
         }
         return {
             "lines": self.lines,
@@ -165,8 +165,8 @@ def evaluate_bleu(
     ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
     """
     system = read_translations(translations)
-    plain = read_reference(raw, translations, len(system))
-    in_words = read_reference(tokenized, translations, len(system))
+    plain = read_reference(raw, translations, system)
+    in_words = read_reference(tokenized, translations, system)
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     words = [" ".join(line.words) for line in system]
@@ -177,8 +177,8 @@ def evaluate_bleu(
         lines=len(system),
         bleu=bleu_scores(words, in_words, text, plain),
         chrf=chrf(text, plain),
-        length_ratio=length_ratio(words, in_words).score,
-        before_replacement={"bleu": bleu_scores(words_before, in_words, before, plain)},
+        length_ratio=length_ratio(words, in_words),
+        before_replacement=BleuBefore(bleu_scores(words_before, in_words, before, plain)),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         # By the names that these measures have in the paper's tables.
@@ -194,7 +194,10 @@ def evaluate_bleu(
 
 
 def further_score(
-    name: str, text: Sequence[str], *references: Sequence[str], source: Sequence[str] | None
+    name: str,
+    text: Sequence[str],
+    *references: Sequence[str],
+    source: Sequence[str] | None,
 ) -> Score:
     """Score plain text against its references by an extension's metric.
 
@@ -221,7 +224,10 @@ def further_score(
 
 
 def bleu_scores(
-    words: Sequence[str], tokenized: Sequence[str], text: Sequence[str], raw: Sequence[str]
+    words: Sequence[str],
+    tokenized: Sequence[str],
+    text: Sequence[str],
+    raw: Sequence[str],
 ) -> BleuScores:
     """Score words against the reference's words, and plain text against the reference itself."""
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
@@ -245,10 +251,14 @@ def evaluate_rouge(
     system = read_translations(translations)
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
     options = RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
-    wanted = [read_reference(path, translations, len(system)) for path in references]
+    wanted = [read_reference(path, translations, system) for path in references]
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
+
+    def scores(texts: Sequence[str]) -> RougeScores:
+        return rouge(texts, *wanted, options=options)
+
     # The first reference stands for those that an item has not: their length of 0 would be the
     # nearest one to that of a short output.
     filled = []
@@ -260,10 +270,10 @@ def evaluate_rouge(
         lines=len(system),
         references=len(references),
         measure=settings.measure,
-        rouge=rouge(text, *wanted, options=options),
-        lead=LeadBaseline(settings.lead_words, rouge(lead, *wanted, options=options)),
-        length_ratio=length_ratio(text, *filled).score,
-        before_replacement={"rouge": rouge(before, *wanted, options=options)},
+        rouge=scores(text),
+        lead=LeadBaseline(settings.lead_words, scores(lead)),
+        length_ratio=length_ratio(text, *filled),
+        before_replacement=RougeBefore(scores(before)),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
     )

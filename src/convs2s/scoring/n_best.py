@@ -48,14 +48,24 @@ class ListedHypothesis:
                 "convs2s score-pairs --n-best adds one"
             ) from None
 
-    def with_feature(self, name: str, value: float) -> "ListedHypothesis":
+    def with_feature(
+        self,
+        name: str,
+        value: float,
+    ) -> "ListedHypothesis":
         """Return the hypothesis with one more feature; a UserError refuses a name that it has."""
         if f"{name}=" in self.features.split(" "):
             raise UserError(f"{self.place}: has a feature '{name}=' already: choose another name")
         return replace(self, features=f"{self.features} {name}= {value:.9g}".lstrip(" "))
 
 
-def n_best_line(line: int, text: str, score: float, length: int, length_penalty: float) -> str:
+def n_best_line(
+    line: int,
+    text: str,
+    score: float,
+    length: int,
+    length_penalty: float,
+) -> str:
     """Return the line of a translation; ``line`` counts from 1, and ``length`` counts ``</s>``.
 
     Only a separator is escaped: a bar may be a word, and readers of words take them as they are.

@@ -9,6 +9,7 @@ development set (section 4.3: en-de's on newstest2015) needs no other search.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from convs2s.files.text import read_lines, write_json, write_lines
 from convs2s.scoring.bleu import (
@@ -32,17 +33,11 @@ from convs2s.scoring.n_best import (
     every_sentence,
     read_n_best,
 )
-from convs2s.scoring.text_table import aligned, heading, underlined
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
+K = TypeVar("K")
 Reader = Callable[[str], str]  # from a hypothesis's text in the list to another form of it
-
-CHOICES = {
-    "first": "the list's own score",
-    "model": "the rescoring model's score",
-    "average": "the even average of both",
-    "oracle": "oracle, by the references",
-}
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
 """The length penalties that are tried: 0, 0.1, ... 2."""
@@ -72,7 +67,7 @@ def first_and_oracle(
     """
     sentence_bleu = SentenceBleu(form)
     first = list[str]()
-    chosen = list[str]()
+    best = list[str]()
     shortest = min(len(lines) for lines in references)
     for number, group in enumerate(every_sentence(groups)):
         best_first = sorted(group, key=lambda listed: -listed.score)
@@ -80,12 +75,12 @@ def first_and_oracle(
         first.append(texts[0])
         if number < shortest:  # else check_lines says below that the list has more
             wanted = [lines[number] for lines in references]
-            chosen.append(max(texts, key=lambda text: sentence_bleu(text, *wanted)))
+            best.append(max(texts, key=lambda text: sentence_bleu(text, *wanted)))
     check_lines(first, references, name, files)
     metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
-    if metric(chosen, *references).score < metric(first, *references).score:
-        chosen = first
-    return first, chosen
+    if metric(best, *references).score < metric(first, *references).score:
+        best = first
+    return first, best
 
 
 def rescore_n_best(
@@ -94,71 +89,53 @@ def rescore_n_best(
     raw: Path,
     tokenized: Path,
     translations: Path,
-    text: Path,
-    json: Path,
+    report: Report,
     restore: Reader,
-    stand_in: str | None,
-    header: Mapping[str, str],
     test_set: str,
     manifest: Mapping[str, object],
 ) -> None:
     """Choose from a scored n-best list in four ways, score each, and write the average's choice.
 
     The list is in words and has the feature of the rescoring model. ``raw`` is the target side as
-    published, ``tokenized`` the same in words; ``restore`` makes plain text of words. ``stand_in``
-    says what the data is, where it is not the paper's.
+    published, ``tokenized`` the same in words; ``restore`` makes plain text of words.
     """
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
+
+    # Read twice, so that no more than a sentence of it is in memory.
+    def groups() -> Iterator[Group]:
+        return read_n_best(read_lines(n_best), str(n_best))
+
+    first, oracle = first_and_oracle(
+        groups(), [in_words], "tokenized", name=n_best, files=[tokenized]
+    )
+    by_model: dict[str, Criterion] = {
+        "model": lambda listed: listed.feature(MODEL),
+        "average": average_with(MODEL),
+    }
+    choices = {"first": first, **chosen(groups(), by_model), "oracle": oracle}
     bleu = {}
-    rows = []
-    for name, words in _choices(n_best, tokenized, in_words).items():
+    for name, words in choices.items():
         plain = [restore(line) for line in words]
         if name == "average":
             write_lines(translations, plain)
         bleu[name] = bleu_scores(words, in_words, plain, published)
-        rows.append([CHOICES[name], *map(str, bleu[name].by_name().values())])
-    content = {
-        "stand_in": stand_in,
-        **header,
-        "test_set": test_set,
-        "lines": len(published),
-        "bleu": bleu,
-        "manifest": manifest,
-    }
-    write_json(json, content)
-    by_form = bleu["first"].by_name()
-    report = [
-        *heading(stand_in, header),
-        *underlined(f"{test_set}: {len(published)} lines, one hypothesis of each"),
-        *aligned(["chosen by", *by_form], rows),
-        "",
-        *(f"{form}: {score.signature}" for form, score in by_form.items()),
-    ]
-    write_lines(text, report)
-
-
-def _choices(n_best: Path, tokenized: Path, references: Lines) -> dict[str, list[str]]:
-    """Return the lines of each of ``CHOICES``.
-
-    The list is read anew for each, so that no more than a sentence of it is in memory.
-    """
-
-    def groups() -> Iterator[Group]:
-        return every_sentence(read_n_best(read_lines(n_best), str(n_best)))
-
-    def choose(criterion: Criterion) -> list[str]:
-        return [max(group, key=criterion).text for group in groups()]
-
-    first, oracle = first_and_oracle(
-        groups(), [references], "tokenized", name=n_best, files=[tokenized]
+    report.write(
+        "rescored.txt.j2",
+        test_set=test_set,
+        lines=len(published),
+        bleu=bleu,
+        manifest=manifest,
     )
-    return {
-        "first": first,
-        "model": choose(lambda listed: listed.feature(MODEL)),
-        "average": choose(average_with(MODEL)),
-        "oracle": oracle,
-    }
+
+
+def chosen(groups: Iterable[Group], criteria: Mapping[K, Criterion]) -> dict[K, list[str]]:
+    """Return what each criterion chooses from a list, of each sentence."""
+    texts: dict[K, list[str]] = {name: [] for name in criteria}
+    for group in every_sentence(groups):
+        for name, criterion in criteria.items():
+            texts[name].append(max(group, key=criterion).text)
+    return texts
 
 
 @dataclass(frozen=True)
@@ -177,21 +154,21 @@ def by_length_penalty(alpha: float) -> Criterion:
 
 
 def curve(
-    groups: Iterable[Group], raw: Lines, tokenized: Lines, restore: Reader
+    groups: Iterable[Group],
+    raw: Lines,
+    tokenized: Lines,
+    restore: Reader,
 ) -> list[TunedPoint]:
     """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished."""
-    chosen: dict[float, list[str]] = {alpha: [] for alpha in ALPHAS}
-    for group in every_sentence(groups):
-        for alpha, texts in chosen.items():
-            texts.append(max(group, key=by_length_penalty(alpha)).text)
+    criteria = {alpha: by_length_penalty(alpha) for alpha in ALPHAS}
     points = []
-    for alpha, words in chosen.items():
+    for alpha, words in chosen(groups, criteria).items():
         plain = [restore(line) for line in words]
         point = TunedPoint(
             length_penalty=alpha,
             tokenized=tokenized_bleu(words, tokenized),
             detokenized=detokenized_bleu(plain, raw),
-            length_ratio=length_ratio(words, tokenized).score,
+            length_ratio=length_ratio(words, tokenized),
         )
         points.append(point)
     return points

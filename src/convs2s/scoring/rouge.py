@@ -49,8 +49,7 @@ class Hits(NamedTuple):
     hypothesis: int
 
 
-@dataclass(frozen=True)
-class RougeTriple:
+class RougeTriple(NamedTuple):
     """Recall, precision and F1 of an item, 0 to 1, each rounded as the script prints it."""
 
     recall: float
@@ -58,7 +57,7 @@ class RougeTriple:
     f1: float
 
 
-RougeItem = Mapping[RougeKind, RougeTriple]  # what one hypothesis scores
+RougeItem = Mapping[RougeKind, RougeTriple]  # what one hypothesis scores, in ROUGE_NAMES' order
 
 
 @dataclass(frozen=True)
@@ -103,24 +102,22 @@ class RougeOptions:
         base = self.exceptions.bases.get(word) if self.exceptions else None
         return base or rouge_stem(word)
 
-    def signature(self, references: int, samples: int) -> str:
+    def signature(
+        self,
+        references: int,
+        samples: int,
+    ) -> str:
         """Return what a score of so many references and resamples is."""
-        stated: dict[str, object] = {
-            "refs": references,
-            "multi": "best" if self.best else "sum",
-        }
+        multi = "best" if self.best else "sum"
         if self.skip_empty:
-            stated["empty"] = "skipped"
-        stated |= {
-            "bytes": "all" if self.byte_limit is None else self.byte_limit,
-            "stem": "yes" if self.stem else "no",
-            "exceptions": self.exceptions.digest if self.exceptions and self.stem else "no",
-            "mean": "plain",
-            "bs": samples,
-            "seed": _SEED,
-            "version": __version__,
-        }
-        return "|".join(["ROUGE-1.5.5-equal", *(f"{key}:{stated[key]}" for key in stated)])
+            multi += "|empty:skipped"
+        size = "all" if self.byte_limit is None else self.byte_limit
+        stem = "yes" if self.stem else "no"
+        exceptions = self.exceptions.digest if self.exceptions and self.stem else "no"
+        return (
+            f"ROUGE-1.5.5-equal|refs:{references}|multi:{multi}|bytes:{size}|stem:{stem}|"
+            f"exceptions:{exceptions}|mean:plain|bs:{samples}|seed:{_SEED}|version:{__version__}"
+        )
 
 
 def rouge(
@@ -138,7 +135,11 @@ def rouge(
     return mean_rouge(items, options.signature(len(references), samples), samples)
 
 
-def rouge_items(hypotheses: Lines, *references: Lines, options: RougeOptions) -> list[RougeItem]:
+def rouge_items(
+    hypotheses: Lines,
+    *references: Lines,
+    options: RougeOptions,
+) -> list[RougeItem]:
     """Score each text against its references, as the script's option ``-d`` prints it."""
     check_lines(hypotheses, references)
     items: list[RougeItem] = []
@@ -159,7 +160,7 @@ def rouge_items(hypotheses: Lines, *references: Lines, options: RougeOptions) ->
             if options.best:
                 item[kind] = triple(_of_best_reference(kind, of_references))
             else:
-                item[kind] = triple(_of_all_references(of_references))
+                item[kind] = triple(Hits(*map(sum, zip(*of_references, strict=True))))
         items.append(item)
     return items
 
@@ -174,40 +175,34 @@ def _of_best_reference(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
     return max(hits, key=lambda each: triple(each).recall)
 
 
-def _of_all_references(hits: Sequence[Hits]) -> Hits:
-    return Hits(
-        both=sum(each.both for each in hits),
-        reference=sum(each.reference for each in hits),
-        hypothesis=sum(each.hypothesis for each in hits),
-    )
-
-
-def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
+def mean_rouge(
+    items: Sequence[RougeItem],
+    signature: str,
+    samples: int,
+) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
-    columns = list(product(ROUGE_NAMES, ROUGE_PARTS))
-    values = np.empty((len(items), len(columns)))
-    for place, (kind, part) in enumerate(columns):
-        values[:, place] = [getattr(item[kind], part) for item in items]
+    lines = len(items)
+    values = np.array([list(item.values()) for item in items]).reshape(lines, -1)
     generator = np.random.default_rng(_SEED)
-    lines = len(values)
     means = []
     for _ in range(samples):
         drawn = generator.integers(lines, size=lines)
         means.append(np.bincount(drawn, minlength=lines) @ values / lines)
     low, high = 100 * np.quantile(means, _QUANTILES, axis=0)
     mean = 100 * values.mean(axis=0)
+    columns = np.stack([mean, low, high], axis=1).tolist()
     scores: dict[RougeKind, dict[RougePart, RougeScore]] = {kind: {} for kind in ROUGE_NAMES}
-    for place, (kind, part) in enumerate(columns):
-        scores[kind][part] = RougeScore(
-            score=float(mean[place]),
-            signature=signature,
-            low=float(low[place]),
-            high=float(high[place]),
-        )
+    for (kind, part), column in zip(product(ROUGE_NAMES, ROUGE_PARTS), columns, strict=True):
+        score, lowest, highest = column
+        scores[kind][part] = RougeScore(score, signature, low=lowest, high=highest)
     return scores
 
 
-def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
+def ngram_hits(
+    hypothesis: Words,
+    reference: Words,
+    order: int,
+) -> Hits:
     """Count the n-grams of both, each as often as it is in both."""
     ours = _ngrams(hypothesis, order)
     theirs = _ngrams(reference, order)
@@ -215,8 +210,8 @@ def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
 
 
 def _ngrams(words: Words, order: int) -> Counter[tuple[str, ...]]:
-    starts = range(len(words) - order + 1)
-    return Counter(tuple(words[start : start + order]) for start in starts)
+    shifted = [words[start:] for start in range(order)]
+    return Counter(zip(*shifted, strict=False))
 
 
 def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:

@@ -8,73 +8,18 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
+
+import yaml
 
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 
 _SHORTEST = 3  # letters of a word that has an ending to lose
-_PLURALS = {
-    "sses": "ss",
-    "ies": "i",
-    "ss": "ss",
-    "s": "",
-}
-_LONG_ENDINGS = {
-    "ational": "ate",
-    "tional": "tion",
-    "enci": "ence",
-    "anci": "ance",
-    "izer": "ize",
-    "bli": "ble",
-    "alli": "al",
-    "entli": "ent",
-    "eli": "e",
-    "ousli": "ous",
-    "ization": "ize",
-    "ation": "ate",
-    "ator": "ate",
-    "alism": "al",
-    "iveness": "ive",
-    "fulness": "ful",
-    "ousness": "ous",
-    "aliti": "al",
-    "iviti": "ive",
-    "biliti": "ble",
-    "logi": "log",
-}
-_MIDDLE_ENDINGS = {
-    "icate": "ic",
-    "ative": "",
-    "alize": "al",
-    "iciti": "ic",
-    "ical": "ic",
-    "ful": "",
-    "ness": "",
-}
-_LAST_ENDINGS = (
-    [
-        "al",
-        "ance",
-        "ence",
-        "er",
-        "ic",
-        "able",
-        "ible",
-        "ant",
-        "ement",
-        "ou",
-        "ism",
-        "ate",
-        "iti",
-        "ous",
-        "ive",
-        "ize",
-    ],
-    ["ment"],
-    ["ent", "ion"],
+_ENDINGS = yaml.safe_load(
+    files(__package__).joinpath("data", "rouge_endings.yaml").read_text("utf-8")
 )
-"""Groups of endings: a word loses one of each."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +36,13 @@ def read_exceptions(path: Path) -> RougeExceptions:
     digest = hashlib.sha256()
     for number, line in enumerate(read_lines(path), start=1):
         line = line.removesuffix("\r")
-        word, *base = line.split("\t")
-        if len(base) != 1 or not word or not base[0]:
+        word, _, base = line.partition("\t")
+        if not word or not base or "\t" in base:
             raise UserError(
                 f"{path}:{number}: expected a word, a tab and its base form, such as: mice, tab, "
                 "mouse"
             )
-        bases[word] = base[0]
+        bases[word] = base
         digest.update(f"{line}\n".encode())
     return RougeExceptions(bases, digest.hexdigest()[:8])
 
@@ -107,12 +52,12 @@ def rouge_stem(word: str) -> str:
     """Return the stem of a word of small letters and digits."""
     if len(word) < _SHORTEST:
         return word
-    plural = _longest_of(_PLURALS, word)
-    word = word.removesuffix(plural) + _PLURALS.get(plural, "")
+    plural = _longest_of(_ENDINGS["plurals"], word)
+    word = word.removesuffix(plural) + _ENDINGS["plurals"].get(plural, "")
     word = _present(word)
     if word.endswith("y") and "v" in _shape(word[:-1]):
         word = word[:-1] + "i"
-    for endings in (_LONG_ENDINGS, _MIDDLE_ENDINGS):
+    for endings in (_ENDINGS["long"], _ENDINGS["middle"]):
         ending = _longest_of(endings, word)
         rest = word.removesuffix(ending)
         if ending and _measure(rest):
@@ -120,7 +65,7 @@ def rouge_stem(word: str) -> str:
     # Porter takes one of all last endings away, the script one of each group. So *agreement*, whose
     # *agre* and *agree* are too short for it to lose -ement or -ment, loses -ent, and
     # *developmental* -al and -ment.
-    for group in _LAST_ENDINGS:
+    for group in _ENDINGS["last"]:
         ending = _longest_of(group, word)
         rest = word.removesuffix(ending)
         if _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t"))):

@@ -76,7 +76,11 @@ class Effect:
             reach = self.spread.error * quantile
         return self.value - reach, self.value + reach
 
-    def chance(self, low: float, high: float = math.inf) -> tuple[float, float]:
+    def chance(
+        self,
+        low: float,
+        high: float = math.inf,
+    ) -> tuple[float, float]:
         """Return p, and its Monte Carlo error, of lying as far as it does from the nearer bound.
 
         One rule for both sides of a bound: inside, it is twice the larger of the two one-sided p
@@ -104,15 +108,14 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
     the chance is that of the runs alone (Welch's test; of one sample Student's).
     """
     value = constant + sum(float(np.mean(sample.scores)) for sample in samples)
-    runs = _VarianceOfRuns(samples)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
     if len(drawn) < len(samples):
-        return Effect(value, runs.spread(0.0))
+        return Effect(value, _spread(samples, 0.0))
     batches = []
     split = [np.array_split(of_runs, BATCHES, axis=1) for of_runs in drawn]
     for batch in zip(*split, strict=True):
-        batches.append(runs.spread(_variance_of_sentences(batch)))
-    return Effect(value, runs.spread(_variance_of_sentences(drawn)), batches)
+        batches.append(_spread(samples, _variance_of_sentences(batch)))
+    return Effect(value, _spread(samples, _variance_of_sentences(drawn)), batches)
 
 
 def _variance(sample: Sequence[float] | SetScores | int) -> float:
@@ -120,29 +123,25 @@ def _variance(sample: Sequence[float] | SetScores | int) -> float:
     return float(np.var(sample, ddof=1))
 
 
-class _VarianceOfRuns:
-    """What the trainings add to the variance of a sum of means, and how certain that is."""
-
-    def __init__(self, samples: Iterable[SampledRuns]) -> None:
-        self._variance = 0.0
-        self._uncertainty = 0.0
-        self._most_freedom = math.inf
-        for sample in samples:
-            varying = sample.singles or sample.scores
-            degrees = len(varying) - 1
-            variance = _variance(varying) / len(sample.scores)
-            self._variance += variance
-            self._uncertainty += variance**2 / degrees
-            if sample.singles:
-                # An ensemble's variance is that of runs which are counted already: no more freedom
-                # than theirs.
-                self._most_freedom = min(self._most_freedom, degrees)
-
-    def spread(self, of_sentences: float) -> Spread:
-        """Return the spread where sentences add so much (Satterthwaite's degrees of freedom)."""
-        variance = of_sentences + self._variance
-        freedom = variance**2 / self._uncertainty if self._uncertainty else math.inf
-        return Spread(math.sqrt(variance), min(freedom, self._most_freedom))
+def _spread(samples: Iterable[SampledRuns], of_sentences: float) -> Spread:
+    """Return how far off a sum of means may be, where sentences add so much to its variance."""
+    of_runs = 0.0
+    uncertainty = 0.0
+    most_freedom = math.inf
+    for sample in samples:
+        varying = sample.singles or sample.scores
+        degrees = len(varying) - 1
+        variance = _variance(varying) / len(sample.scores)
+        of_runs += variance
+        uncertainty += variance**2 / degrees
+        if sample.singles:
+            # An ensemble's variance is that of runs which are counted already: no more freedom
+            # than theirs.
+            most_freedom = min(most_freedom, degrees)
+    variance = of_sentences + of_runs
+    # Satterthwaite's degrees of freedom.
+    freedom = variance**2 / uncertainty if uncertainty else math.inf
+    return Spread(math.sqrt(variance), min(freedom, most_freedom))
 
 
 def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
@@ -156,7 +155,8 @@ def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
         runs = len(of_runs)
         if runs > 1:
             apart = of_runs - of_runs.mean(axis=0)
-            counted_twice += float(np.var(apart, axis=1, ddof=1).sum()) / (runs * (runs - 1))
+            of_runs_apart = np.var(apart, axis=1, ddof=1).sum()
+            counted_twice += float(of_runs_apart) / (runs * (runs - 1))
     return max(whole - counted_twice, 0.0)
 
 
@@ -224,10 +224,10 @@ def _measures(sums: SetScores) -> Measures:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p by Holm's correction (1979) for as many tests: the k-th smallest times n - k + 1."""
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    by_size = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, place in enumerate(by_size):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = largest
-    return corrected
+    order = np.argsort(p_values, kind="stable")
+    tests_left = len(p_values) - np.arange(len(p_values))
+    corrected = np.empty(len(p_values))
+    by_size = np.array(p_values)[order]
+    corrected[order] = np.maximum.accumulate(tests_left * by_size)
+    at_most_1: list[float] = np.minimum(corrected, 1.0).tolist()
+    return at_most_1

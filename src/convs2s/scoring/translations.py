@@ -1,7 +1,7 @@
 """The decoder's JSON lines, read back: one translation a line, in the test set's order."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,7 +9,9 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines, write_text
+from convs2s.scoring.bleu import check_lines
+from convs2s.scoring.reports.layout import render_text
 
 UNKNOWN_WORD = "<unk>"  # how the decoder writes an unknown word that nothing has replaced
 SHOWN = 5  # sentences that a file of examples shows
@@ -57,18 +59,22 @@ def read_translations(path: Path) -> list[DecodedLine]:
     return translations
 
 
-def read_reference(reference: Path, translations: Path, expected: int) -> list[str]:
-    """Read a reference of each of the ``expected`` lines; any other number is a UserError."""
+def read_reference(
+    reference: Path,
+    translations: Path,
+    system: Sequence[DecodedLine],
+) -> list[str]:
+    """Read a reference of each line that was translated; any other number is a UserError."""
     lines = [line.removesuffix("\r") for line in read_lines(reference)]
-    if len(lines) != expected:
-        raise UserError(
-            f"{translations} has {expected} lines but {reference} has {len(lines)}: a test set is "
-            "scored as a whole; decode it again, or give its own reference"
-        )
+    check_lines(system, [lines], translations, [reference])
     return lines
 
 
-def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") -> str:
+def in_place(
+    text: str,
+    replacements: Iterator[ReplacedWord],
+    form: str = "{}",
+) -> str:
     """Return a text in which each unknown word is the next replacement, while there are any.
 
     A copied word may itself be written ``<unk>``.
@@ -81,7 +87,11 @@ def in_place(text: str, replacements: Iterator[ReplacedWord], form: str = "{}") 
     return re.sub(re.escape(UNKNOWN_WORD), next_word, text)
 
 
-def write_examples(translations: Path, reference: Path, output: Path) -> None:
+def write_examples(
+    translations: Path,
+    reference: Path,
+    output: Path,
+) -> None:
     """Write sources, translations and references of some sentences of a test set.
 
     A score alone hides what a model does wrong. The sentences are the middles of ``SHOWN`` equal
@@ -89,37 +99,21 @@ def write_examples(translations: Path, reference: Path, output: Path) -> None:
     with a replaced unknown word comes last.
     """
     system = read_translations(translations)
-    references = read_reference(reference, translations, len(system))
+    references = read_reference(reference, translations, system)
     chosen = spread(len(system), SHOWN)
     for place, translation in enumerate(system):
         if translation.replacements and place not in chosen:
             chosen.append(place)
             break
-    lines = list[str]()
+    shown = []
     for place in chosen:
-        lines += _example(system[place], references[place])
-    write_lines(output, lines)
+        line = system[place]
+        in_words = in_place(" ".join(line.words_before), iter(line.replacements), "[{}]")
+        shown.append((line, references[place], in_words))
+    write_text(output, render_text("examples.txt.j2", shown=shown))
 
 
 def spread(total: int, count: int) -> list[int]:
     """Return the middles of ``count`` equal parts of ``range(total)``, or all of fewer."""
     count = min(count, total)
     return [(2 * part + 1) * total // (2 * count) for part in range(count)]
-
-
-def _example(translation: DecodedLine, reference: str) -> Iterator[str]:
-    yield f"line {translation.line}"
-    yield f"  source       {translation.source}"
-    yield f"  translation  {translation.text}"
-    yield f"  reference    {reference}"
-    if translation.replacements:
-        before = " ".join(translation.words_before)
-        yield f"  in words     {in_place(before, iter(translation.replacements), '[{}]')}"
-        origins = []
-        for item in translation.replacements:
-            origin = "copied from the source"
-            if item.by == "dictionary":
-                origin = f"the dictionary's word for {item.source_word}"
-            origins.append(f"[{item.word}] is {origin}")
-        yield f"  replaced     {'; '.join(origins)}"
-    yield ""

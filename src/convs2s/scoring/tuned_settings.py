@@ -36,7 +36,9 @@ def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> Decodi
 
 
 def decoding_as_run(
-    stated: Mapping[str, object], tuned: Sequence[str], translations: Path
+    stated: Mapping[str, object],
+    tuned: Sequence[str],
+    translations: Path,
 ) -> dict[str, object]:
     """Return a decoding for a score's manifest; the translations say what ``auto`` stood for."""
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")

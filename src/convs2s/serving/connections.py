@@ -1,6 +1,7 @@
 """A client's connection: how long it may take to ask, and what its end means."""
 
 import asyncio
+from collections.abc import Callable
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -20,12 +21,12 @@ class Connection(H11Protocol):
     """Seconds from a connection or a request's first byte to the end of its head; a subclass
     states it, as uvicorn makes connections of a class."""
 
-    _head_timer: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit."""
         super().connection_made(transport)
-        self._limit_head()
+        self._limit(self.head_seconds, self.timeout_keep_alive_handler)
 
     def data_received(self, data: bytes) -> None:
         """Start the time limit with a request's first byte, and end it with its head."""
@@ -33,23 +34,19 @@ class Connection(H11Protocol):
         answered = self.cycle is not None and self.cycle.response_complete
         if self.conn.their_state is not h11.IDLE and not answered:
             self._end_limit()
-        elif self._head_timer is None:
-            self._limit_head()
+        elif self._timer is None:
+            self._limit(self.head_seconds, self.timeout_keep_alive_handler)
 
     def timeout_keep_alive_handler(self) -> None:
         """Close the connection, once its client has read the answer."""
         super().timeout_keep_alive_handler()
-        self._limit_reading()
+        self._limit(ANSWER_SECONDS, self.transport.abort)
 
     def on_response_complete(self) -> None:
         """Start the time limit of an answer that ends the connection."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self._limit_reading()
-
-    def _limit_reading(self) -> None:
-        self._end_limit()
-        self._head_timer = self.loop.call_later(ANSWER_SECONDS, self.transport.abort)
+            self._limit(ANSWER_SECONDS, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the time limit."""
@@ -80,11 +77,15 @@ class Connection(H11Protocol):
             self.transport.write(self.conn.send(continues))
             self.loop.call_later(PROBE_SECONDS, self._probe)
 
-    def _limit_head(self) -> None:
-        # What uvicorn does with a connection that asks nothing more: it closes it.
-        self._head_timer = self.loop.call_later(self.head_seconds, self.timeout_keep_alive_handler)
+    def _limit(
+        self,
+        seconds: float,
+        close: Callable[[], None],
+    ) -> None:
+        self._end_limit()
+        self._timer = self.loop.call_later(seconds, close)
 
     def _end_limit(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

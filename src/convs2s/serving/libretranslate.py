@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from convs2s.config.section import NonNegativeInt, Section
 from convs2s.decoding.split_lines import join
 from convs2s.decoding.translate import Translation
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failures_of_file
 
 KEYS = {"q", "source", "target"}  # keys any of which tells such a request from this server's own
 
@@ -26,42 +26,42 @@ class LibreTranslateRequest(Section):
     format: Literal["text"] = "text"
     alternatives: NonNegativeInt = 0  # further translations of each text, at most
 
-    def as_own(self, languages: Mapping[str, str], most: int) -> dict[str, object]:
+    def as_own(
+        self,
+        languages: Mapping[str, str],
+        most: int,
+    ) -> dict[str, object]:
         """Return what this server's own form has for it: a text for each line, ``most`` n-best.
 
         Raises:
             UserError: the model does not translate these languages.
         """
-        if self.source not in ("auto", languages["source"]):
-            raise _unsupported(self.source, languages["source"])
-        if self.target != languages["target"]:
-            raise _unsupported(self.target, languages["target"])
+        source = languages["source"] if self.source == "auto" else self.source
+        for side, language in {"source": source, "target": self.target}.items():
+            if language != languages[side]:
+                raise UserError(f"{language[:20]!r} is not supported: expected {languages[side]!r}")
         texts = [line for lines in self._lines() for line in lines]
         return {"texts": texts, "n_best": min(self.alternatives + 1, most)}
 
     def answer(self, translations: Iterable[Translation]) -> dict[str, object]:
         """Return what the client is told, by the translations of its lines."""
         rest = iter(translations)
-        best: list[str] = []
-        alternatives: list[list[str]] = []
+        texts: list[list[str]] = []  # the hypotheses of each, the best first
         for lines in self._lines():
             joined = join(list(islice(rest, len(lines))), "\n")
-            first, *others = joined.n_best
-            best.append(first.text)
-            alternatives.append([other.text for other in others])
-        is_one = isinstance(self.q, str)
-        told: dict[str, object] = {"translatedText": best[0] if is_one else best}
+            texts.append([best.text for best in joined.n_best])
+        told: dict[str, list[str] | list[list[str]]] = {
+            "translatedText": [best for best, *_ in texts]
+        }
         if self.alternatives:
-            told["alternatives"] = alternatives[0] if is_one else alternatives
-        return told
+            told["alternatives"] = [others for _, *others in texts]
+        if isinstance(self.q, str):
+            return {name: values[0] for name, values in told.items()}
+        return {**told}
 
     def _lines(self) -> list[list[str]]:
         texts = [self.q] if isinstance(self.q, str) else self.q
         return [text.split("\n") for text in texts]
-
-
-def _unsupported(language: str, expected: str) -> UserError:
-    return UserError(f"{language[:20]!r} is not supported: expected {expected!r}")
 
 
 def read_form(body: bytes) -> dict[str, object]:
@@ -70,12 +70,10 @@ def read_form(body: bytes) -> dict[str, object]:
     Raises:
         UserError: it is no form in UTF-8, or states a field twice.
     """
-    try:
+    with failures_of_file("request", "not a form in UTF-8"):
         fields = parse_qs(
             body.decode(), keep_blank_values=True, errors="strict", max_num_fields=100
         )
-    except ValueError as error:
-        raise UserError(f"request: not a form in UTF-8: {error}") from None
     stated: dict[str, object] = {}
     for name, values in fields.items():
         if len(values) > 1:

@@ -10,14 +10,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
-from convs2s.api.translator import check_texts
+from convs2s.api.translator import OF_A_MODEL, check_texts
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.messages import validated
 from convs2s.config.section import PositiveInt, Section
 from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import Translation
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failures_of_file
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
@@ -33,12 +34,22 @@ MOST_SHARE = 0.1
 """A batch begins after so long, or this share of that time, in any case."""
 
 
-class TooLargeError(UserError):
+class RefusedError(UserError):
+    """A request that is not answered, with the ``status`` of HTTP that says so."""
+
+    status: int
+
+
+class TooLargeError(RefusedError):
     """A request has more than the server takes."""
 
+    status = 413
 
-class BusyError(UserError):
+
+class BusyError(RefusedError):
     """More sentences wait than the server takes: the client may ask again later."""
+
+    status = 503
 
 
 class _Request(Section):
@@ -49,16 +60,9 @@ class _Request(Section):
     split_sentences: bool = True  # whether each sentence is translated by itself
 
 
-@dataclass(frozen=True)
-class RequestOptions:
-    """What a request wants of each translation; requests that want the same share batches."""
-
-    search: DecodingSettings
-    n_best: int
-    attention: bool
-
-
-Translate = Callable[[list[str], RequestOptions], list[Translation]]
+RequestOptions = Mapping[str, object]
+"""What a request wants of each translation, as `Translator.translate` has it; requests that want
+the same share batches."""
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
@@ -98,22 +102,18 @@ def read_json(body: bytes) -> dict[str, object]:
     Raises:
         UserError: it is no object, no JSON, or not UTF-8.
     """
-    try:
-        stated = json.loads(body.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"request: not UTF-8: byte 0x{body[error.start]:02x} at {error.start}: send JSON in "
-            "UTF-8"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"request: not JSON: {error}: send " + '{"texts": ["..."]}') from None
+    with failures_of_file("request", 'not JSON in UTF-8, such as {"texts": ["..."]}'):
+        stated = json.loads(body.decode())
     if not isinstance(stated, dict):
         raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
     return stated
 
 
 def check_request(
-    stated: Mapping[str, object], settings: ServerSettings, search: DecodingSettings, language: str
+    stated: Mapping[str, object],
+    settings: ServerSettings,
+    search: DecodingSettings,
+    language: str,
 ) -> tuple[SplitLines, RequestOptions]:
     """Return what a request asks, searched by ``search`` where it does not say otherwise.
 
@@ -152,29 +152,26 @@ def check_request(
             f"request: {len(lines.sentences)} sentences, and {settings.most_waiting} is the most: "
             "send them in several requests"
         )
-    return lines, RequestOptions(search, request.n_best, request.attention)
+    wanted = {"n_best": request.n_best, "attention": request.attention}
+    return lines, search.model_dump(exclude=OF_A_MODEL) | wanted
 
 
 @dataclass(frozen=True)
 class _Job:
     texts: Sequence[str]
     options: RequestOptions
-    result: "asyncio.Future[list[Translation]]"
-
-    def settle(self, result: list[Translation] | Exception) -> None:
-        """Give the client its result, unless it has gone."""
-        if self.result.done():
-            return
-        if isinstance(result, Exception):
-            self.result.set_exception(result)
-        else:
-            self.result.set_result(result)
+    result: "asyncio.Future[list[Translation]]"  # done already where the client has gone
 
 
 class Batches:
     """The queue of one model; all but the translating happens in the server's own thread."""
 
-    def __init__(self, translate: Translate, most_together: int, most_waiting: int) -> None:
+    def __init__(
+        self,
+        translate: Callable[..., list[Translation]],
+        most_together: int,
+        most_waiting: int,
+    ) -> None:
         """Start empty; ``run`` translates, in a thread of its own.
 
         A batch has ``most_together`` sentences at most, unless one request has more.
@@ -191,7 +188,11 @@ class Batches:
         """How many sentences wait; those that are being translated do not count."""
         return sum(len(job.texts) for job in self._jobs)
 
-    async def translate(self, texts: Sequence[str], options: RequestOptions) -> list[Translation]:
+    async def translate(
+        self,
+        texts: Sequence[str],
+        options: RequestOptions,
+    ) -> list[Translation]:
         """Wait for the translations of a request; cancelled, it gives up its place.
 
         Raises:
@@ -244,23 +245,30 @@ class Batches:
                 room -= len(job.texts)
         return taken
 
-    async def _answer(self, pool: ThreadPoolExecutor, jobs: Sequence[_Job]) -> None:
+    async def _answer(
+        self,
+        pool: ThreadPoolExecutor,
+        jobs: Sequence[_Job],
+    ) -> None:
         """Translate requests together; where that fails, each alone, so that one fails alone."""
         if not jobs:
             return
         texts = [text for job in jobs for text in job.texts]
         translating = asyncio.get_running_loop().run_in_executor(
-            pool, self._translate, texts, jobs[0].options
+            pool, partial(self._translate, texts, **jobs[0].options)
         )
         try:
             translations = iter(await translating)
         except Exception as error:
-            if len(jobs) == 1:
-                jobs[0].settle(error)
-                return
             for job in jobs:
-                if not job.result.done():  # else the client has gone
+                if job.result.done():
+                    continue
+                if len(jobs) > 1:
                     await self._answer(pool, [job])
+                else:
+                    job.result.set_exception(error)
             return
         for job in jobs:
-            job.settle([next(translations) for _ in job.texts])
+            result = [next(translations) for _ in job.texts]
+            if not job.result.done():
+                job.result.set_result(result)

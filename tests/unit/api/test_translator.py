@@ -183,7 +183,7 @@ def test_what_is_no_model(model: Path, tmp_path: Path) -> None:
         Translator.load([])
     with pytest.raises(convs2s.UserError, match="expected 'auto', 'cpu' or 'cuda', not 'gpu'"):
         Translator.load(model, device="gpu")  # type: ignore[arg-type]
-    with pytest.raises(convs2s.UserError, match="pretokenized: expected True or False, not 'no'"):
+    with pytest.raises(convs2s.UserError, match="pretokenized: expected a valid boolean, not 'no'"):
         Translator.load(model, pretokenized="no")  # type: ignore[arg-type]
     with pytest.raises(convs2s.UserError, match="threads: expected at least 1, not 0"):
         Translator.load(model, threads=0)

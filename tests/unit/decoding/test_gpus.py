@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,6 +15,7 @@ from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import list_n_best, score_n_best
 from convs2s.decoding.test_sets import decode_test_set, time_decoding
+from convs2s.decoding.translate import LineTranslator, translator_of_job
 from convs2s.devices import VISIBLE, lock_folder, own_gpus
 from convs2s.files.text import write_lines
 from tests.support.processes import wait_for
@@ -46,30 +47,46 @@ def text(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
-def job(model: Path, source: Path, /, **beside_it: str) -> dict[str, Any]:
-    """What every job is told: its model and source, where to compute, and files beside these."""
-    files = {key: source.with_name(name) for key, name in beside_it.items()}
-    return {"models": [model], "source": source, "device": "auto", "threads": 1, **files}
+def translator_of(model: Path) -> AbstractContextManager[LineTranslator]:
+    """What a job translates with."""
+    return translator_of_job([model], DecodingSettings(), device="auto", threads=1)
 
 
 def decode(model: Path, text: Path) -> None:
-    decode_test_set(**job(model, text, lines="lines", text="text"), settings=DecodingSettings())
+    with translator_of(model) as translator:
+        decode_test_set(
+            translator, source=text, lines=text.with_name("lines"), text=text.with_name("text")
+        )
 
 
 def time_it(model: Path, text: Path) -> None:
-    manifest = {"processor": "a processor"}
-    time_decoding(
-        **job(model, text, output="seconds"), settings=DecodingSettings(), manifest=manifest
-    )
+    with translator_of(model) as translator:
+        time_decoding(
+            translator,
+            source=text,
+            output=text.with_name("seconds"),
+            device="auto",
+            threads=1,
+            manifest={"processor": "a processor"},
+        )
 
 
 def list_best(model: Path, text: Path) -> None:
-    list_n_best(**job(model, text, output="list"), settings=DecodingSettings())
+    with translator_of(model) as translator:
+        list_n_best(translator, source=text, output=text.with_name("list"))
 
 
 def score(model: Path, text: Path) -> None:
     write_lines(text.with_name("list"), ["0 ||| w1 w2 ||| A= -1 ||| -1"])
-    score_n_best(**job(model, text, n_best="list", output="scored"), length_penalty=1.0)
+    score_n_best(
+        models=[model],
+        source=text,
+        n_best=text.with_name("list"),
+        output=text.with_name("scored"),
+        length_penalty=1.0,
+        device="auto",
+        threads=1,
+    )
 
 
 def translate_by_hand(model: Path, text: Path) -> None:

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ import zstandard
 from convs2s.cli.main import main
 from convs2s.config.architecture import ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding import long_files
 from convs2s.decoding.long_files import identity_of, translate_long_file
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
@@ -479,16 +477,25 @@ def test_a_file_of_another_program_is_not_overwritten(
     assert (tmp_path / "out.part").read_text() == "half a download\n"
 
 
+class Edited(ChunkTranslator):
+    """Translates a file to whose end somebody adds a line meanwhile."""
+
+    source: Path
+
+    def __call__(self, chunk: Chunk) -> str:
+        with self.source.open("a") as stream:
+            stream.write("w1\n")
+        return super().__call__(chunk)
+
+
 def test_an_input_that_changes_meanwhile_is_no_whole_one(
-    whole: ChunkTranslator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: ChunkTranslator, tmp_path: Path
 ) -> None:
     write_lines(tmp_path / "in", sentences(50))
-    lines_left = [None, 20]  # when it is counted, and when it is translated
-    monkeypatch.setattr(
-        long_files, "read_lines", lambda path: islice(read_lines(path), lines_left.pop(0))
-    )
+    edited = Edited(whole.translator, True, None)
+    edited.source = tmp_path / "in"
     with pytest.raises(UserError, match="in: was changed while it was translated"):
-        translate_file(whole, tmp_path)
+        translate_file(edited, tmp_path)
     assert not (tmp_path / "out").exists()
 
 

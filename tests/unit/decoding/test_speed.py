@@ -19,10 +19,9 @@ def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Pa
     write_lines(source, LINES)
     started = time.perf_counter()
     time_decoding(
-        models=[model],
+        LineTranslator([model], DecodingSettings(batch_sentences=2), "cpu"),
         source=source,
         output=output,
-        settings=DecodingSettings(batch_sentences=2),
         device="cpu",
         threads=1,
         manifest={"processor": "a processor", "revision": "abc"},

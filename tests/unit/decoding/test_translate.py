@@ -119,7 +119,10 @@ def test_unknown_words_come_from_the_dictionary_or_the_source() -> None:
         {"dog": "chien"},
     )
     assert after == ["le", "chien", "voit", "Bob"]
-    assert [(one.position, one.by) for one in replacements] == [(1, "dictionary"), (3, "copied")]
+    assert [(one["position"], one["by"]) for one in replacements] == [
+        (1, "dictionary"),
+        (3, "copied"),
+    ]
 
 
 # ---- raw text to text ----

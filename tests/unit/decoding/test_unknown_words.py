@@ -104,7 +104,7 @@ def test_a_full_stop_with_the_most_attention_of_all_words_is_a_word_as_any() -> 
     (alignment,) = looked_at([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], words=1)
     assert alignment == [2]
     after, (one,) = replace_unknown(["<unk>"], alignment, ["France", "wins", "."], {".": "。"})
-    assert (after, one.source_word, one.by) == (["。"], ".", "dictionary")
+    assert (after, one["source_word"], one["by"]) == (["。"], ".", "dictionary")
 
 
 # Index past the source
@@ -182,7 +182,7 @@ def test_a_word_is_looked_up_as_it_is_written() -> None:
         ["<unk>"] * 4, [0, 1, 2, 3], ["March", "march", "may", "May"], dictionary
     )
     assert after == ["March", "marchez", "may", "mai"]
-    assert [item.by for item in replacements] == ["copied", "dictionary", "copied", "dictionary"]
+    assert [item["by"] for item in replacements] == ["copied", "dictionary", "copied", "dictionary"]
 
 
 def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Path) -> None:
@@ -195,13 +195,10 @@ def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Pa
     write_lines(tmp_path / "test.en", lines)
     outputs = tmp_path / "test.jsonl", tmp_path / "test.txt"
     decode_test_set(
-        models=[model],
+        LineTranslator([model], DecodingSettings(), "cpu"),
         source=tmp_path / "test.en",
         lines=outputs[0],
         text=outputs[1],
-        settings=DecodingSettings(),
-        device="cpu",
-        threads=1,
     )
     typed = list(LineTranslator([model], DecodingSettings(), "cpu").translate(lines))
     assert list(read_lines(outputs[1])) == [one.text for one in typed]

@@ -17,6 +17,7 @@ from convs2s.scoring.comparison import (
     compare_outputs,
     mark_differences,
 )
+from convs2s.scoring.reports.layout import Report, render_text
 from tests.unit.scoring.test_reports import TestSet, sentence, translation
 
 NAMED = {
@@ -46,10 +47,7 @@ def report(
         pairs={run: (a.translations, b.translations) for run, (a, b) in runs.items()},
         raw=of.raw,
         tokenized=of.tokenized,
-        text=text,
-        json=data,
-        stand_in=stand_in,
-        header=NAMED,
+        report=Report(text, data, stand_in, NAMED),
         test_set="test",
         manifest={"revision": "abc"},
         samples=100,
@@ -184,7 +182,7 @@ def test_the_whole_is_the_paired_bootstraps() -> None:
     assert one.whole == compare(BASELINE, SYSTEM, REFERENCE, form="tokenized")
     assert (one.lines, one.same) == (4, 1)
     assert one.better + one.worse <= 3
-    text = "\n".join(found(source=["s1", "s2", "s3", "s4"]).as_text())
+    text = render_text("outputs.txt.j2", comparison=found(source=["s1", "s2", "s3", "s4"]))
     assert f"p = {one.whole.p_value:.4f}" in text
     (counts,) = re.findall(r"(\d+) lines better, (\d+) worse, (\d+) even, (\d+) the same", text)
     assert sum(map(int, counts)) == one.lines
@@ -202,7 +200,7 @@ def test_lines_of_the_same_words_are_the_same() -> None:
 
 
 def test_files_of_different_lengths_are_refused() -> None:
-    with pytest.raises(UserError, match="the source has 1 lines, but new has 4"):
+    with pytest.raises(UserError, match="new: 4 lines, but the source has 1"):
         found(source=["s1"])
     with pytest.raises(UserError, match="old: 3 lines"):
         compare_outputs(

@@ -13,6 +13,7 @@ from convs2s.config.extensions import check_added, export_extensions
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu, further_score
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import summarize_runs
 from tests.unit.conftest import Terminal
 
@@ -134,10 +135,7 @@ def test_its_line_names_it_and_no_line_is_there_without_it(
         summarize_runs(
             BleuEvaluation,
             {("test", "seed1"): evaluation},
-            text=report,
-            json=report.with_suffix(".summary"),
-            header={"task": "mine"},
-            stand_in=None,
+            Report(report, report.with_suffix(".summary"), None, {"task": "mine"}),
         )
         reports.append(report.read_text("utf-8"))
     without, scored = reports

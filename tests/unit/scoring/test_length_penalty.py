@@ -41,12 +41,9 @@ def test_one_list_holds_what_a_search_with_any_value_answers(
     lines = sentences(30, longest=12)
     write_lines(tmp_path / "source", lines)
     list_n_best(
-        models=[sharp],
+        LineTranslator([sharp], DecodingSettings.model_validate(stated), "cpu"),
         source=tmp_path / "source",
         output=tmp_path / "list",
-        settings=DecodingSettings.model_validate(stated),
-        device="cpu",
-        threads=1,
     )
     groups = list(read_n_best(read_lines(tmp_path / "list"), "list"))
     answers = set()

@@ -20,6 +20,7 @@ from convs2s.scoring.n_best import (
     reranked,
     unescaped,
 )
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.reranking import first_and_oracle, rescore_n_best
 from tests.support import tiny
 from tests.unit.conftest import Terminal
@@ -243,10 +244,9 @@ def test_the_report_of_four_choices(tmp_path: Path) -> None:
         n_best=scored,
         raw=tmp_path / "reference",
         tokenized=tmp_path / "reference",
-        **outputs,
+        translations=outputs["translations"],
+        report=Report(outputs["text"], outputs["json"], "random words", {"task": "tiny"}),
         restore=str.upper,
-        stand_in="random words",
-        header={"task": "tiny"},
         test_set="test",
         manifest={"revision": "abc"},
     )

@@ -12,6 +12,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.scoring.bleu import decode_statistics, detokenized_bleu, tokenized_bleu
 from convs2s.scoring.evaluation import BleuEvaluation, evaluate_bleu
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.summary import mean_and_deviation, summarize_runs
 from convs2s.scoring.translations import write_examples
 from tests.support.statistics import bleu_of
@@ -140,7 +141,7 @@ def test_unknown_words_that_stay_are_counted(tmp_path: Path) -> None:
 
 def test_line_counts_must_agree(tmp_path: Path) -> None:
     test_set = TestSet(tmp_path, [translation(1, sentence(1))], lines=3)
-    with pytest.raises(UserError, match=r"test\.jsonl has 1 lines but .*test\.fr has 3") as error:
+    with pytest.raises(UserError, match=r"test\.jsonl: 1 lines, but .*test\.fr has 3") as error:
         test_set.evaluate()
     assert "\n" not in str(error.value)
     assert not test_set.output.exists()
@@ -176,7 +177,7 @@ def report(
     results: dict[tuple[str, str], Path], folder: Path, stand_in: str | None = None
 ) -> tuple[str, dict[str, Any]]:
     text, data = folder / "bleu.txt", folder / "bleu.json"
-    summarize_runs(BleuEvaluation, results, text=text, json=data, header=NAMED, stand_in=stand_in)
+    summarize_runs(BleuEvaluation, results, Report(text, data, stand_in, NAMED))
     return text.read_text("utf-8"), json.loads(data.read_text("utf-8"))
 
 
@@ -281,7 +282,7 @@ def test_examples_of_a_short_test_set(tmp_path: Path) -> None:
 
 
 def test_examples_need_their_own_reference(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"test\.jsonl has 1 lines but .*test\.fr has 2"):
+    with pytest.raises(UserError, match=r"test\.jsonl: 1 lines, but .*test\.fr has 2"):
         TestSet(tmp_path, [replaced(1)], lines=2).examples()
 
 

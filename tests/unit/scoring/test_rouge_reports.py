@@ -11,6 +11,7 @@ from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import read_json, write_lines
 from convs2s.scoring.evaluation import RougeEvaluation, evaluate_rouge
+from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.summary import summarize_runs
 
@@ -127,21 +128,14 @@ def test_empty_outputs_score_nothing(tmp_path: Path, outputs: list[str]) -> None
 
 
 def test_line_counts_must_agree(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"seed1\.jsonl has 3 lines but .*reference1 has 2"):
+    with pytest.raises(UserError, match=r"seed1\.jsonl: 3 lines, but .*reference1 has 2"):
         evaluate(tmp_path, "seed1", references=[REFERENCES, FURTHER[:2]])
     assert not (tmp_path / "seed1.rouge.json").exists()
 
 
 def report(folder: Path, evaluations: dict[tuple[str, str], Path]) -> tuple[str, dict[str, Any]]:
     text, data = folder / "rouge.txt", folder / "rouge.json"
-    summarize_runs(
-        RougeEvaluation,
-        evaluations,
-        text=text,
-        json=data,
-        header=HEADER,
-        stand_in="made-up titles",
-    )
+    summarize_runs(RougeEvaluation, evaluations, Report(text, data, "made-up titles", HEADER))
     return text.read_text("utf-8"), read(data)
 
 
@@ -203,9 +197,9 @@ def test_what_is_no_evaluation_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "seed1.rouge.json"
     complete = json.loads(evaluate(tmp_path, "a").read_text())
     wanting = json.dumps({**complete, "before_replacement": {}})
-    cases = {'{"test_set": 1}': "test_set", "[]": "the file", wanting: "before_replacement"}
+    cases = {'{"test_set": 1}': "test_set", "[]": "an object", wanting: "before_replacement"}
     for content, place in cases.items():
         path.write_text(content)
-        message = rf"seed1\.rouge\.json: no evaluation of this version \({place}: "
+        message = rf"seed1\.rouge\.json: no evaluation of this version; .*: .*{place}"
         with pytest.raises(UserError, match=message):
             report(tmp_path, {("test", "seed1"): path})

@@ -45,7 +45,7 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
         statistics = statistics_of(hypotheses, references)
         found = measured(statistics)
         assert found.bleu[0] == pytest.approx(bleu_of(statistics))
-        assert found.length_ratio[0] == pytest.approx(length_ratio(hypotheses, references).score)
+        assert found.length_ratio[0] == pytest.approx(length_ratio(hypotheses, references))
         penalty = min(1.0, math.exp(1 - 1 / found.length_ratio[0]))
         assert found.without_brevity[0] * penalty == pytest.approx(found.bleu[0])
     assert found.without_brevity[0] > found.bleu[0] + 3

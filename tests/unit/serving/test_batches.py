@@ -2,16 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import Translation
 from convs2s.serving.requests import Batches, BusyError, RequestOptions
 
-PLAIN = RequestOptions(DecodingSettings(), n_best=1, attention=False)
+PLAIN = {"beam": 5, "attention": False}
 
 
 def translated(text: str) -> Translation:
@@ -24,7 +22,7 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
 
-    def __call__(self, texts: list[str], options: RequestOptions) -> list[Translation]:
+    def __call__(self, texts: list[str], beam: int, attention: bool) -> list[Translation]:
         self.calls.append(texts)
         if "fault" in texts:
             raise ValueError("a fault")
@@ -63,7 +61,7 @@ def test_what_is_asked_together_is_translated_together() -> None:
 
 def test_what_wants_another_search_is_not_translated_with_it() -> None:
     async def work(batches: Batches) -> None:
-        other = replace(PLAIN, search=DecodingSettings(beam=1))
+        other = {**PLAIN, "beam": 1}
         asked = ask(batches, "a"), ask(batches, "b", options=other), ask(batches, "c")
         assert list(await asyncio.gather(*asked)) == [["A"], ["B"], ["C"]]
 

@@ -10,6 +10,7 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.corpus import Sides, extract_corpus
 from convs2s.decoding.test_sets import decode_test_set
+from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import NO_MARK, read_line_pairs, read_lines, write_lines
 from convs2s.text.align import align_words
@@ -140,15 +141,8 @@ def test_test_set(tmp_path: Path, model: Path, hazard: Hazard) -> None:
     assert len(extracted(tmp_path, hazard)) == 3
     assert prepared(tmp_path, "moses_test") == in_their_places(hazard, hazard.test)
     lines, text = tmp_path / "test.jsonl", tmp_path / "test.txt"
-    decode_test_set(
-        models=[model],
-        source=sides(tmp_path, "raw")[0],
-        lines=lines,
-        text=text,
-        settings=DecodingSettings(),
-        device="cpu",
-        threads=1,
-    )
+    translator = LineTranslator([model], DecodingSettings(), "cpu")
+    decode_test_set(translator, source=sides(tmp_path, "raw")[0], lines=lines, text=text)
     assert [len(list(read_lines(path))) for path in (lines, text)] == [3, 3]
 
 
