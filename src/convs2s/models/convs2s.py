@@ -220,15 +220,12 @@ class ConvS2S(Network):
         encoder = ConvEncoder(architecture, source_types)
         decoder = ConvDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
+        self._positions = {side: architecture.positions.rows(side) for side in ("source", "target")}
 
     @property
     def positions(self) -> Mapping[str, int | None]:
         """The rows of the position tables."""
-        rows: dict[str, int | None] = {}
-        for side, stack in (("source", self.encoder), ("target", self.decoder)):
-            table = stack.embedding.positions
-            rows[side] = None if table is None else len(table)
-        return rows
+        return self._positions
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
         """Encode padded source indices (B, m); where they end the padding alone says."""

@@ -53,14 +53,22 @@ class Weights:
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
-    def linear(self, name: str, outputs: int, *inputs: int) -> Map:
-        """Return a map whose weight is normalized."""
+    def linear(
+        self,
+        name: str,
+        outputs: int,
+        *inputs: int,
+        share: float | AnyArray = 1.0,
+    ) -> Map:
+        """Return a map whose weight is normalized, times ``share``, of all outputs or of each."""
         v = self.take(f"{name}.weight_v", outputs, *inputs).reshape(outputs, -1)
         norm = np.sqrt(np.square(v, dtype=np.float64).sum(1))  # (outputs,)
         g = self.take(f"{name}.weight_g", outputs)
         factor = (g / norm).astype(np.float32)
+        weight = v * factor[:, None]
         bias = self.take(f"{name}.bias", outputs)
-        return v * factor[:, None], bias
+        shares = np.broadcast_to(np.float32(share), outputs)
+        return weight * shares[:, None], bias * shares
 
     def output(self) -> Map:
         """Return the output layer, which is the last to be taken."""
@@ -125,8 +133,8 @@ def _encode(
     length = graph.op("Shape", source, start=1)  # (1,): m
     positions = graph.op("Range", 0, graph.op("Squeeze", length), 1)  # (m,)
     embedded = _embed(graph, weights, "source", source, positions)
-    weight, bias = weights.linear("encoder.in_projection", inputs, f)
-    x = graph.linear(graph.rows(embedded, f), weight, bias)  # (B * m, d)
+    x = graph.rows(embedded, f)  # (B * m, f)
+    x = graph.linear(x, *weights.linear("encoder.in_projection", inputs, f))  # (B * m, d)
     for number, layer in enumerate(architecture.encoder_layers):
         kept = graph.op("Reshape", x, by_sentence) * present  # (B, m, d)
         x = graph.rows(kept, inputs)
@@ -135,8 +143,8 @@ def _encode(
         hidden = _convolution(graph, weights, name, window, inputs, layer, ROOT_OF_HALF)
         x = hidden + _residual(graph, weights, name, x, inputs, layer.width)
         inputs = layer.width
-    weight, bias = weights.linear("encoder.out_projection", f, inputs)
-    return embedded, graph.linear(x, weight, bias)
+    z = graph.linear(x, *weights.linear("encoder.out_projection", f, inputs))
+    return embedded, z
 
 
 def _attended(
@@ -167,8 +175,8 @@ def _attended(
         folded = weight.T * (2 * ROOT_OF_HALF)
         own_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
         parts[f"keys{number}"] = graph.op("Reshape", own_keys, by_sentence)
-        weight, bias = weights.linear(f"{name}.out_projection", d, f)
-        own_values = graph.linear(values, weight * 0.5, bias * 0.5)  # (B * m, d)
+        projection = weights.linear(f"{name}.out_projection", d, f, share=0.5)
+        own_values = graph.linear(values, *projection)  # (B * m, d)
         parts[f"values{number}"] = graph.op("Reshape", own_values, by_sentence)
     return parts
 
@@ -221,9 +229,15 @@ def _convolution(
 ) -> Value:
     """Return a block's gated convolution (rows, d) times ``share``."""
     d = layer.width
-    weight, bias = weights.linear(f"{name}.convolution", 2 * d, layer.kernel, inputs)
-    factor = np.repeat(np.array([share, 1.0], np.float32), d)  # not of the gate
-    both = graph.linear(window, weight * factor[:, None], bias * factor)  # (rows, 2d)
+    shares = np.repeat([share, 1.0], d)  # not of the gate
+    convolution = weights.linear(
+        f"{name}.convolution",
+        2 * d,
+        layer.kernel,
+        inputs,
+        share=shares,
+    )
+    both = graph.linear(window, *convolution)  # (rows, 2d)
     value, gate = graph.ops("Split", 2, both, axis=1, num_outputs=2)
     return value * graph.op("Sigmoid", gate)
 
@@ -232,8 +246,7 @@ def _residual(graph: Graph, weights: Weights, name: str, x: Value, inputs: int, 
     """Return a block's residual (rows, d), of its input (rows, inputs), times sqrt(0.5)."""
     if inputs == d:
         return x * ROOT_OF_HALF
-    weight, bias = weights.linear(f"{name}.residual", d, inputs)
-    return graph.linear(x, weight * ROOT_OF_HALF, bias * ROOT_OF_HALF)
+    return graph.linear(x, *weights.linear(f"{name}.residual", d, inputs, share=ROOT_OF_HALF))
 
 
 def decoder(
@@ -284,8 +297,8 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     embedded = _embed(graph, weights, "target", previous, graph.value("position"))  # (B, K, f)
     common = graph.value(f"{prefix}keys") @ graph.columns(embedded, f)  # (B, m, K)
     inputs = layers[0].width
-    weight, bias = weights.linear("decoder.in_projection", inputs, f)
-    x = graph.linear(graph.rows(embedded, f), weight, bias)  # (R, d)
+    x = graph.rows(embedded, f)  # (R, f)
+    x = graph.linear(x, *weights.linear("decoder.in_projection", inputs, f))  # (R, d)
     later: list[Value] = []  # inputs that the next step reads again
     attentions = []
     for number, layer in enumerate(layers):
@@ -311,8 +324,8 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
         inputs = layer.width
     following = graph.op("Concat", *later, axis=1) if later else state
     graph.output(f"{prefix}state.next", following)
-    weight, bias = weights.linear("decoder.out_projection", architecture.output_embedding, inputs)
-    graph.output(f"{prefix}features", graph.linear(x, weight, bias))
+    projection = weights.linear("decoder.out_projection", architecture.output_embedding, inputs)
+    graph.output(f"{prefix}features", graph.linear(x, *projection))  # (R, f_out)
     return sum(kept), graph.mean(attentions)
 
 
