@@ -165,7 +165,13 @@ class DecoderState:
         return self._predict(features), mean
 
     @torch.inference_mode()
-    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
+    def best(
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
         ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at

@@ -59,7 +59,11 @@ class ConvS2SState:
     """The incremental state of a batch; the source is never copied for each hypothesis."""
 
     def __init__(
-        self, decoding: DecodingConvS2S, encoded: EncodedSource, length: int, hypotheses: int
+        self,
+        decoding: DecodingConvS2S,
+        encoded: EncodedSource,
+        length: int,
+        hypotheses: int,
     ) -> None:
         """Start with zeros as each convolution's earlier inputs.
 

@@ -80,7 +80,13 @@ class GatedConvolution(WeightNormalized):
     (2 * outputs, kernel, inputs).
     """
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        keep_prob: float = 1.0,
+    ) -> None:
         """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs, as it feeds a GLU."""
         standard_deviation = math.sqrt(4.0 * keep_prob / (kernel * inputs))
         super().__init__((2 * outputs, kernel, inputs), standard_deviation)
@@ -132,7 +138,13 @@ class OutputTable(PlainOutput):
 class Embedding(nn.Module):
     """Token plus learned absolute position embedding, then dropout (section 3.1)."""
 
-    def __init__(self, types: int, width: int, positions: int | None, dropout: float) -> None:
+    def __init__(
+        self,
+        types: int,
+        width: int,
+        positions: int | None,
+        dropout: float,
+    ) -> None:
         """Make the tables, N(0, 0.1) each (section 3.5); ``positions`` None switches them off."""
         super().__init__()
         self.tokens = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))

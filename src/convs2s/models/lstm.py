@@ -30,7 +30,8 @@ def reverse_tokens(source: Tensor) -> Tensor:
     The first source token comes close to the first target token this way (section 3.3).
     """
     tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
-    positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
+    positions = torch.arange(source.shape[1], device=source.device)  # (m,)
+    positions = positions.unsqueeze(0)  # (1, m)
     mirrored = tokens - 1 - positions  # (B, m)
     order = torch.where(positions < tokens, mirrored, positions)
     return source.gather(1, order)
@@ -211,7 +212,8 @@ class LstmIncrementalState:
         """
         self._decoder = decoder
         self._rounds = rounds
-        self._states = encoded.unsqueeze(3).expand(-1, -1, -1, hypotheses, -1)
+        each = encoded.unsqueeze(3)  # (layers, 2, B, 1, c)
+        self._states = each.expand(-1, -1, -1, hypotheses, -1)
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         """Read each hypothesis's last token (B, K): what enters the output layer (B, K, c)."""

@@ -126,7 +126,8 @@ class Graph:
 
     def call(self, name: str, value: Value) -> None:
         """Give a value a name, by which joined graphs find it."""
-        self._nodes.append(helper.make_node("Identity", [value.name], [name]))
+        node = helper.make_node("Identity", [value.name], [name])
+        self._nodes.append(node)
 
     def result(self, name: str, kind: int) -> None:
         """Have a value among the results, under its own name."""
@@ -147,7 +148,9 @@ class Graph:
 
     def mean(self, values: Sequence[Value]) -> Value:
         """Return the mean of values."""
-        return self.op("Mean", *values) if len(values) > 1 else values[0]
+        if len(values) == 1:
+            return values[0]
+        return self.op("Mean", *values)
 
     def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
@@ -156,7 +159,8 @@ class Graph:
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
         scales = np.maximum(scales, np.finfo(np.float32).tiny)
         rounded = np.rint(weight / scales[:, None])
-        largest = self.op("ReduceMax", self.op("Abs", x), [1])  # (rows, 1)
+        magnitudes = self.op("Abs", x)
+        largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
         # Unsigned bytes around 128 by signed ones: the kernels' fast case. 0 / 0 is some byte.
         step = self.constant(1 / LARGEST)
         middle = self.constant(np.uint8(128))
@@ -210,8 +214,15 @@ class Graph:
                 own.append(numpy_helper.from_array(array, name))
             else:
                 self._constants[name] = array
-        inner = helper.make_graph(body._nodes, "body", body._inputs, body._outputs, own)
-        self._nodes.append(helper.make_node("Loop", inputs, outputs, body=inner))
+        inner = helper.make_graph(
+            body._nodes,
+            "body",
+            body._inputs,
+            body._outputs,
+            own,
+        )
+        node = helper.make_node("Loop", inputs, outputs, body=inner)
+        self._nodes.append(node)
 
     def session(self) -> InferenceSession:
         """Return what runs the graph, with one thread: batches have threads of their own."""

@@ -118,7 +118,8 @@ class OnnxEnsemble:
             given[f"{state}.first"] = zeros
         names = [f"{name} of steps" for name in Candidates._fields]
         found = self.session("search").run(names, given)  # (T, 1, C) each, and (T, 1, K)
-        return zip(*(steps[:, 0].tolist() for steps in found), strict=True)
+        lists = [steps[:, 0].tolist() for steps in found]
+        return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
         """Return the networks' states before the first step."""
@@ -131,13 +132,17 @@ class OnnxEnsemble:
         """Return what the encoder makes of padded source indices (B, m)."""
         length = source.shape[1]
         whole = VECTOR if length <= VECTORS else VECTORS
-        padded = np.pad(source, ((0, 0), (0, -length % whole)), constant_values=PADDING)
+        missing = -length % whole
+        padded = np.pad(source, ((0, 0), (0, missing)), constant_values=PADDING)
         encoded = self.session("encoder").run(self._parts, {"source": padded})
         return dict(zip(self._parts, encoded, strict=True))
 
 
 def search_inputs(
-    types: int, hypotheses: int, candidates: int, unknown_penalty: float
+    types: int,
+    hypotheses: int,
+    candidates: int,
+    unknown_penalty: float,
 ) -> dict[str, AnyArray]:
     """Return what the output layers of so many types read beside a step's results."""
     groups = math.ceil(types / GROUP)
@@ -177,7 +182,13 @@ class OnnxDecoder:
         self._rows = np.arange(rows)  # of the states that the next step goes on from
         self._states = ensemble.first_states(rows)
 
-    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
+    def best(
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
         ``previous`` and ``scores`` (B, K): each hypothesis's last token and log-probability.
@@ -198,9 +209,11 @@ class OnnxDecoder:
         sentences = max(1, most_rows // hypotheses)  # of a part
         parts = []
         for start in range(0, batch, sentences):
-            part = {name: array[start : start + sentences] for name, array in given.items()}
-            parts.append(self._output.run(["best", "parents", "chosen"], part | alike))
-        best, parents, chosen = (np.concatenate(several) for several in zip(*parts, strict=True))
+            part = slice(start, start + sentences)
+            for name, array in given.items():
+                alike[name] = array[part]
+            parts.append(self._output.run(["best", "parents", "chosen"], alike))
+        best, parents, chosen = map(np.concatenate, zip(*parts, strict=True))
         return Candidates(best, parents, chosen, places)
 
     def _read(self, previous: Indices) -> list[AnyArray]:
@@ -216,7 +229,8 @@ class OnnxDecoder:
         read += [f"{number}.features" for number in range(len(self._states))]
         states = [f"{name}.next" for name in self._states]
         found = self._decoder.run([*read, *states], given)
-        self._states = dict(zip(self._states, found[len(read) :], strict=True))
+        later = found[len(read) :]
+        self._states = dict(zip(self._states, later, strict=True))
         self._position += 1
         self._rows = np.arange(previous.size)
         return list(found[: len(read)])

@@ -61,8 +61,10 @@ class Weights:
         share: float | AnyArray = 1.0,
     ) -> Map:
         """Return a map whose weight is normalized, times ``share``, of all outputs or of each."""
-        v = self.take(f"{name}.weight_v", outputs, *inputs).reshape(outputs, -1)
-        norm = np.sqrt(np.square(v, dtype=np.float64).sum(1))  # (outputs,)
+        v = self.take(f"{name}.weight_v", outputs, *inputs)
+        v = v.reshape(outputs, -1)
+        squares = np.square(v, dtype=np.float64)
+        norm = np.sqrt(squares.sum(1))  # (outputs,)
         g = self.take(f"{name}.weight_g", outputs)
         factor = (g / norm).astype(np.float32)
         weight = v * factor[:, None]
@@ -127,16 +129,18 @@ def _encode(
 
     ``present`` (B, m, 1) is 0 where the source is padding, else 1.
     """
+    op = graph.op
     architecture = weights.architecture
     f = architecture.embedding
     inputs = architecture.encoder_layers[0].width
-    length = graph.op("Shape", source, start=1)  # (1,): m
-    positions = graph.op("Range", 0, graph.op("Squeeze", length), 1)  # (m,)
+    length = op("Shape", source, start=1)  # (1,): m
+    length = op("Squeeze", length)
+    positions = op("Range", 0, length, 1)  # (m,)
     embedded = _embed(graph, weights, "source", source, positions)
     x = graph.rows(embedded, f)  # (B * m, f)
     x = graph.linear(x, *weights.linear("encoder.in_projection", inputs, f))  # (B * m, d)
     for number, layer in enumerate(architecture.encoder_layers):
-        kept = graph.op("Reshape", x, by_sentence) * present  # (B, m, d)
+        kept = op("Reshape", x, by_sentence) * present  # (B, m, d)
         x = graph.rows(kept, inputs)
         window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * d)
         name = f"encoder.blocks.{number}"
@@ -191,10 +195,17 @@ def _attention_of(architecture: ConvS2SArchitecture, number: int) -> int | None:
 
 def _by_sentence(graph: Graph, tokens: Value) -> Value:
     """Return the shape [B, n, -1], which rows that belong to tokens (B, n) get back."""
-    return graph.op("Concat", graph.op("Shape", tokens), [-1], axis=0)
+    shape = graph.op("Shape", tokens)
+    return graph.op("Concat", shape, [-1], axis=0)
 
 
-def _embed(graph: Graph, weights: Weights, side: str, tokens: Value, positions: Value) -> Value:
+def _embed(
+    graph: Graph,
+    weights: Weights,
+    side: str,
+    tokens: Value,
+    positions: Value,
+) -> Value:
     """Embed tokens (..., n) of a side that stand at positions (n,), or all at one."""
     name = f"{STACKS[side]}.embedding"
     width = weights.architecture.embedding
@@ -208,12 +219,18 @@ def _embed(graph: Graph, weights: Weights, side: str, tokens: Value, positions: 
     return embedded + graph.op("Gather", table, positions)
 
 
-def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
+def _windows(
+    graph: Graph,
+    x: Value,
+    layer: Layer,
+    inputs: int,
+) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs)."""
     left = (layer.kernel - 1) // 2
     moved = []  # x along the source, with zeros from past its ends
     for move in range(-left, layer.kernel - left):
-        moved.append(graph.op("Pad", x, [0, -move, 0, 0, move, 0]))
+        pads = [0, -move, 0, 0, move, 0]
+        moved.append(graph.op("Pad", x, pads))
     windows = graph.op("Concat", *moved, axis=2)  # (B, m, kernel * inputs)
     return graph.rows(windows, layer.kernel * inputs)
 
@@ -242,7 +259,14 @@ def _convolution(
     return value * graph.op("Sigmoid", gate)
 
 
-def _residual(graph: Graph, weights: Weights, name: str, x: Value, inputs: int, d: int) -> Value:
+def _residual(
+    graph: Graph,
+    weights: Weights,
+    name: str,
+    x: Value,
+    inputs: int,
+    d: int,
+) -> Value:
     """Return a block's residual (rows, d), of its input (rows, inputs), times sqrt(0.5)."""
     if inputs == d:
         return x * ROOT_OF_HALF
@@ -283,6 +307,7 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     The state (R, width) has the inputs of the convolutions that they read again, those of a block
     after those of the block below, the oldest first.
     """
+    op = graph.op
     architecture = weights.architecture
     layers = architecture.decoder_layers
     f = architecture.embedding
@@ -290,7 +315,7 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     state = graph.input(f"{prefix}state", FLOATS, ["R'", sum(kept)])
     earlier: list[Value] = []
     if kept:
-        ordered = graph.op("Gather", state, graph.value("rows"))  # (R, width)
+        ordered = op("Gather", state, graph.value("rows"))  # (R, width)
         earlier = graph.ops("Split", len(kept), ordered, kept, axis=1)
     previous = graph.value("previous")
     by_sentence = _by_sentence(graph, previous)  # the shape [B, K, -1]
@@ -305,24 +330,26 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
         places = [*earlier[: layer.kernel - 1], x]
         earlier = earlier[layer.kernel - 1 :]
         later += places[1:]
-        window = graph.op("Concat", *places, axis=1)  # (R, kernel * d)
+        window = op("Concat", *places, axis=1)  # (R, kernel * d)
         name = f"decoder.blocks.{number}"
         owner = _attention_of(architecture, number)
         share = ROOT_OF_HALF if owner is None else 0.5
         hidden = _convolution(graph, weights, name, window, inputs, layer, share)
-        terms = [hidden, _residual(graph, weights, name, x, inputs, layer.width)]
+        residual = _residual(graph, weights, name, x, inputs, layer.width)
+        terms = [hidden, residual]
         if owner is not None:
-            query = graph.op("Reshape", hidden, by_sentence)  # (B, K, d)
+            query = op("Reshape", hidden, by_sentence)  # (B, K, d)
             query = graph.columns(query, layer.width)  # (B, d, K)
             products = graph.value(f"{prefix}keys{owner}") @ query  # (B, m, K)
-            scores = graph.op("Sum", products, common, graph.value(f"{prefix}bias{owner}"))
-            attention = graph.op("Softmax", graph.op("Transpose", scores, perm=[0, 2, 1]))
-            attentions.append(attention)  # (B, K, m)
+            scores = op("Sum", products, common, graph.value(f"{prefix}bias{owner}"))
+            scores = op("Transpose", scores, perm=[0, 2, 1])  # (B, K, m)
+            attention = op("Softmax", scores)
+            attentions.append(attention)
             context = attention @ graph.value(f"{prefix}values{owner}")  # (B, K, d)
             terms.append(graph.rows(context, layer.width))
-        x = graph.op("Sum", *terms)  # (R, d) of this block
+        x = op("Sum", *terms)  # (R, d) of this block
         inputs = layer.width
-    following = graph.op("Concat", *later, axis=1) if later else state
+    following = op("Concat", *later, axis=1) if later else state
     graph.output(f"{prefix}state.next", following)
     projection = weights.linear("decoder.out_projection", architecture.output_embedding, inputs)
     graph.output(f"{prefix}features", graph.linear(x, *projection))  # (R, f_out)

@@ -51,6 +51,7 @@ def _predict(
     With a ``mask`` (B, 1, S), BARRED where a sentence may not use a type, else 0, they have the
     ``shape`` [B, K, S].
     """
+    op = graph.op
     logs = []
     for number, (weight, bias) in enumerate(layers):
         missing = -len(bias) % GROUP
@@ -60,22 +61,25 @@ def _predict(
         features = graph.input(f"{number}.features", FLOATS)
         logits = graph.linear(graph.rows(features, width), weight, bias)  # (R, S)
         if shape is None or mask is None:
-            logs.append(graph.op("LogSoftmax", logits))
+            logs.append(op("LogSoftmax", logits))
             continue
-        logits = graph.op("Reshape", logits, shape) + mask
-        logits = logits - graph.op("ReduceMax", logits, [2])
+        logits = op("Reshape", logits, shape) + mask
+        largest = op("ReduceMax", logits, [2])  # (B, K, 1)
+        logits = logits - largest
         # A sum in fp64 is the same whatever types the batch's other sentences add. LogSoftmax in
         # fp64 is 14 times slower.
-        shares = graph.op("Cast", graph.op("Exp", logits), to=TensorProto.DOUBLE)
-        total = graph.op("ReduceSum", shares, [2])  # (B, K, 1)
-        normalizer = graph.op("Cast", graph.op("Log", total), to=FLOATS)
-        logs.append(logits - normalizer)
+        shares = op("Exp", logits)
+        shares = op("Cast", shares, to=TensorProto.DOUBLE)
+        total = op("ReduceSum", shares, [2])  # (B, K, 1)
+        normalizer = op("Log", total)
+        logs.append(logits - op("Cast", normalizer, to=FLOATS))
     if len(logs) == 1 or average == "log_probabilities":
         return graph.mean(logs)
     # The log of the mean probability.
-    most = graph.op("Max", *logs)
-    shares_of_most = [graph.op("Exp", one - most) for one in logs]
-    return graph.op("Log", graph.mean(shares_of_most)) + most
+    most = op("Max", *logs)
+    shares_of_most = [op("Exp", one - most) for one in logs]
+    mean = graph.mean(shares_of_most)
+    return op("Log", mean) + most
 
 
 def listing(layers: Sequence[Map]) -> Graph:
@@ -87,10 +91,12 @@ def listing(layers: Sequence[Map]) -> Graph:
     graph = Graph("fp32")
     logs = _predict(graph, layers, "probabilities")
     graph.input("groups", INDICES, [1])  # of former exports: whoever gives it may go on doing so
-    values, tokens = graph.ops("TopK", 2, logs, graph.input("count", INDICES, [1]))
+    count = graph.input("count", INDICES, [1])
+    values, tokens = graph.ops("TopK", 2, logs, count)
+    end = graph.op("Gather", logs, END, axis=1)
     graph.output("values", values)
     graph.output("tokens", tokens, INDICES)
-    graph.output("end", graph.op("Gather", logs, END, axis=1))
+    graph.output("end", end)
     return graph
 
 
@@ -111,29 +117,43 @@ def continuations(
     """
     graph = Graph(precision, "output.")
     op = graph.op
-    types = np.pad(types, (0, -len(types) % GROUP), constant_values=PADDING)  # (S,)
+    missing = -len(types) % GROUP
+    types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
     scores = graph.input("scores", FLOATS, ["B", "K"])
     limits = graph.input("limits", INDICES, ["B"])
-    losses = op("Gather", graph.input("penalties", FLOATS, [3, "S"]), limits)  # (B, S)
-    shape = op("Concat", op("Shape", scores), [len(types)], axis=0)
+    stated = graph.input("penalties", FLOATS, [3, "S"])
+    count = graph.input("candidates", INDICES, [1])
+    group_count = graph.input("groups", INDICES, [1])
+    hypotheses = op("Shape", scores)  # [B, K]
+    shape = op("Concat", hypotheses, [len(types)], axis=0)
     if is_masked:
-        mask = op("Unsqueeze", graph.input("mask", FLOATS, ["B", "S"]), [1])
+        mask = graph.input("mask", FLOATS, ["B", "S"])
+        mask = op("Unsqueeze", mask, [1])  # (B, 1, S)
         logs = _predict(graph, layers, average, shape, mask)  # (B, K, S)
     else:
-        logs = op("Reshape", _predict(graph, layers, average), shape)
-    totals = logs - op("Unsqueeze", losses, [1]) + op("Unsqueeze", scores, [2])
+        logs = _predict(graph, layers, average)  # (R, S)
+        logs = op("Reshape", logs, shape)
+    losses = op("Gather", stated, limits)  # (B, S)
+    losses = op("Unsqueeze", losses, [1])  # (B, 1, S)
+    before = op("Unsqueeze", scores, [2])  # (B, K, 1)
+    totals = logs - losses + before
     grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
     maxima = op("ReduceMax", grouped, [2], keepdims=0)
-    _, groups = graph.ops("TopK", 2, maxima, graph.input("groups", INDICES, [1]), sorted=0)
-    members = op("GatherND", grouped, op("Unsqueeze", groups, [2]), batch_dims=1)
-    members = op("Reshape", members, [0, -1])  # (B, groups * GROUP)
-    count = graph.input("candidates", INDICES, [1])
+    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)
+    places = op("Unsqueeze", groups, [2])  # (B, groups, 1)
+    members = op("GatherND", grouped, places, batch_dims=1)  # (B, groups, GROUP)
+    members = op("Reshape", members, [0, -1])
     best, index = graph.ops("TopK", 2, members, count)  # (B, C)
-    group = op("GatherElements", groups, index / GROUP, axis=1)
+    rank = index / GROUP
+    group = op("GatherElements", groups, rank, axis=1)
     place = group * GROUP + index % GROUP  # in (K, S)
-    graph.output("best", op("Where", best < BARRED / 2, -np.inf, best))
-    graph.output("parents", place / len(types), INDICES)
-    graph.output("chosen", op("Gather", types, place % len(types)), INDICES)
+    is_barred = best < BARRED / 2
+    best = op("Where", is_barred, -np.inf, best)
+    parents = place / len(types)
+    chosen = op("Gather", types, place % len(types))
+    graph.output("best", best)
+    graph.output("parents", parents, INDICES)
+    graph.output("chosen", chosen, INDICES)
     return graph
 
 
@@ -171,6 +191,22 @@ def search(
     body.call("limits", op("Unsqueeze", limits, [0]))
     body.join(step)
     body.join(output)
+    goes_on, handed = _next_step(body, has_room)
+    for state in states:
+        handed[state] = (body.value(f"{state}.next"), FLOATS)
+    results = {
+        "scores of steps": (body.value("best"), FLOATS),
+        "parents of steps": (body.value("parents"), INDICES),
+        "tokens of steps": (body.value("chosen"), INDICES),
+        "places of steps": (body.value("places"), INDICES),
+    }
+    graph.loop(body, goes_on, handed, results)
+    return graph
+
+
+def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, tuple[Value, int]]]:
+    """Say whether the search goes on, and with what, after a step that had room for a token."""
+    op = body.op
     best = body.value("best")  # (1, C)
     parents = body.value("parents")
     chosen = body.value("chosen")
@@ -182,25 +218,19 @@ def search(
     _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (1, K)
     scores = op("GatherElements", best, going, axis=1)
     previous = op("GatherElements", chosen, going, axis=1)
-    rows = op("Squeeze", op("GatherElements", parents, going, axis=1), [0])
+    rows = op("GatherElements", parents, going, axis=1)
+    rows = op("Squeeze", rows, [0])  # (K,)
     # An output is finished by an end that is one of the K best candidates.
     is_possible = op("Greater", best, -np.inf)
     finished = op("Slice", ended & is_possible, [0], hypotheses, [1])  # (1, K)
-    count = body.value("finished") + op("ReduceSum", op("Cast", finished, to=INDICES))
-    goes_on = op("Squeeze", (count < hypotheses) & has_room)
-    handed = {
+    finished = op("Cast", finished, to=INDICES)
+    count = body.value("finished") + op("ReduceSum", finished)  # (1, 1)
+    has_few = count < hypotheses
+    goes_on = op("Squeeze", has_few & has_room)
+    handed: dict[str, tuple[Value, int]] = {
         "scores": (scores, FLOATS),
         "finished": (count, INDICES),
         "previous": (previous, INDICES),
         "rows": (rows, INDICES),
     }
-    for state in states:
-        handed[state] = (body.value(f"{state}.next"), FLOATS)
-    results = {
-        "scores of steps": (best, FLOATS),
-        "parents of steps": (parents, INDICES),
-        "tokens of steps": (chosen, INDICES),
-        "places of steps": (body.value("places"), INDICES),
-    }
-    graph.loop(body, goes_on, handed, results)
-    return graph
+    return goes_on, handed

@@ -164,7 +164,13 @@ class RecordedDecoder(DecoderState):
             state.restart(filled)
 
     @torch.inference_mode()
-    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
+    def best(
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
         """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
         sentences = len(previous)
         self._previous[:sentences].copy_(self._to_device(previous))

@@ -16,7 +16,12 @@ class Windows:
     puts their rows in another order.
     """
 
-    def __init__(self, shapes: Sequence[tuple[int, int]], rows: int, like: Tensor) -> None:
+    def __init__(
+        self,
+        shapes: Sequence[tuple[int, int]],
+        rows: int,
+        like: Tensor,
+    ) -> None:
         """Start with zeros, on the device and in the precision of ``like``.
 
         ``shapes`` are the kernel and the inputs of each block, ``rows`` is R.

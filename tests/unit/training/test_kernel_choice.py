@@ -11,7 +11,7 @@ from torch import nn
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.kernels import choice, matmul
-from convs2s.models.kernels.choice import Products, fastest_kernel, products_of, training_rates
+from convs2s.models.kernels.choice import ProductSizes, fastest_kernel, products_of, training_rates
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.models.layers import PlainOutput
 from convs2s.training import run
@@ -19,7 +19,7 @@ from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.interrupted import train_until
 
-SMALL = Products({(8, 16): 256, (16, 4): 64})
+SMALL = ProductSizes({(8, 16): 256, (16, 4): 64})
 both = pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
 
 
@@ -45,7 +45,7 @@ def test_what_is_measured_is_a_rate_of_each_kernel_and_the_one_in_use_stays(
 
 
 def test_a_network_without_products_needs_no_measurement(cache: Path) -> None:
-    assert fastest_kernel(Products()) == matmul.kernels()[0]
+    assert fastest_kernel(ProductSizes()) == matmul.kernels()[0]
     assert not cache.exists()
 
 
@@ -92,7 +92,7 @@ def test_it_is_measured_once_for_each_shape(monkeypatch: pytest.MonkeyPatch, cac
     assert fastest_kernel(SMALL) == "onednn"
     measure(monkeypatch, blas=2.0, onednn=1.0)
     assert fastest_kernel(SMALL) == "onednn"
-    assert fastest_kernel(Products({(16, 4): 64})) == "blas"
+    assert fastest_kernel(ProductSizes({(16, 4): 64})) == "blas"
     assert len(json.loads((cache / "kernels.json").read_text())) == 2
 
 

@@ -44,14 +44,14 @@ SHARED_SECONDS = 0.5  # that all kernels share, unless ``LEAST_ROUNDS`` take lon
 LEAST_ROUNDS = 5  # Turns of each kernel; the first one sets up
 MOST_ROUNDS = 30
 
-Products = Counter[tuple[int, int]]
+ProductSizes = Counter[tuple[int, int]]
 """Inputs and outputs of weights, large ones cut -> the numbers of all weights that are cut to it,
 by which each row is multiplied."""
 
 
-def products_of(network: nn.Module) -> Products:
+def products_of(network: nn.Module) -> ProductSizes:
     """Return the products of a network's maps that ``linear`` computes."""
-    products: Products = Counter()
+    products: ProductSizes = Counter()
     for module in network.modules():
         if isinstance(module, WeightNormalized | PlainOutput):
             weight = module.weight()
@@ -61,7 +61,7 @@ def products_of(network: nn.Module) -> Products:
     return products
 
 
-def fastest_kernel(products: Products) -> Kernel:
+def fastest_kernel(products: ProductSizes) -> Kernel:
     """Return the fastest kernel of training for these products with this process's threads.
 
     It goes by what this user has first measured on such a processor, by this version of torch and
@@ -76,10 +76,11 @@ def fastest_kernel(products: Products) -> Kernel:
     return "blas"
 
 
-def _known_rates(products: Products) -> dict[str, float]:
+def _known_rates(products: ProductSizes) -> dict[str, float]:
     """Return ``training_rates`` out of the user's cache folder, measured where it has none."""
     shape = _heaviest(products)
-    key = json.dumps([processor(), torch.__version__, torch.get_num_threads(), "training", shape])
+    machine = [processor(), torch.__version__, torch.get_num_threads()]
+    key = json.dumps([*machine, "training", shape])
     folder = _cache_folder()
     path = folder / "kernels.json"
     with writing(path):
@@ -109,13 +110,13 @@ def _cache_folder() -> Path:
         raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
 
 
-def _heaviest(products: Products) -> tuple[int, int]:
+def _heaviest(products: ProductSizes) -> tuple[int, int]:
     """Return the inputs and outputs of the weight that is measured."""
     ((shape, _),) = products.most_common(1)
     return shape
 
 
-def training_rates(products: Products) -> dict[Kernel, float]:
+def training_rates(products: ProductSizes) -> dict[Kernel, float]:
     """Return operations a second of each kernel over these products, forward and backward.
 
     Kernels take turns, and the least processor time of each counts, that of all threads: other work

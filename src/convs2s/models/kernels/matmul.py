@@ -51,10 +51,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
             rows = functional.pad(rows, (0, 0, 0, missing))
         images = rows.view(IMAGES, -1, inputs)
     # Channels come last in memory, so that these are views.
-    image = images.unsqueeze(1).permute(0, 3, 1, 2)  # (images, inputs, 1, n)
-    kernel = weight.unflatten(1, (1, 1, -1)).permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
+    image = images.unsqueeze(1)  # (images, 1, n, inputs)
+    image = image.permute(0, 3, 1, 2)  # (images, inputs, 1, n)
+    kernel = weight.unflatten(1, (1, 1, -1))  # (outputs, 1, 1, inputs)
+    kernel = kernel.permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
     out = functional.conv2d(image, kernel, bias)  # (images, outputs, 1, n)
-    y = out.permute(0, 2, 3, 1).reshape(-1, len(weight))  # (rows, outputs)
+    out = out.permute(0, 2, 3, 1)  # (images, 1, n, outputs)
+    y = out.reshape(-1, len(weight))  # (rows, outputs)
     if len(y) > count:
         y = y[:count]
     return y.view(*before, -1)
