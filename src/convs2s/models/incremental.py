@@ -34,7 +34,7 @@ class DecodingConvS2S:
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
             elif isinstance(module, Embedding) and precision == "bf16":
-                module.round_to_bf16()
+                module.bfloat16()
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":

@@ -153,12 +153,6 @@ class Embedding(nn.Module):
             self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
         self.dropout = dropout
 
-    def round_to_bf16(self) -> None:
-        """Round the tables, for decoding alone."""
-        self.tokens = nn.Parameter(self.tokens.bfloat16(), requires_grad=False)
-        if self.positions is not None:
-            self.positions = nn.Parameter(self.positions.bfloat16(), requires_grad=False)
-
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.
 
