@@ -16,7 +16,7 @@ from convs2s.models.steps import Average, Precision
 def onnx_map(weight: Tensor, bias: Tensor, precision: Precision) -> Callable[[Tensor], Tensor]:
     """Return the map of a weight (outputs, inputs) and a bias (outputs,)."""
     graph = Graph(precision)
-    x = graph.input("x", FLOATS, "rows", weight.shape[1])
+    x = graph.input("x", FLOATS, ["rows", weight.shape[1]])
     graph.output("y", graph.linear(x, weight.numpy(), bias.numpy()))
     session = graph.session()
     return lambda rows: torch.from_numpy(session.run(["y"], {"x": rows.numpy()})[0])

@@ -36,7 +36,13 @@ def shapes_alone() -> Iterator[None]:
 class _NothingDrawn(TorchFunctionMode):
     """Skips initialization: on the meta device torch loads its compiler for it, in two seconds."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
+    ) -> Any:
         """Call a function of torch, unless it draws numbers or takes the norms of what it drew."""
         if func in (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_):
             return args[0] if args else kwargs["tensor"]

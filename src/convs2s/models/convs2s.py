@@ -43,7 +43,8 @@ def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
 
     The mean of m values has 1/m of their variance (section 3.4).
     """
-    lengths = (~padding).sum(1).to(precision).view(-1, 1, 1)  # (B, 1, 1)
+    lengths = (~padding).sum(1)  # (B,)
+    lengths = lengths.to(precision).view(-1, 1, 1)  # (B, 1, 1)
     # Autocast takes roots in fp32 on a GPU, and all that they scale would be fp32 from there on.
     return (lengths * lengths.rsqrt()).to(precision)
 
@@ -70,7 +71,8 @@ class Attention(nn.Module):
         precision. Return the sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
-        scores = torch.bmm(query.to(encoded.keys.dtype), encoded.keys.transpose(1, 2))  # (B, n, m)
+        keys = encoded.keys
+        scores = torch.bmm(query.to(keys.dtype), keys.transpose(1, 2))  # (B, n, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
         context = torch.bmm(attention, encoded.values) * encoded.scale  # (B, n, f)
@@ -81,7 +83,13 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """A gated convolution, the residual's linear map where the width changes, and attention."""
 
-    def __init__(self, inputs: int, layer: Layer, keep_prob: float, attention: Attention | None):
+    def __init__(
+        self,
+        inputs: int,
+        layer: Layer,
+        keep_prob: float,
+        attention: Attention | None,
+    ):
         super().__init__()
         self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, keep_prob)
         self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
@@ -220,15 +228,12 @@ class ConvS2S(Network):
         encoder = ConvEncoder(architecture, source_types)
         decoder = ConvDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
+        self._positions = {side: architecture.positions.rows(side) for side in ("source", "target")}
 
     @property
     def positions(self) -> Mapping[str, int | None]:
         """The rows of the position tables."""
-        rows: dict[str, int | None] = {}
-        for side, stack in (("source", self.encoder), ("target", self.decoder)):
-            table = stack.embedding.positions
-            rows[side] = None if table is None else len(table)
-        return rows
+        return self._positions
 
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
         """Encode padded source indices (B, m); where they end the padding alone says."""

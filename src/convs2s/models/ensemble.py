@@ -23,7 +23,15 @@ from convs2s.models.incremental import DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.lstm import InferenceLstm, Lstm
 from convs2s.models.network import Network
-from convs2s.models.steps import Average, Candidates, Limits, Numbers, Precision, Shortlisted
+from convs2s.models.steps import (
+    Average,
+    Candidates,
+    Limits,
+    Numbers,
+    Precision,
+    Shortlisted,
+    least_positions,
+)
 
 
 class IncrementalState(Protocol):
@@ -88,8 +96,7 @@ class Ensemble:
 
     def positions(self, side: str) -> int | None:
         """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
-        limits = [network.positions[side] for network in self.networks]
-        return min((limit for limit in limits if limit is not None), default=None)
+        return least_positions(network.positions[side] for network in self.networks)
 
     def start(
         self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
@@ -158,7 +165,13 @@ class DecoderState:
         return self._predict(features), mean
 
     @torch.inference_mode()
-    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
+    def best(
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
         ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at

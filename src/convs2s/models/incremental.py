@@ -34,7 +34,7 @@ class DecodingConvS2S:
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
             elif isinstance(module, Embedding) and precision == "bf16":
-                module.round_to_bf16()
+                module.bfloat16()
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
@@ -59,7 +59,11 @@ class ConvS2SState:
     """The incremental state of a batch; the source is never copied for each hypothesis."""
 
     def __init__(
-        self, decoding: DecodingConvS2S, encoded: EncodedSource, length: int, hypotheses: int
+        self,
+        decoding: DecodingConvS2S,
+        encoded: EncodedSource,
+        length: int,
+        hypotheses: int,
     ) -> None:
         """Start with zeros as each convolution's earlier inputs.
 
@@ -69,30 +73,33 @@ class ConvS2SState:
         self._encoded = encoded
         self._length = length
         self._hypotheses = hypotheses
-        blocks = [block.convolution for block in self._decoder.blocks]
-        shapes = [(convolution.kernel, convolution.inputs) for convolution in blocks]
+        shapes = []
+        for block in self._decoder.blocks:
+            shapes.append((block.convolution.kernel, block.convolution.inputs))
+        rows = len(encoded.keys) * hypotheses  # R
         like = encoded.keys.new_empty((), dtype=decoding.dtype)
-        self._windows = Windows(shapes, len(encoded.keys) * hypotheses, like)
-        self._order: Tensor | None = None  # of the rows, where it differs from the last step's
+        self._windows = Windows(shapes, rows, like)
+        self._unchanged = torch.arange(rows, device=like.device)  # an order that changes nothing
+        self._rows = self._unchanged  # of the windows that the next step goes on from
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read each hypothesis's last token (B, K).
 
         Return the output layer's input (B, K, f_out), and the blocks' mean attention (B, K, m).
         """
-        self._windows.shift(self._order)
-        self._order = None
+        self._windows.begin(self._rows)
         features, attentions = self._decoder(previous, self._encoded, self._windows)
+        self._windows.end()
+        self._rows = self._unchanged[: previous.numel()]
         mean = torch.stack(attentions).mean(0)  # over all layers (section 4.3)
         return features, mean[:, :, : self._length]  # without what the source was padded by
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
-        self._order = rows
+        self._rows = rows
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
-        places = torch.arange(self._hypotheses, device=sentences.device)
-        rows = (sentences.unsqueeze(1) * self._hypotheses + places).flatten()
-        self._order = rows if self._order is None else self._order[rows]
-        self._encoded = EncodedSource(*(part.index_select(0, sentences) for part in self._encoded))
+        by_sentence = self._rows.view(-1, self._hypotheses)  # (B, K)
+        self._rows = by_sentence[sentences].flatten()
+        self._encoded = EncodedSource(*(part[sentences] for part in self._encoded))

@@ -80,7 +80,13 @@ class GatedConvolution(WeightNormalized):
     (2 * outputs, kernel, inputs).
     """
 
-    def __init__(self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        kernel: int,
+        keep_prob: float = 1.0,
+    ) -> None:
         """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs, as it feeds a GLU."""
         standard_deviation = math.sqrt(4.0 * keep_prob / (kernel * inputs))
         super().__init__((2 * outputs, kernel, inputs), standard_deviation)
@@ -132,7 +138,13 @@ class OutputTable(PlainOutput):
 class Embedding(nn.Module):
     """Token plus learned absolute position embedding, then dropout (section 3.1)."""
 
-    def __init__(self, types: int, width: int, positions: int | None, dropout: float) -> None:
+    def __init__(
+        self,
+        types: int,
+        width: int,
+        positions: int | None,
+        dropout: float,
+    ) -> None:
         """Make the tables, N(0, 0.1) each (section 3.5); ``positions`` None switches them off."""
         super().__init__()
         self.tokens = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
@@ -140,12 +152,6 @@ class Embedding(nn.Module):
         if positions is not None:
             self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
         self.dropout = dropout
-
-    def round_to_bf16(self) -> None:
-        """Round the tables, for decoding alone."""
-        self.tokens = nn.Parameter(self.tokens.bfloat16(), requires_grad=False)
-        if self.positions is not None:
-            self.positions = nn.Parameter(self.positions.bfloat16(), requires_grad=False)
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.

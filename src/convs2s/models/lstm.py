@@ -5,7 +5,6 @@
 Shapes: B batch, m source length, n target length, K hypotheses, f embedding, c cells, V types.
 """
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -22,7 +21,7 @@ from convs2s.models.network import Network
 from convs2s.models.steps import Precision
 
 State = tuple[Tensor, Tensor]
-"""A layer's output h and its cells, each (1, B, c) as torch has them, or (B, K, c)."""
+"""A layer's output h and its cells, each (1, B, c) as torch has them."""
 
 
 def reverse_tokens(source: Tensor) -> Tensor:
@@ -31,7 +30,8 @@ def reverse_tokens(source: Tensor) -> Tensor:
     The first source token comes close to the first target token this way (section 3.3).
     """
     tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
-    positions = torch.arange(source.shape[1], device=source.device).unsqueeze(0)  # (1, m)
+    positions = torch.arange(source.shape[1], device=source.device)  # (m,)
+    positions = positions.unsqueeze(0)  # (1, m)
     mirrored = tokens - 1 - positions  # (B, m)
     order = torch.where(positions < tokens, mirrored, positions)
     return source.gather(1, order)
@@ -189,54 +189,47 @@ class InferenceLstm:
             source = functional.pad(source, (0, 1), value=PADDING)  # (B, m + 1)
             longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
             encoded = self._network.encode(torch.cat([source, longer]))
-        batch = len(source)
-        states = [(hidden[0, :batch], cells[0, :batch]) for hidden, cells in encoded]  # (B, c)
+        layers = []
+        for hidden, cells in encoded:  # (1, B', c) each
+            layers.append(torch.cat([hidden, cells]))
+        states = torch.stack(layers)[:, :, : len(source)]  # (layers, 2, B, c)
         return LstmIncrementalState(self._network.decoder, states, hypotheses, self._rounds)
 
 
 class LstmIncrementalState:
-    """The states of every hypothesis, (B, K, c) of each layer."""
+    """Outputs and cells of each layer for every hypothesis, (layers, 2, B, K, c)."""
 
     def __init__(
-        self, decoder: LstmDecoder, encoded: list[State], hypotheses: int, rounds: torch.autocast
+        self,
+        decoder: LstmDecoder,
+        encoded: Tensor,
+        hypotheses: int,
+        rounds: torch.autocast,
     ) -> None:
-        """Start every hypothesis from its sentence's final states, (B, c) of each layer.
+        """Start every hypothesis from its sentence's final states (layers, 2, B, c).
 
         ``rounds`` sets the precision.
         """
         self._decoder = decoder
         self._rounds = rounds
-
-        def repeat(x: Tensor) -> Tensor:
-            return x.unsqueeze(1).expand(-1, hypotheses, -1)
-
-        self._states = _each(encoded, repeat)
+        each = encoded.unsqueeze(3)  # (layers, 2, B, 1, c)
+        self._states = each.expand(-1, -1, -1, hypotheses, -1)
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         """Read each hypothesis's last token (B, K): what enters the output layer (B, K, c)."""
-        batch, hypotheses = previous.shape
-
-        def as_rows(x: Tensor) -> Tensor:
-            return x.flatten(0, 1).unsqueeze(0).contiguous()  # (1, B * K, c)
-
-        def as_hypotheses(x: Tensor) -> Tensor:
-            return x[0].view(batch, hypotheses, -1)
-
-        rows = _each(self._states, as_rows)
+        rows = self._states.flatten(2, 3).unsqueeze(2)  # (layers, 2, 1, B * K, c)
+        states = [(hidden, cells) for hidden, cells in rows]
         with self._rounds:
-            x, states = self._decoder(previous.reshape(-1, 1), rows)  # (B * K, 1, c)
-        self._states = _each(states, as_hypotheses)
-        return x.view(batch, hypotheses, -1), None
+            x, states = self._decoder(previous.reshape(-1, 1), states)  # (B * K, 1, c)
+        after = torch.stack([torch.cat(state) for state in states])  # (layers, 2, B * K, c)
+        self._states = after.view(self._states.shape)
+        return x.view(*previous.shape, -1), None
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
-        self._states = _each(self._states, lambda x: x.flatten(0, 1)[rows].view_as(x))
+        selected = self._states.flatten(2, 3).index_select(2, rows)
+        self._states = selected.view(self._states.shape)
 
     def keep(self, sentences: Tensor) -> None:
         """Go on with these sentences alone: ``sentences`` indexes B."""
-        self._states = _each(self._states, lambda x: x[sentences])
-
-
-def _each(states: list[State], function: Callable[[Tensor], Tensor]) -> list[State]:
-    """Apply a function to h and cells of each layer."""
-    return [(function(hidden), function(cells)) for hidden, cells in states]
+        self._states = self._states.index_select(2, sentences)

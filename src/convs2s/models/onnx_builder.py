@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,17 @@ INDICES = TensorProto.INT64
 TRUTHS = TensorProto.BOOL
 
 
-def _operator(kind: str) -> Callable[["Value", "Value"], "Value"]:
+Operand: TypeAlias = "Value | float | Sequence[int] | np.generic | AnyArray"
+"""What a node reads: a value of the graph, or a constant.
+
+Of Python's numbers, and in fp64, fractions become fp32; whole numbers are 64 bits wide.
+"""
+
+
+def _operator(kind: str) -> Callable[["Value", Operand], "Value"]:
     """Return a method that adds a node of two inputs."""
 
-    def apply(left: "Value", right: "Value") -> "Value":
+    def apply(left: "Value", right: Operand) -> "Value":
         return left.graph.op(kind, left, right)
 
     return apply
@@ -70,19 +77,23 @@ class Graph:
         self._outputs: list[ValueInfoProto] = []
         self._constants: dict[str, AnyArray] = {}
 
-    def op(self, kind: str, *inputs: Value, **attributes: Any) -> Value:
+    def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
         """Add a node that has one output; return it."""
         (value,) = self.ops(kind, 1, *inputs, **attributes)
         return value
 
-    def ops(self, kind: str, outputs: int, *inputs: Value, **attributes: Any) -> list[Value]:
+    def ops(self, kind: str, outputs: int, *inputs: Operand, **attributes: Any) -> list[Value]:
         """Add a node; return its outputs."""
         node = f"{self._name}{len(self._nodes)}"
+        names = []
+        for operand in inputs:
+            value = operand if isinstance(operand, Value) else self.constant(operand)
+            names.append(value.name)
         values = [Value(self, f"{node}.{number}") for number in range(outputs)]
         self._nodes.append(
             helper.make_node(
                 kind,
-                inputs=[value.name for value in inputs],
+                inputs=names,
                 outputs=[value.name for value in values],
                 domain=MICROSOFT if kind == "MatMulIntegerToFloat" else "",
                 **attributes,
@@ -90,41 +101,41 @@ class Graph:
         )
         return values
 
+    def constant(self, operand: Operand) -> Value:
+        """Add a constant; return it."""
+        array = np.array(operand, order="C")
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        name = f"{self._name}constant.{len(self._constants)}"
+        self._constants[name] = array
+        return self.value(name)
+
     def value(self, name: str) -> Value:
         """Return an input by its name, or what a joined or surrounding graph calls so."""
         return Value(self, name)
 
-    def input(self, name: str, kind: int, *shape: int | str) -> Value:
-        """Add an input; return it."""
+    def input(self, name: str, kind: int, shape: Sequence[int | str] | None = None) -> Value:
+        """Add an input, of any shape where none is stated; return it."""
         self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return self.value(name)
 
     def output(self, name: str, value: Value, kind: int = FLOATS) -> None:
         """Have a value among the results, under a name."""
-        self._nodes.append(helper.make_node("Identity", [value.name], [name]))
+        self.call(name, value)
         self.result(name, kind)
+
+    def call(self, name: str, value: Value) -> None:
+        """Give a value a name, by which joined graphs find it."""
+        node = helper.make_node("Identity", [value.name], [name])
+        self._nodes.append(node)
 
     def result(self, name: str, kind: int) -> None:
         """Have a value among the results, under its own name."""
         self._outputs.append(helper.make_tensor_value_info(name, kind, None))
 
-    def constant(self, value: Any, dtype: type = np.float32) -> Value:
-        """Add a constant; return it."""
-        name = f"{self._name}constant.{len(self._constants)}"
-        self._constants[name] = np.array(value, dtype, order="C")
-        return self.value(name)
-
-    def index(self, value: int) -> Value:
-        """Add an integer without dimensions; return it."""
-        return self.constant(value, np.int64)
-
-    def integers(self, *values: int) -> Value:
-        """Add a list of integers, such as axes; return it."""
-        return self.constant(values, np.int64)
-
     def rows(self, x: Value, columns: int) -> Value:
         """Return (..., columns) as (rows, columns)."""
-        return self.op("Reshape", x, self.integers(-1, columns))
+        return self.op("Reshape", x, [-1, columns])
 
     def columns(self, x: Value, width: int) -> Value:
         """Return (B, K, width) as (B, width, K).
@@ -133,7 +144,7 @@ class Graph:
         slower.
         """
         turned = self.op("Transpose", x, perm=[0, 2, 1])
-        return self.op("Reshape", turned, self.integers(0, width, -1))
+        return self.op("Reshape", turned, [0, width, -1])
 
     def mean(self, values: Sequence[Value]) -> Value:
         """Return the mean of values."""
@@ -143,51 +154,75 @@ class Graph:
 
     def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
-        offset = self.constant(bias)
         if not self._is_int8:
-            matrix = self.constant(weight.T)
-            return self.op("Gemm", x, matrix, offset)
+            return self.op("Gemm", x, weight.T, bias)
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
         scales = np.maximum(scales, np.finfo(np.float32).tiny)
         rounded = np.rint(weight / scales[:, None])
-        matrix = self.constant(rounded.T, np.int8)
-        largest = self.op("ReduceMax", self.op("Abs", x), self.integers(1))  # (rows, 1)
+        magnitudes = self.op("Abs", x)
+        largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
         # Unsigned bytes around 128 by signed ones: the kernels' fast case. 0 / 0 is some byte.
         step = self.constant(1 / LARGEST)
-        middle = self.constant(128, np.uint8)
+        middle = self.constant(np.uint8(128))
         bytes_of_x = self.op("QuantizeLinear", x / largest, step, middle)
-        factors = self.constant(scales)
-        y = self.op("MatMulIntegerToFloat", bytes_of_x, matrix, step, factors, middle)
-        return y * largest + offset
+        y = self.op(
+            "MatMulIntegerToFloat",
+            bytes_of_x,
+            rounded.T.astype(np.int8),
+            step,
+            scales,
+            middle,
+        )
+        return y * largest + bias
 
     def join(self, other: "Graph") -> None:
         """Add the nodes and constants of another, which find their inputs here by their names."""
         self._nodes += other._nodes
         self._constants |= other._constants
 
-    def loop(self, body: "Graph", starts: Sequence[Value], results: Mapping[str, int]) -> None:
-        """Run a body as long as its first result is true; have ``results`` of all its runs.
+    def loop(
+        self,
+        body: "Graph",
+        goes_on: Value,
+        handed: Mapping[str, tuple[Value, int]],
+        results: Mapping[str, tuple[Value, int]],
+    ) -> None:
+        """Run a body as long as ``goes_on`` is true of its last run.
 
-        Its inputs are the number of the run, whether it goes on, and what it hands on, which is
-        ``starts`` in the first run; its results are these but the number, and then ``results``.
+        It knows the number of its run as ``position``. Of what it is ``handed``, each run reads
+        what the run before made under the name, and the first one the input ``NAME.first`` of this
+        graph. The ``results`` of all runs are results of this graph.
         """
-        own: list[TensorProto] = []
+        # There is no limit to the number of runs, and the first one does take place.
+        inputs = ["", self.constant(True).name]
+        outputs = []
+        body.input("position", INDICES, [])
+        body.input("goes_on", TRUTHS, [])
+        body.result(goes_on.name, TRUTHS)
+        for name, (later, kind) in handed.items():
+            body.input(name, kind)
+            body.result(later.name, kind)
+            inputs.append(self.input(f"{name}.first", kind).name)
+            outputs.append(f"{name}.last")
+        for name, (value, kind) in results.items():
+            body.result(value.name, kind)
+            self.result(name, kind)
+            outputs.append(name)
+        own = []
         for name, array in body._constants.items():
             if array.ndim < 2 or array.dtype == np.int8:  # 1.05 times as fast in the body
                 own.append(numpy_helper.from_array(array, name))
             else:
                 self._constants[name] = array
-        inner = helper.make_graph(body._nodes, "body", body._inputs, body._outputs, own)
-        goes_on = self.constant(True, np.bool_)
-        inputs = ["", goes_on.name]  # there is no limit to the number of runs
-        outputs = []
-        for start in starts:
-            inputs.append(start.name)
-            outputs.append(f"{start.name}.last")
-        outputs += results
-        self._nodes.append(helper.make_node("Loop", inputs, outputs, body=inner))
-        for name, kind in results.items():
-            self.result(name, kind)
+        inner = helper.make_graph(
+            body._nodes,
+            "body",
+            body._inputs,
+            body._outputs,
+            own,
+        )
+        node = helper.make_node("Loop", inputs, outputs, body=inner)
+        self._nodes.append(node)
 
     def session(self) -> InferenceSession:
         """Return what runs the graph, with one thread: batches have threads of their own."""

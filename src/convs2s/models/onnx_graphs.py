@@ -1,4 +1,4 @@
-"""ConvS2S as graphs of ONNX, made of its weights without torch: encoder, decoder step, output.
+"""ConvS2S as graphs of ONNX, made of its weights without torch: encoder and decoder step.
 
 Constant factors are multiplied into the weights. A block's query is W h + b + g, of the
 convolution's output h and the embedding g of the last target token (section 3.3). Its product with
@@ -12,26 +12,23 @@ scale of its own. Scores are computed as (B, m, K): a product with m columns wou
 order where m is large.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f embedding width, d
-block width, S target types in whole groups of ``GROUP``.
+block width.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
-from onnx import TensorProto
 
 from convs2s.config.architecture import ConvS2SArchitecture, Layer, NetworkSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.onnx_builder import FLOATS, INDICES, AnyArray, Graph, Value
 
 ROOT_OF_HALF = float(np.sqrt(0.5))
-GROUP = 32  # Types of which the most probable stands for all in the first pass over them
-BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no differences
 STACKS = {"source": "encoder", "target": "decoder"}
 
-OutputWeights = tuple[AnyArray, AnyArray]
-"""An output layer's weight (types, f_out) and bias (types,)."""
+Map = tuple[AnyArray, AnyArray]
+"""A map's weight (outputs, inputs) and bias (outputs,)."""
 
 
 class Weights:
@@ -56,17 +53,27 @@ class Weights:
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
-    def linear(self, name: str, outputs: int, *inputs: int) -> tuple[AnyArray, AnyArray]:
-        """Return a normalized weight (outputs, inputs) and its bias (outputs,)."""
-        v = self.take(f"{name}.weight_v", outputs, *inputs).reshape(outputs, -1)
-        norm = np.sqrt(np.square(v, dtype=np.float64).sum(1))  # (outputs,)
+    def linear(
+        self,
+        name: str,
+        outputs: int,
+        *inputs: int,
+        share: float | AnyArray = 1.0,
+    ) -> Map:
+        """Return a map whose weight is normalized, times ``share``, of all outputs or of each."""
+        v = self.take(f"{name}.weight_v", outputs, *inputs)
+        v = v.reshape(outputs, -1)
+        squares = np.square(v, dtype=np.float64)
+        norm = np.sqrt(squares.sum(1))  # (outputs,)
         g = self.take(f"{name}.weight_g", outputs)
         factor = (g / norm).astype(np.float32)
+        weight = v * factor[:, None]
         bias = self.take(f"{name}.bias", outputs)
-        return v * factor[:, None], bias
+        shares = np.broadcast_to(np.float32(share), outputs)
+        return weight * shares[:, None], bias * shares
 
-    def output(self) -> OutputWeights:
-        """Return those of the output layer, which is the last to be taken."""
+    def output(self) -> Map:
+        """Return the output layer, which is the last to be taken."""
         types = self.types["target"]
         width = self.architecture.output_embedding
         if self.architecture.selection:
@@ -79,153 +86,195 @@ class Weights:
         return weight, bias
 
 
-def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, dict[str, int]]:
-    """Return the graph that makes what the decoder reads of a source, and the width of each part.
+def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[str]]:
+    """Return the graph that makes what the decoder reads of a source, and the names of its parts.
 
     It reads ``source`` (B, m). Beside the parts (B, m, width) it makes ``words`` (B, 1, m), -inf
     where the source has no word, else 0.
     """
     graph = Graph(precision)
-    source = graph.input("source", INDICES, "B", "m")
-    zero = graph.constant(0)
-    low = graph.constant(-np.inf)
-    padding = graph.op("Equal", source, graph.index(PADDING))  # (B, m)
-    end = graph.op("Equal", source, graph.index(END))
-    words = graph.op("Where", padding | end, low, zero)
-    graph.output("words", graph.op("Unsqueeze", words, graph.integers(1)))
-    padding = graph.op("Unsqueeze", padding, graph.integers(2))  # (B, m, 1)
-    present = graph.op("Where", padding, zero, graph.constant(1))
-    length = graph.op("ReduceSum", present, graph.integers(1))  # (B, 1, 1)
-    scale = graph.op("Sqrt", length)  # m * sqrt(1/m), as in length_scale
-    masks = _Masks(
-        present=present,
-        bias=graph.op("Where", padding, low, zero),
-        scale=scale * graph.constant(ROOT_OF_HALF),
-    )
-    widths: dict[str, int] = {}
+    op = graph.op
+    source = graph.input("source", INDICES, ["B", "m"])
+    padding = op("Equal", source, PADDING)  # (B, m)
+    no_word = padding | op("Equal", source, END)
+    words = op("Where", no_word, -np.inf, 0.0)
+    graph.output("words", op("Unsqueeze", words, [1]))
+    padding = op("Unsqueeze", padding, [2])  # (B, m, 1)
+    present = op("Where", padding, 0.0, 1.0)
+    barred = op("Where", padding, -np.inf, 0.0)
+    length = op("ReduceSum", present, [1])  # (B, 1, 1)
+    scale = op("Sqrt", length) * ROOT_OF_HALF  # m * sqrt(1/m), as in length_scale
+    by_sentence = _by_sentence(graph, source)
+    parts = []
     for number, weights in enumerate(networks):
-        for part, (value, width) in _encode(graph, weights, masks).items():
+        embedded, z = _encode(graph, weights, source, by_sentence, present)
+        summed = op("Reshape", z, by_sentence) + embedded  # (B, m, f)
+        values = graph.rows(summed * scale, weights.architecture.embedding)  # (B * m, f)
+        attended = _attended(graph, weights, by_sentence, z, values, barred)
+        for part, value in attended.items():
             name = f"{number}.{part}"
-            widths[name] = width
+            parts.append(name)
             graph.output(name, value)
-    return graph, widths
+    return graph, parts
 
 
-class _Masks(NamedTuple):
-    """What an encoder needs of where the source is padding."""
+def _encode(
+    graph: Graph,
+    weights: Weights,
+    source: Value,
+    by_sentence: Value,
+    present: Value,
+) -> tuple[Value, Value]:
+    """Add a network's encoder; return the embedded source (B, m, f) and its result (B * m, f).
 
-    present: Value  # (B, m, 1), 0 there, else 1
-    bias: Value  # (B, m, 1), -inf there, else 0
-    scale: Value  # (B, 1, 1), sqrt(m) * sqrt(0.5) of the sentence's own m
-
-
-def _encode(graph: Graph, weights: Weights, masks: _Masks) -> dict[str, tuple[Value, int]]:
-    """Add a network's encoder; return what its decoder reads (B, m, width), and each width."""
+    ``present`` (B, m, 1) is 0 where the source is padding, else 1.
+    """
+    op = graph.op
     architecture = weights.architecture
     f = architecture.embedding
     inputs = architecture.encoder_layers[0].width
-    source = graph.value("source")
-    by_sentence = _shape_by_sentence(graph, source)
-    length = graph.op("Shape", source, start=1)  # (1,): m
-    first = graph.index(0)
-    step = graph.index(1)
-    positions = graph.op("Range", first, graph.op("Squeeze", length), step)
-    embedded = _embed(graph, weights, "source", source, positions)  # (B, m, f)
-    rows = graph.rows(embedded, f)  # (B * m, f)
-    x = graph.linear(rows, *weights.linear("encoder.in_projection", inputs, f))  # (B * m, d)
+    length = op("Shape", source, start=1)  # (1,): m
+    length = op("Squeeze", length)
+    positions = op("Range", 0, length, 1)  # (m,)
+    embedded = _embed(graph, weights, "source", source, positions)
+    x = graph.rows(embedded, f)  # (B * m, f)
+    x = graph.linear(x, *weights.linear("encoder.in_projection", inputs, f))  # (B * m, d)
     for number, layer in enumerate(architecture.encoder_layers):
-        present = graph.op("Reshape", x, by_sentence) * masks.present  # (B, m, d)
-        x = graph.rows(present, inputs)
-        window = _windows(graph, present, layer, inputs)  # (B * m, kernel * d)
+        kept = op("Reshape", x, by_sentence) * present  # (B, m, d)
+        x = graph.rows(kept, inputs)
+        window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * d)
         name = f"encoder.blocks.{number}"
-        hidden, kept = _block(graph, weights, name, x, window, inputs, layer, ROOT_OF_HALF)
-        x = hidden + kept
+        hidden = _convolution(graph, weights, name, window, inputs, layer, ROOT_OF_HALF)
+        x = hidden + _residual(graph, weights, name, x, inputs, layer.width)
         inputs = layer.width
-    z = graph.linear(x, *weights.linear("encoder.out_projection", f, inputs))  # (B * m, f)
+    z = graph.linear(x, *weights.linear("encoder.out_projection", f, inputs))
+    return embedded, z
+
+
+def _attended(
+    graph: Graph,
+    weights: Weights,
+    by_sentence: Value,
+    z: Value,
+    values: Value,
+    barred: Value,
+) -> dict[str, Value]:
+    """Return what the decoder's blocks attend to (B, m, width), of z and the values (B * m, f).
+
+    ``barred`` (B, m, 1) is -inf where the source is padding, else 0.
+    """
+    architecture = weights.architecture
+    f = architecture.embedding
     keys = graph.op("Reshape", z, by_sentence)  # (B, m, f)
-    values = graph.rows((keys + embedded) * masks.scale, f)  # (B * m, f)
-    parts = {"keys": (keys * graph.constant(ROOT_OF_HALF), f)}
+    parts = {"keys": keys * ROOT_OF_HALF}
     for number, layer in enumerate(architecture.decoder_layers):
-        is_shared = architecture.attention_weights == "shared" and len(parts) > 1
-        if is_shared or not architecture.attends[number]:
+        if _attention_of(architecture, number) != number:  # it has none of its own
             continue
         d = layer.width
         name = f"decoder.blocks.{number}.attention"
         weight, bias = weights.linear(f"{name}.in_projection", f, d)
+        products = keys * (bias * ROOT_OF_HALF)  # (B, m, f)
+        parts[f"bias{number}"] = graph.op("ReduceSum", products, [2]) + barred  # (B, m, 1)
         # The decoder asks with half of what a block's query is computed of.
         folded = weight.T * (2 * ROOT_OF_HALF)
-        folded_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
-        products = keys * graph.constant(bias * ROOT_OF_HALF)  # (B, m, f)
-        score = graph.op("ReduceSum", products, graph.integers(2))  # (B, m, 1), of the bias
-        score = score + masks.bias
-        weight, bias = weights.linear(f"{name}.out_projection", d, f)
-        folded_values = graph.linear(values, weight * 0.5, bias * 0.5)
-        parts[f"keys{number}"] = (graph.op("Reshape", folded_keys, by_sentence), d)
-        parts[f"values{number}"] = (graph.op("Reshape", folded_values, by_sentence), d)
-        parts[f"bias{number}"] = (score, 1)
+        own_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
+        parts[f"keys{number}"] = graph.op("Reshape", own_keys, by_sentence)
+        projection = weights.linear(f"{name}.out_projection", d, f, share=0.5)
+        own_values = graph.linear(values, *projection)  # (B * m, d)
+        parts[f"values{number}"] = graph.op("Reshape", own_values, by_sentence)
     return parts
 
 
-def _shape_by_sentence(graph: Graph, tokens: Value) -> Value:
+def _attention_of(architecture: ConvS2SArchitecture, number: int) -> int | None:
+    """Return the block whose attention a block of the decoder has; None without attention."""
+    attends = architecture.attends
+    if not attends[number]:
+        return None
+    return attends.index(True) if architecture.attention_weights == "shared" else number
+
+
+def _by_sentence(graph: Graph, tokens: Value) -> Value:
     """Return the shape [B, n, -1], which rows that belong to tokens (B, n) get back."""
     shape = graph.op("Shape", tokens)
-    return graph.op("Concat", shape, graph.integers(-1), axis=0)
+    return graph.op("Concat", shape, [-1], axis=0)
 
 
-def _embed(graph: Graph, weights: Weights, side: str, tokens: Value, positions: Value) -> Value:
+def _embed(
+    graph: Graph,
+    weights: Weights,
+    side: str,
+    tokens: Value,
+    positions: Value,
+) -> Value:
     """Embed tokens (..., n) of a side that stand at positions (n,), or all at one."""
     name = f"{STACKS[side]}.embedding"
     width = weights.architecture.embedding
     table = weights.take(f"{name}.tokens", weights.types[side], width)
-    embedded = graph.op("Gather", graph.constant(table), tokens)
+    embedded = graph.op("Gather", table, tokens)
     rows = weights.architecture.positions.rows(side)
     if rows is None:
         return embedded
     table = weights.take(f"{name}.positions", rows, width)
-    position_table = graph.constant(table)
-    positions = graph.op("Min", positions, graph.index(rows - 1))
-    return embedded + graph.op("Gather", position_table, positions)
+    positions = graph.op("Min", positions, rows - 1)
+    return embedded + graph.op("Gather", table, positions)
 
 
-def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
+def _windows(
+    graph: Graph,
+    x: Value,
+    layer: Layer,
+    inputs: int,
+) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs)."""
     left = (layer.kernel - 1) // 2
     moved = []  # x along the source, with zeros from past its ends
     for move in range(-left, layer.kernel - left):
-        if move == 0:
-            moved.append(x)
-        else:
-            pads = graph.integers(0, -move, 0, 0, move, 0)
-            moved.append(graph.op("Pad", x, pads))
+        pads = [0, -move, 0, 0, move, 0]
+        moved.append(graph.op("Pad", x, pads))
     windows = graph.op("Concat", *moved, axis=2)  # (B, m, kernel * inputs)
     return graph.rows(windows, layer.kernel * inputs)
 
 
-def _block(
+def _convolution(
     graph: Graph,
     weights: Weights,
     name: str,
-    x: Value,
     window: Value,
     inputs: int,
     layer: Layer,
     share: float,
-) -> tuple[Value, Value]:
-    """Return a block's gated convolution times ``share``, and its residual times sqrt(0.5)."""
+) -> Value:
+    """Return a block's gated convolution (rows, d) times ``share``."""
     d = layer.width
-    factor = np.repeat(np.array([share, 1.0], np.float32), d)  # not of the gate
-    weight, bias = weights.linear(f"{name}.convolution", 2 * d, layer.kernel, inputs)
-    both = graph.linear(window, weight * factor[:, None], bias * factor)  # (rows, 2d)
+    shares = np.repeat([share, 1.0], d)  # not of the gate
+    convolution = weights.linear(
+        f"{name}.convolution",
+        2 * d,
+        layer.kernel,
+        inputs,
+        share=shares,
+    )
+    both = graph.linear(window, *convolution)  # (rows, 2d)
     value, gate = graph.ops("Split", 2, both, axis=1, num_outputs=2)
-    hidden = value * graph.op("Sigmoid", gate)  # (rows, d)
+    return value * graph.op("Sigmoid", gate)
+
+
+def _residual(
+    graph: Graph,
+    weights: Weights,
+    name: str,
+    x: Value,
+    inputs: int,
+    d: int,
+) -> Value:
+    """Return a block's residual (rows, d), of its input (rows, inputs), times sqrt(0.5)."""
     if inputs == d:
-        return hidden, x * graph.constant(ROOT_OF_HALF)
-    weight, bias = weights.linear(f"{name}.residual", d, inputs)
-    return hidden, graph.linear(x, weight * ROOT_OF_HALF, bias * ROOT_OF_HALF)
+        return x * ROOT_OF_HALF
+    return graph.linear(x, *weights.linear(f"{name}.residual", d, inputs, share=ROOT_OF_HALF))
 
 
 def decoder(
-    networks: Sequence[Weights], precision: str, parts: Mapping[str, int]
+    networks: Sequence[Weights], precision: str, parts: Sequence[str]
 ) -> tuple[Graph, dict[str, int]]:
     """Return the graph of a step up to the output layers, and the width of each network's state.
 
@@ -234,17 +283,16 @@ def decoder(
     network ``features`` (R, f_out) and the next state.
     """
     graph = Graph(precision, "decoder.")
-    previous = graph.input("previous", INDICES, "B", "K")
-    graph.input("position", INDICES)
-    graph.input("rows", INDICES, "R")
-    words = graph.input("words", FLOATS, "B", 1, "m")
-    for name, width in parts.items():
-        graph.input(name, FLOATS, "B", "m", width)
-    by_sentence = _shape_by_sentence(graph, previous)
+    graph.input("previous", INDICES, ["B", "K"])
+    graph.input("position", INDICES, [])
+    graph.input("rows", INDICES, ["R"])
+    words = graph.input("words", FLOATS, ["B", 1, "m"])
+    for name in parts:
+        graph.input(name, FLOATS, ["B", "m", f"width of {name}"])
     states: dict[str, int] = {}
     attentions = []
     for number, weights in enumerate(networks):
-        width, attention = _decode(graph, weights, f"{number}.", by_sentence)
+        width, attention = _decode(graph, weights, f"{number}.")
         states[f"{number}.state"] = width
         attentions.append(attention)
     attention = graph.mean(attentions) + words
@@ -253,60 +301,58 @@ def decoder(
     return graph, states
 
 
-def _decode(graph: Graph, weights: Weights, prefix: str, by_sentence: Value) -> tuple[int, Value]:
+def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     """Add a network's step; return the width of its state, and its attention (B, K, m).
 
-    ``by_sentence`` is the shape [B, K, -1]. The state (R, width) has the inputs of the convolutions
-    that they read again, those of a block after those of the block below, the oldest first.
+    The state (R, width) has the inputs of the convolutions that they read again, those of a block
+    after those of the block below, the oldest first.
     """
+    op = graph.op
     architecture = weights.architecture
     layers = architecture.decoder_layers
     f = architecture.embedding
     kept = _kept_widths(layers)
-    state = graph.input(f"{prefix}state", FLOATS, "R'", sum(kept))
+    state = graph.input(f"{prefix}state", FLOATS, ["R'", sum(kept)])
     earlier: list[Value] = []
     if kept:
-        ordered = graph.op("Gather", state, graph.value("rows"))  # (R, width)
-        earlier = graph.ops("Split", len(kept), ordered, graph.integers(*kept), axis=1)
+        ordered = op("Gather", state, graph.value("rows"))  # (R, width)
+        earlier = graph.ops("Split", len(kept), ordered, kept, axis=1)
     previous = graph.value("previous")
+    by_sentence = _by_sentence(graph, previous)  # the shape [B, K, -1]
     embedded = _embed(graph, weights, "target", previous, graph.value("position"))  # (B, K, f)
-    inputs = layers[0].width
-    rows = graph.rows(embedded, f)  # (R, f)
-    x = graph.linear(rows, *weights.linear("decoder.in_projection", inputs, f))  # (R, d)
     common = graph.value(f"{prefix}keys") @ graph.columns(embedded, f)  # (B, m, K)
-    owner = architecture.attends.index(True)  # of weights that are shared
+    inputs = layers[0].width
+    x = graph.rows(embedded, f)  # (R, f)
+    x = graph.linear(x, *weights.linear("decoder.in_projection", inputs, f))  # (R, d)
     later: list[Value] = []  # inputs that the next step reads again
     attentions = []
     for number, layer in enumerate(layers):
-        count = layer.kernel - 1
-        places = [*earlier[:count], x]
-        earlier = earlier[count:]
+        places = [*earlier[: layer.kernel - 1], x]
+        earlier = earlier[layer.kernel - 1 :]
         later += places[1:]
-        window = x
-        if count:
-            window = graph.op("Concat", *places, axis=1)  # (R, kernel * d)
+        window = op("Concat", *places, axis=1)  # (R, kernel * d)
         name = f"decoder.blocks.{number}"
-        attends = architecture.attends[number]
-        share = 0.5 if attends else ROOT_OF_HALF
-        hidden, residual = _block(graph, weights, name, x, window, inputs, layer, share)
+        owner = _attention_of(architecture, number)
+        share = ROOT_OF_HALF if owner is None else 0.5
+        hidden = _convolution(graph, weights, name, window, inputs, layer, share)
+        residual = _residual(graph, weights, name, x, inputs, layer.width)
         terms = [hidden, residual]
-        if attends:
-            own = owner if architecture.attention_weights == "shared" else number
-            query = graph.op("Reshape", hidden, by_sentence)  # (B, K, d)
+        if owner is not None:
+            query = op("Reshape", hidden, by_sentence)  # (B, K, d)
             query = graph.columns(query, layer.width)  # (B, d, K)
-            products = graph.value(f"{prefix}keys{own}") @ query  # (B, m, K)
-            scores = graph.op("Sum", products, common, graph.value(f"{prefix}bias{own}"))
-            scores = graph.op("Transpose", scores, perm=[0, 2, 1])  # (B, K, m)
-            attention = graph.op("Softmax", scores)
+            products = graph.value(f"{prefix}keys{owner}") @ query  # (B, m, K)
+            scores = op("Sum", products, common, graph.value(f"{prefix}bias{owner}"))
+            scores = op("Transpose", scores, perm=[0, 2, 1])  # (B, K, m)
+            attention = op("Softmax", scores)
             attentions.append(attention)
-            context = attention @ graph.value(f"{prefix}values{own}")  # (B, K, d)
+            context = attention @ graph.value(f"{prefix}values{owner}")  # (B, K, d)
             terms.append(graph.rows(context, layer.width))
-        x = graph.op("Sum", *terms)  # (R, d) of this block
+        x = op("Sum", *terms)  # (R, d) of this block
         inputs = layer.width
-    following = graph.op("Concat", *later, axis=1) if later else state
-    graph.output(f"{state.name}.next", following)
-    weight, bias = weights.linear("decoder.out_projection", architecture.output_embedding, inputs)
-    graph.output(f"{prefix}features", graph.linear(x, weight, bias))
+    following = op("Concat", *later, axis=1) if later else state
+    graph.output(f"{prefix}state.next", following)
+    projection = weights.linear("decoder.out_projection", architecture.output_embedding, inputs)
+    graph.output(f"{prefix}features", graph.linear(x, *projection))  # (R, f_out)
     return sum(kept), graph.mean(attentions)
 
 
@@ -318,63 +364,3 @@ def _kept_widths(layers: Sequence[Layer]) -> list[int]:
         widths += [inputs] * (layer.kernel - 1)
         inputs = layer.width
     return widths
-
-
-def output(layers: Sequence[OutputWeights], precision: str, average: str, is_masked: bool) -> Graph:
-    """Return the graph of the output layers: each network's weight (S', f_out) and bias (S',).
-
-    It reads each network's ``features`` (R, f_out), how many ``groups`` (1,) are looked into for
-    ``count`` (1,) types, and, if ``is_masked``, ``mask`` (R, S), BARRED where a row may not use a
-    type. It makes their ``values`` and ``tokens`` (R, count), the most probable first, and ``end``
-    (R,), the log-probability of ``</s>``.
-    """
-    graph = Graph(precision)
-    if is_masked:
-        graph.input("mask", FLOATS, "R", "S")
-    group_count = graph.input("groups", INDICES, 1)
-    count = graph.input("count", INDICES, 1)
-    for number, (weight, _) in enumerate(layers):
-        graph.input(f"{number}.features", FLOATS, "R", weight.shape[1])
-    mean = predict(graph, layers, average, is_masked)  # (R, S)
-    grouped = graph.op("Reshape", mean, graph.integers(0, -1, GROUP))  # (R, S / GROUP, GROUP)
-    maxima = graph.op("ReduceMax", grouped, graph.integers(2), keepdims=0)
-    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)
-    groups = graph.op("Unsqueeze", groups, graph.integers(2))  # (R, groups, 1)
-    flat = graph.integers(0, -1)
-    members = graph.op("GatherND", grouped, groups, batch_dims=1)  # (R, groups, GROUP)
-    members = graph.op("Reshape", members, flat)  # (R, groups * GROUP)
-    values, chosen = graph.ops("TopK", 2, members, count)
-    firsts = groups * graph.integers(GROUP)
-    tokens = firsts + graph.integers(*range(GROUP))  # (R, groups, GROUP)
-    tokens = graph.op("Reshape", tokens, flat)
-    graph.output("values", values)
-    graph.output("tokens", graph.op("GatherElements", tokens, chosen, axis=1), INDICES)
-    graph.output("end", graph.op("Gather", mean, graph.index(END), axis=1))
-    return graph
-
-
-def predict(graph: Graph, layers: Sequence[OutputWeights], average: str, is_masked: bool) -> Value:
-    """Return log-probabilities (R, S) of each network's ``features``."""
-    logs = []
-    for number, (weight, bias) in enumerate(layers):
-        missing = -len(bias) % GROUP
-        weight = np.pad(weight, ((0, missing), (0, 0)))
-        bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
-        logits = graph.linear(graph.value(f"{number}.features"), weight, bias)
-        if not is_masked:
-            logs.append(graph.op("LogSoftmax", logits))
-            continue
-        logits = logits + graph.value("mask")
-        logits = logits - graph.op("ReduceMax", logits, graph.integers(1))
-        # A sum in fp64 is the same whatever types the batch's other sentences add. LogSoftmax in
-        # fp64 is 14 times slower.
-        shares = graph.op("Cast", graph.op("Exp", logits), to=TensorProto.DOUBLE)
-        total = graph.op("ReduceSum", shares, graph.integers(1))  # (R, 1)
-        normalizer = graph.op("Cast", graph.op("Log", total), to=FLOATS)
-        logs.append(logits - normalizer)
-    if len(logs) == 1 or average == "log_probabilities":
-        return graph.mean(logs)
-    # The log of the mean probability.
-    most = graph.op("Max", *logs)
-    shares_of_most = [graph.op("Exp", one - most) for one in logs]
-    return graph.op("Log", graph.mean(shares_of_most)) + most

@@ -1,147 +1,236 @@
-"""The whole search of one sentence as one graph of ONNX: decoder steps, output layers, hypotheses.
+"""Output layers and the search as graphs of ONNX: a step's continuations, or one sentence's search.
 
-Step by step a third of the time is Python and the passing of arrays.
+Step by step a third of the time of one sentence is Python and the passing of arrays.
 
-Shapes: K hypotheses, m source length, S target types in whole groups of ``GROUP``, T steps.
+Shapes: B sentences, K hypotheses of each, R = B * K rows, C candidates, S target types in whole
+groups of ``GROUP``, T steps.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
+from onnx import TensorProto
 
-from convs2s.data.vocabulary import END
-from convs2s.models.onnx_builder import FLOATS, INDICES, TRUTHS, Graph, Value
-from convs2s.models.onnx_graphs import GROUP, OutputWeights, predict
+from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import END, PADDING, UNKNOWN
+from convs2s.models.onnx_builder import FLOATS, INDICES, Graph, Value
+from convs2s.models.onnx_graphs import Map
+from convs2s.models.steps import Numbers
+
+GROUP = 32  # Types of which the most probable stands for all in the first pass over them
+BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no differences
+
+# The rows of ``penalties``, by which a sentence's next token is limited.
+FREE = 0
+NOT_THE_END = 1
+THE_END_ALONE = 2
 
 
-class _Handed(NamedTuple):
-    """What a step hands on to the next one."""
+@lru_cache(maxsize=8)
+def penalties(types: int, of_unknown: float) -> Numbers:
+    """Return what each type loses of its log-probability where the next token is limited (3, S)."""
+    found = np.zeros((3, types), np.float32)
+    found[:, PADDING] = np.inf
+    found[:, UNKNOWN] = of_unknown
+    found[NOT_THE_END, END] = np.inf
+    found[THE_END_ALONE] = np.inf
+    found[THE_END_ALONE, END] = 0.0
+    return found
 
-    name: str
-    kind: int
-    shape: tuple[int | str, ...]
-    later: str  # name of what the step makes of it
 
-
-def search(
-    step: Graph,
-    layers: Sequence[OutputWeights],
-    precision: str,
+def _predict(
+    graph: Graph,
+    layers: Sequence[Map],
     average: str,
-    parts: Mapping[str, int],
-    states: Mapping[str, int],
-) -> Graph:
-    """Return the graph of one sentence's whole search, of a decoder's step and output layers.
+    shape: Value | None = None,
+    mask: Value | None = None,
+) -> Value:
+    """Return log-probabilities (R, S) of each network's ``features`` (R, f_out) or (B, K, f_out).
 
-    The graph reads what the encoder makes and
-
-        scores (1, K), finished (1,), previous (1, K), rows (K,) and states: all ``.first``, as
-            they are before the first step.
-        maximum (): how many tokens there are at most, without ``</s>``.
-        minimum (): from how many on ``</s>`` may follow.
-        hypotheses (1,), candidates (1,), groups (1,): K, how many continuations are looked at,
-            and in how many groups of them.
-        penalties (2, S): what types lose of their log-probability, where ``</s>`` may follow and
-            where not.
-
-    Of each of T steps it makes ``best``, ``parents`` and ``chosen`` (T, candidates) and ``at``
-    (T, 1, K), as in ``Candidates``, and ``ends`` (T, 1, K), the log-likelihoods with ``</s>``:
-    nothing else may follow ``maximum`` tokens.
+    With a ``mask`` (B, 1, S), BARRED where a sentence may not use a type, else 0, they have the
+    ``shape`` [B, K, S].
     """
-    graph = Graph(precision, "search.")
-    body = Graph(precision, "body.")
-    body.join(step)
-    body.input("position", INDICES)
-    body.input("goes_on", TRUTHS)
-    logs = predict(body, layers, average, False)  # (K, S)
-    ends = body.op("Gather", logs, body.index(END), axis=1)  # (K,)
-    ends = body.op("Unsqueeze", ends, body.integers(0)) + body.value("scores")  # (1, K)
-    best, parents, chosen = _continuations(body, logs)
-    handed = _next_step(body, best, parents, chosen)
-    for state, width in states.items():
-        handed.append(_Handed(state, FLOATS, ("K", width), f"{state}.next"))
-    starts = []
-    for name, kind, shape, later in handed:
-        body.input(name, kind, *shape)
-        body.result(later, kind)
-        starts.append(graph.input(f"{name}.first", kind, *shape))
-    results = {
-        "best": (best.name, FLOATS),
-        "parents": (parents.name, INDICES),
-        "chosen": (chosen.name, INDICES),
-        "at": ("places", INDICES),
-        "ends": (ends.name, FLOATS),
-    }
-    for name, kind in results.values():
-        body.result(name, kind)
-    _add_inputs(graph, parts)
-    kinds = {name: kind for name, (_, kind) in results.items()}
-    graph.loop(body, starts, kinds)
+    op = graph.op
+    logs = []
+    for number, (weight, bias) in enumerate(layers):
+        missing = -len(bias) % GROUP
+        weight = np.pad(weight, ((0, missing), (0, 0)))
+        bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
+        width = weight.shape[1]
+        features = graph.input(f"{number}.features", FLOATS)
+        logits = graph.linear(graph.rows(features, width), weight, bias)  # (R, S)
+        if shape is None or mask is None:
+            logs.append(op("LogSoftmax", logits))
+            continue
+        logits = op("Reshape", logits, shape) + mask
+        largest = op("ReduceMax", logits, [2])  # (B, K, 1)
+        logits = logits - largest
+        # A sum in fp64 is the same whatever types the batch's other sentences add. LogSoftmax in
+        # fp64 is 14 times slower.
+        shares = op("Exp", logits)
+        shares = op("Cast", shares, to=TensorProto.DOUBLE)
+        total = op("ReduceSum", shares, [2])  # (B, K, 1)
+        normalizer = op("Log", total)
+        logs.append(logits - op("Cast", normalizer, to=FLOATS))
+    if len(logs) == 1 or average == "log_probabilities":
+        return graph.mean(logs)
+    # The log of the mean probability.
+    most = op("Max", *logs)
+    shares_of_most = [op("Exp", one - most) for one in logs]
+    mean = graph.mean(shares_of_most)
+    return op("Log", mean) + most
+
+
+def listing(layers: Sequence[Map]) -> Graph:
+    """Return the graph of the output layers that an export has: the most probable types of a row.
+
+    Of ``features`` (R, f_out) it makes the ``values`` and ``tokens`` (R, count) of ``count`` (1,)
+    types, the most probable first, and ``end`` (R,), the log-probability of ``</s>``.
+    """
+    graph = Graph("fp32")
+    logs = _predict(graph, layers, "probabilities")
+    graph.input("groups", INDICES, [1])  # of former exports: whoever gives it may go on doing so
+    count = graph.input("count", INDICES, [1])
+    values, tokens = graph.ops("TopK", 2, logs, count)
+    end = graph.op("Gather", logs, END, axis=1)
+    graph.output("values", values)
+    graph.output("tokens", tokens, INDICES)
+    graph.output("end", end)
     return graph
 
 
-def _add_inputs(graph: Graph, parts: Mapping[str, int]) -> None:
-    """Add what stays the same in all steps: limits, penalties, and the encoded source."""
-    for name in ("maximum", "minimum"):
+def continuations(
+    layers: Sequence[Map],
+    precision: str,
+    average: str,
+    types: Indices,
+    is_masked: bool = False,
+) -> Graph:
+    """Return the graph of the best continuations of each sentence, by output layers of ``types``.
+
+    It reads each network's ``features`` (B, K, f_out), the hypotheses' ``scores`` (B, K), of each
+    sentence ``limits`` (B,), the number of its row of ``penalties`` (3, S), how many
+    ``candidates`` (1,) there are to be of a sentence, in how many ``groups`` (1,) of types, and, if
+    ``is_masked``, ``mask`` (B, S), BARRED where a sentence may not use a type, else 0. It makes
+    ``best``, ``parents`` and ``chosen`` (B, C), as in ``Candidates``.
+    """
+    graph = Graph(precision, "output.")
+    op = graph.op
+    missing = -len(types) % GROUP
+    types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
+    scores = graph.input("scores", FLOATS, ["B", "K"])
+    limits = graph.input("limits", INDICES, ["B"])
+    stated = graph.input("penalties", FLOATS, [3, "S"])
+    count = graph.input("candidates", INDICES, [1])
+    group_count = graph.input("groups", INDICES, [1])
+    hypotheses = op("Shape", scores)  # [B, K]
+    shape = op("Concat", hypotheses, [len(types)], axis=0)
+    if is_masked:
+        mask = graph.input("mask", FLOATS, ["B", "S"])
+        mask = op("Unsqueeze", mask, [1])  # (B, 1, S)
+        logs = _predict(graph, layers, average, shape, mask)  # (B, K, S)
+    else:
+        logs = _predict(graph, layers, average)  # (R, S)
+        logs = op("Reshape", logs, shape)
+    losses = op("Gather", stated, limits)  # (B, S)
+    losses = op("Unsqueeze", losses, [1])  # (B, 1, S)
+    before = op("Unsqueeze", scores, [2])  # (B, K, 1)
+    totals = logs - losses + before
+    grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
+    maxima = op("ReduceMax", grouped, [2], keepdims=0)
+    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)
+    places = op("Unsqueeze", groups, [2])  # (B, groups, 1)
+    members = op("GatherND", grouped, places, batch_dims=1)  # (B, groups, GROUP)
+    members = op("Reshape", members, [0, -1])
+    best, index = graph.ops("TopK", 2, members, count)  # (B, C)
+    rank = index / GROUP
+    group = op("GatherElements", groups, rank, axis=1)
+    place = group * GROUP + index % GROUP  # in (K, S)
+    is_barred = best < BARRED / 2
+    best = op("Where", is_barred, -np.inf, best)
+    parents = place / len(types)
+    chosen = op("Gather", types, place % len(types))
+    graph.output("best", best)
+    graph.output("parents", parents, INDICES)
+    graph.output("chosen", chosen, INDICES)
+    return graph
+
+
+def search(
+    precision: str,
+    step: Graph,
+    output: Graph,
+    parts: Iterable[str],
+    states: Iterable[str],
+) -> Graph:
+    """Return the graph of one sentence's whole search, of a decoder's step and ``continuations``.
+
+    The graph reads what the encoder makes, ``penalties``, ``candidates`` and ``groups``, and
+
+        scores (1, K), finished (1, 1), previous (1, K), rows (K,) and states: all ``.first``, as
+            they are before the first step.
+        maximum (): how many tokens there are at most, without ``</s>``, which alone may follow.
+        minimum (): from how many on ``</s>`` may follow.
+        hypotheses (1,): K.
+
+    It makes the four parts of ``Candidates``, under names such as ``places of steps``: of each of T
+    steps (T, 1, C), and places (T, 1, K).
+    """
+    graph = Graph(precision, "search.")
+    for name in ("maximum", "minimum", "hypotheses", "candidates", "groups"):
         graph.input(name, INDICES)
-    for name in ("hypotheses", "candidates", "groups"):
-        graph.input(name, INDICES, 1)
-    graph.input("penalties", FLOATS, 2, "S")
-    graph.input("words", FLOATS, 1, 1, "m")
-    for name, width in parts.items():
-        graph.input(name, FLOATS, 1, "m", width)
-
-
-def _continuations(body: Graph, logs: Value) -> tuple[Value, Value, Value]:
-    """Return scores, parents and types of the best continuations, by log-probabilities (K, S)."""
+    for name in ("penalties", "words", *parts):
+        graph.input(name, FLOATS)
+    body = Graph(precision, "body.")
     op = body.op
-    flat = body.integers(-1)
-    size = body.integers(GROUP)
-    is_early = body.value("position") < body.value("minimum")
-    row = op("Cast", is_early, to=INDICES)  # 1 where </s> may not follow yet
-    penalties = op("Gather", body.value("penalties"), row)  # (S,)
-    totals = logs - penalties
-    totals = totals + op("Transpose", body.value("scores"), perm=[1, 0])  # (K, S)
-    grouped = op("Reshape", totals, body.integers(-1, GROUP))  # (K * S / GROUP, GROUP)
-    maxima = op("ReduceMax", grouped, body.integers(1), keepdims=0)
-    _, groups = body.ops("TopK", 2, maxima, body.value("groups"), sorted=0)
-    members = op("Reshape", op("Gather", grouped, groups), flat)  # (groups * GROUP,)
-    best, index = body.ops("TopK", 2, members, body.value("candidates"))
-    group = op("Gather", groups, index / size)
-    place = group * size + index % size  # in (K, S)
-    types = op("Shape", logs, start=1)  # (1,): S
-    parents = place / types
-    chosen = place % types
-    return best, parents, chosen
+    position = body.value("position")
+    has_room = position < body.value("maximum")
+    may_not_end = op("Cast", position < body.value("minimum"), to=INDICES)  # FREE or NOT_THE_END
+    limits = op("Where", has_room, may_not_end, THE_END_ALONE)
+    body.call("limits", op("Unsqueeze", limits, [0]))
+    body.join(step)
+    body.join(output)
+    goes_on, handed = _next_step(body, has_room)
+    for state in states:
+        handed[state] = (body.value(f"{state}.next"), FLOATS)
+    results = {
+        "scores of steps": (body.value("best"), FLOATS),
+        "parents of steps": (body.value("parents"), INDICES),
+        "tokens of steps": (body.value("chosen"), INDICES),
+        "places of steps": (body.value("places"), INDICES),
+    }
+    graph.loop(body, goes_on, handed, results)
+    return graph
 
 
-def _next_step(body: Graph, best: Value, parents: Value, chosen: Value) -> list[_Handed]:
-    """Say whether the search goes on; return what it hands on."""
+def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, tuple[Value, int]]]:
+    """Say whether the search goes on, and with what, after a step that had room for a token."""
     op = body.op
-    zero = body.integers(0)
-    one_row = body.integers(1, -1)
+    best = body.value("best")  # (1, C)
+    parents = body.value("parents")
+    chosen = body.value("chosen")
     hypotheses = body.value("hypotheses")
-    ended = op("Equal", chosen, body.index(END))  # (candidates,)
+    ended = op("Equal", chosen, END)
     # The first K that do not end go on: among equals TopK takes the first. Each hypothesis can end
     # in one way, so that K of 2K candidates do not.
     order = op("Cast", ended, to=INDICES)  # 1 where one ends, else 0
-    _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (K,)
-    scores = op("Reshape", op("Gather", best, going), one_row)
+    _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (1, K)
+    scores = op("GatherElements", best, going, axis=1)
+    previous = op("GatherElements", chosen, going, axis=1)
+    rows = op("GatherElements", parents, going, axis=1)
+    rows = op("Squeeze", rows, [0])  # (K,)
     # An output is finished by an end that is one of the K best candidates.
-    is_possible = op("Greater", best, body.constant(-np.inf))
-    finished = op("Slice", ended & is_possible, zero, hypotheses)  # (K,)
-    count = op("ReduceSum", op("Cast", finished, to=INDICES))  # (1,)
-    count = body.value("finished") + count
+    is_possible = op("Greater", best, -np.inf)
+    finished = op("Slice", ended & is_possible, [0], hypotheses, [1])  # (1, K)
+    finished = op("Cast", finished, to=INDICES)
+    count = body.value("finished") + op("ReduceSum", finished)  # (1, 1)
     has_few = count < hypotheses
-    has_room = body.value("position") < body.value("maximum")
-    goes_on = has_few & has_room
-    body.result(op("Squeeze", goes_on).name, TRUTHS)
-    previous = op("Reshape", op("Gather", chosen, going), one_row)
-    rows = op("Gather", parents, going)
-    return [
-        _Handed("scores", FLOATS, (1, "K"), scores.name),
-        _Handed("finished", INDICES, (1,), count.name),
-        _Handed("previous", INDICES, (1, "K"), previous.name),
-        _Handed("rows", INDICES, ("K",), rows.name),
-    ]
+    goes_on = op("Squeeze", has_few & has_room)
+    handed: dict[str, tuple[Value, int]] = {
+        "scores": (scores, FLOATS),
+        "finished": (count, INDICES),
+        "previous": (previous, INDICES),
+        "rows": (rows, INDICES),
+    }
+    return goes_on, handed

@@ -68,7 +68,6 @@ class InPlaceConvS2SState(ConvS2SState):
         encoded = decoding.encode(source)
         super().__init__(decoding, encoded, encoded.keys.shape[1], hypotheses)
         self._decoding = decoding
-        self._rows = torch.arange(len(source) * hypotheses, device=source.device)  # (B * K,)
 
     def restart(self, source: Tensor) -> None:
         """Begin with another source, which has the shape of the first once both are padded."""
@@ -77,18 +76,9 @@ class InPlaceConvS2SState(ConvS2SState):
         self._windows.clear()
         torch.arange(len(self._rows), out=self._rows)
 
-    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
-        """Read each hypothesis's last token (B, K), as every state does."""
-        self._order = self._rows
-        return super().step(previous)
-
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
         self._rows[: len(rows)].copy_(rows)
-
-    def keep(self, sentences: Tensor) -> None:
-        """Refuse: every sentence stays in the batch until all are done."""
-        raise NotImplementedError("a state that is updated in place keeps all sentences")
 
 
 class RecordedEnsemble(Ensemble):
@@ -126,20 +116,14 @@ class RecordedEnsemble(Ensemble):
         while len(self._idle) >= MOST_RECORDINGS:
             longest_idle = next(iter(self._idle))
             del self._idle[longest_idle]
-        states = [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s]
-        outputs = [network.output for network in self._convs2s]
-
-        def keep_for_others(decoder: RecordedDecoder) -> None:
-            self._idle[shape] = decoder
-
         return RecordedDecoder(
-            states,
-            outputs,
+            [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s],
+            [network.output for network in self._convs2s],
             given,
             self._average,
             recording=self._recording(),
-            previous=given.new_full((len(filled), hypotheses), END),
-            when_done=keep_for_others,
+            shape=shape,
+            idle=self._idle,
         )
 
 
@@ -158,18 +142,18 @@ class RecordedDecoder(DecoderState):
         source: Tensor,
         average: Average,
         recording: Recording,
-        previous: Tensor,
-        when_done: Callable[["RecordedDecoder"], None],
+        shape: Shape,
+        idle: dict[Shape, "RecordedDecoder"],
     ) -> None:
-        """Take what ``DecoderState`` takes, an empty recording, and what ``release`` calls.
-
-        ``previous`` (B', K) is where a step reads each hypothesis's last token.
-        """
+        """Take what ``DecoderState`` takes, an empty recording, and where it waits when idle."""
         super().__init__(states, outputs, source, average)
         self._in_place = states
         self._recording = recording
-        self._previous = previous
-        self._when_done = when_done
+        self._shape = shape
+        self._idle = idle
+        rows, _, hypotheses = shape
+        # (B', K), where a step reads each hypothesis's last token
+        self._previous = source.new_full((rows, hypotheses), END)
         self._is_set_up = False
         self._predicted: Predicted | None = None  # where a recorded step's results are
 
@@ -180,7 +164,13 @@ class RecordedDecoder(DecoderState):
             state.restart(filled)
 
     @torch.inference_mode()
-    def best(self, previous: Indices, scores: Numbers, count: int, limits: Limits) -> Candidates:
+    def best(
+        self,
+        previous: Indices,
+        scores: Numbers,
+        count: int,
+        limits: Limits,
+    ) -> Candidates:
         """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
         sentences = len(previous)
         self._previous[:sentences].copy_(self._to_device(previous))
@@ -198,4 +188,4 @@ class RecordedDecoder(DecoderState):
 
     def release(self) -> None:
         """Leave the recording to another source."""
-        self._when_done(self)
+        self._idle[self._shape] = self

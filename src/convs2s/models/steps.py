@@ -1,5 +1,6 @@
 """What a search asks of a decoder at each step, as arrays: A sentences, K hypotheses of each."""
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -43,3 +44,8 @@ class Candidates(NamedTuple):
     parents: Indices  # (A, C), the hypothesis that each continues
     tokens: Indices  # (A, C), the token that it continues it by
     places: Indices | None  # (A, K), where each hypothesis has the most attention; None without any
+
+
+def least_positions(limits: Iterable[int | None]) -> int | None:
+    """Return the most tokens that every network has room for; None: none of them has a limit."""
+    return min((limit for limit in limits if limit is not None), default=None)

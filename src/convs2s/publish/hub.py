@@ -73,6 +73,7 @@ def export_onnx(model: Path, folder: Path) -> None:
         UserError: the file is no model, or of another kind than ConvS2S, or the folder exists.
     """
     from convs2s.models import onnx_graphs as graphs
+    from convs2s.models.onnx_search import listing
 
     with new_output(folder) as staged:
         load_model(model)  # checks the weights
@@ -83,8 +84,7 @@ def export_onnx(model: Path, folder: Path) -> None:
         encoder, parts = graphs.encoder(weights, "fp32")
         encoder.save(staged / "encoder.onnx")
         graphs.decoder(weights, "fp32", parts)[0].save(staged / "decoder.onnx")
-        output = graphs.output([weights[0].output()], "fp32", "probabilities", False)
-        output.save(staged / "output.onnx")
+        listing([weights[0].output()]).save(staged / "output.onnx")
         _describe(description, staged)
 
 

@@ -12,25 +12,25 @@ from tests.support.networks import TYPES, batch, convs2s
 def test_windows_move_together_and_change_their_rows() -> None:
     windows = Windows([(3, 1), (1, 1), (2, 2)], 2, torch.empty(0))
 
-    def write(number: float, rows: int = 2) -> list[list[list[float]]]:
-        """Write an input into the windows of one sentence; what each block reads then."""
+    def write(number: float, *order: int) -> list[list[list[float]]]:
+        """Go on from some rows with an input of one sentence; what each block reads then."""
+        windows.begin(torch.tensor(order))
+        rows = len(order)
         x = torch.tensor([number, number + 0.5])[:rows].view(1, rows, 1)
         found = [
             windows.add(block, x.expand(-1, -1, width)) for block, width in enumerate((1, 1, 2))
         ]
+        windows.end()
         return [window[0].tolist() for window in found]
 
-    write(1.0)
-    windows.shift(None)
-    assert write(2.0)[0] == [[0.0, 1.0, 2.0], [0.0, 1.5, 2.5]]
-    windows.shift(torch.tensor([1, 1]))
-    assert write(3.0) == [
+    write(1.0, 0, 1)
+    assert write(2.0, 0, 1)[0] == [[0.0, 1.0, 2.0], [0.0, 1.5, 2.5]]
+    assert write(3.0, 1, 1) == [
         [[1.5, 2.5, 3.0], [1.5, 2.5, 3.5]],
         [[3.0], [3.5]],
         [[2.5, 2.5, 3.0, 3.0], [2.5, 2.5, 3.5, 3.5]],
     ]
-    windows.shift(torch.tensor([1]))
-    assert write(4.0, rows=1) == [[[2.5, 3.5, 4.0]], [[4.0]], [[3.5, 3.5, 4.0, 4.0]]]
+    assert write(4.0, 1) == [[[2.5, 3.5, 4.0]], [[4.0]], [[3.5, 3.5, 4.0, 4.0]]]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -8,7 +8,6 @@ import pytest
 from convs2s.data.vocabulary import END
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models import onnx_ensemble as by_onnx
-from convs2s.models import onnx_graphs as graphs
 from convs2s.models import onnx_search as search_graph
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
@@ -101,7 +100,7 @@ def test_an_ensemble_is_torchs(average: Average) -> None:
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have more groups of types than a step looks into, and parts of a batch of one sentence."""
-    for module in (by_onnx, graphs, search_graph):
+    for module in (by_onnx, search_graph):
         monkeypatch.setattr(module, "GROUP", 2)
     monkeypatch.setattr(by_onnx, "PART_NUMBERS", 1)
     monkeypatch.setattr(by_onnx, "PART_ROWS", 1)

@@ -4,7 +4,7 @@ What wins on one processor loses on another. The first training of a network's s
 with a number of threads measures them, in less than a second; the answer is kept in the user's
 cache folder, so that later ones there compute the same bytes.
 
-The shapes that most of the arithmetic is in stand for all, their large sides cut: how fast a kernel
+The shape that most of the arithmetic is in stands for all, its large sides cut: how fast a kernel
 is depends on the rows much more than on these.
 """
 
@@ -13,9 +13,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from timeit import timeit
 
@@ -38,7 +36,6 @@ FAVOR_OF_BLAS = 1.25
 Kernels round differently: noise of the machine, of up to 7%, must not choose.
 """
 
-HEAVIEST = 2  # Shapes that are measured
 TRAINED_ROWS = 1024  # Of a product: with fewer, one kernel's start weighs more than another's
 MOST_INPUTS = 1024  # Sides of a weight that is measured
 MOST_OUTPUTS = 512
@@ -47,32 +44,24 @@ SHARED_SECONDS = 0.5  # that all kernels share, unless ``LEAST_ROUNDS`` take lon
 LEAST_ROUNDS = 5  # Turns of each kernel; the first one sets up
 MOST_ROUNDS = 30
 
-
-@dataclass(frozen=True)
-class Product:
-    """A weight (outputs, inputs) that rows are multiplied by, and how many a step has of it."""
-
-    inputs: int
-    outputs: int
-    count: int
-
-    @property
-    def multiplications(self) -> int:
-        """Of each row, in a step."""
-        return self.inputs * self.outputs * self.count
+ProductSizes = Counter[tuple[int, int]]
+"""Inputs and outputs of weights, large ones cut -> the numbers of all weights that are cut to it,
+by which each row is multiplied."""
 
 
-def products_of(network: nn.Module) -> list[Product]:
-    """Return the products of a network's maps that ``linear`` computes, equal ones as one."""
-    counts: Counter[tuple[int, int]] = Counter()
+def products_of(network: nn.Module) -> ProductSizes:
+    """Return the products of a network's maps that ``linear`` computes."""
+    products: ProductSizes = Counter()
     for module in network.modules():
         if isinstance(module, WeightNormalized | PlainOutput):
-            outputs, inputs = module.weight().shape
-            counts[inputs, outputs] += 1
-    return [Product(inputs, outputs, count) for (inputs, outputs), count in counts.items()]
+            weight = module.weight()
+            outputs, inputs = weight.shape
+            cut = (min(inputs, MOST_INPUTS), min(outputs, MOST_OUTPUTS))
+            products[cut] += weight.numel()
+    return products
 
 
-def fastest_kernel(products: Sequence[Product]) -> Kernel:
+def fastest_kernel(products: ProductSizes) -> Kernel:
     """Return the fastest kernel of training for these products with this process's threads.
 
     It goes by what this user has first measured on such a processor, by this version of torch and
@@ -87,11 +76,11 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
     return "blas"
 
 
-def _known_rates(products: Sequence[Product]) -> dict[str, float]:
+def _known_rates(products: ProductSizes) -> dict[str, float]:
     """Return ``training_rates`` out of the user's cache folder, measured where it has none."""
-    shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
+    shape = _heaviest(products)
     machine = [processor(), torch.__version__, torch.get_num_threads()]
-    key = json.dumps([*machine, "training", *shapes])
+    key = json.dumps([*machine, "training", shape])
     folder = _cache_folder()
     path = folder / "kernels.json"
     with writing(path):
@@ -121,15 +110,29 @@ def _cache_folder() -> Path:
         raise UserError("no folder to keep measurements in: set XDG_CACHE_HOME") from None
 
 
-def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
+def _heaviest(products: ProductSizes) -> tuple[int, int]:
+    """Return the inputs and outputs of the weight that is measured."""
+    ((shape, _),) = products.most_common(1)
+    return shape
+
+
+def training_rates(products: ProductSizes) -> dict[Kernel, float]:
     """Return operations a second of each kernel over these products, forward and backward.
 
-    Kernels take turns, and the least processor time of each product counts, that of all threads:
-    other work on the machine slows down none alone.
+    Kernels take turns, and the least processor time of each counts, that of all threads: other work
+    on the machine slows down none alone.
     """
-    shapes = heaviest(products)
-    passes = [_training_pass(shape) for shape in shapes]
-    least = {kernel: [math.inf] * len(shapes) for kernel in matmul.kernels()}  # seconds
+    inputs, outputs = _heaviest(products)
+    x = torch.ones(TRAINED_ROWS, inputs, requires_grad=True)
+    weight = torch.ones(outputs, inputs, requires_grad=True)
+    bias = torch.zeros(outputs, requires_grad=True)
+    gradient = torch.ones(TRAINED_ROWS, outputs)
+
+    def train() -> object:
+        y = matmul.linear(x, weight, bias)
+        return torch.autograd.grad(y, (x, weight, bias), gradient)
+
+    least = dict.fromkeys(matmul.kernels(), math.inf)  # seconds
     before = matmul.in_use()
     end = time.perf_counter() + SHARED_SECONDS
     for number in range(MOST_ROUNDS):
@@ -137,48 +140,10 @@ def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
             break
         for kernel, seconds in least.items():
             matmul.use(kernel)
-            for place, work in enumerate(passes):
-                # Of all clocks, others on the machine change this one least.
-                now = timeit(work, timer=time.process_time, number=1)
-                seconds[place] = min(seconds[place], now)
+            # Of all clocks, others on the machine change this one least.
+            now = timeit(train, timer=time.process_time, number=1)
+            least[kernel] = min(seconds, now)
     matmul.use(before)
     # A multiplication and an addition each for the output, the input's and the weight's gradient.
-    operations = 6 * TRAINED_ROWS * sum(shape.multiplications for shape in shapes)
-    rates = {}
-    for kernel, seconds in least.items():
-        step = 0.0  # seconds
-        for shape, of_one in zip(shapes, seconds, strict=True):
-            step += shape.count * of_one
-        rates[kernel] = operations / step
-    return rates
-
-
-def _training_pass(shape: Product) -> Callable[[], object]:
-    """Return the product of a training's forward and backward pass, by the kernel in use."""
-    x = torch.ones(TRAINED_ROWS, shape.inputs, requires_grad=True)
-    weight = torch.ones(shape.outputs, shape.inputs, requires_grad=True)
-    bias = torch.zeros(shape.outputs, requires_grad=True)
-    gradient = torch.ones(TRAINED_ROWS, shape.outputs)
-
-    def work() -> object:
-        y = matmul.linear(x, weight, bias)
-        return torch.autograd.grad(y, (x, weight, bias), gradient)
-
-    return work
-
-
-def heaviest(products: Sequence[Product]) -> list[Product]:
-    """Return the shapes, their large sides cut, in which most of the arithmetic is.
-
-    A shape's ``count`` is how many of it have the arithmetic of all that are cut to it, rounded.
-    """
-    multiplications: Counter[tuple[int, int]] = Counter()
-    for product in products:
-        inputs = min(product.inputs, MOST_INPUTS)
-        outputs = min(product.outputs, MOST_OUTPUTS)
-        multiplications[inputs, outputs] += product.multiplications
-    shapes = []
-    for (inputs, outputs), number in multiplications.most_common(HEAVIEST):
-        count = max(1, round(number / (inputs * outputs)))
-        shapes.append(Product(inputs, outputs, count))
-    return shapes
+    operations = 6 * TRAINED_ROWS * inputs * outputs
+    return {kernel: operations / seconds for kernel, seconds in least.items()}

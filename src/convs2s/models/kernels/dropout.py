@@ -32,7 +32,12 @@ class _Mask(torch.autograd.Function):
         return (gradients[0] * keep).mul_(ctx.scale), None, None
 
 
-def dropout(x: Tensor, probability: float, training: bool, padding: Tensor | None = None) -> Tensor:
+def dropout(
+    x: Tensor,
+    probability: float,
+    training: bool,
+    padding: Tensor | None = None,
+) -> Tensor:
     """Zero each value with ``probability`` and divide the others by what is left of 1.
 
     On a CPU the probability is rounded to a multiple of 2^-16. Values of x (B, n, d) become zero

@@ -72,7 +72,11 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
 
 def _loss_alone(
-    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
+    features: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    target: Tensor,
+    smoothing: float,
 ) -> Tensor:
     """Return the loss of ``summed_cross_entropy`` where nobody asks for gradients."""
     total = torch.zeros((), dtype=torch.float64, device=features.device)
@@ -105,7 +109,10 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
 
 
 def block_loss(
-    logits: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
+    logits: Tensor,
+    target: Tensor,
+    smoothing: float,
+    precision: torch.dtype,
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 
@@ -115,7 +122,9 @@ def block_loss(
     types = logits.shape[1]
     truth = target + torch.arange(len(target), device=target.device) * types  # in the whole block
     # From the largest logit and its share, each found in a pass that a CPU makes in vectors.
-    normalizer = logits.amax(1).to(precision) - shares.amax(1).to(precision).log()  # (r,)
+    largest = logits.amax(1).to(precision)  # (r,)
+    share = shares.amax(1).to(precision)  # (r,)
+    normalizer = largest - share.log()
     loss = normalizer.sum(dtype=torch.float64)
     loss -= (1.0 - smoothing) * logits.view(-1)[truth].sum(dtype=torch.float64)
     if smoothing:

@@ -3,7 +3,6 @@
 float32 products on a CPU are computed by the kernel that ``choice`` finds the fastest.
 """
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -52,54 +51,47 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
             rows = functional.pad(rows, (0, 0, 0, missing))
         images = rows.view(IMAGES, -1, inputs)
     # Channels come last in memory, so that these are views.
-    image = images.unsqueeze(1).permute(0, 3, 1, 2)  # (images, inputs, 1, n)
-    kernel = weight.unflatten(1, (1, 1, -1)).permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
+    image = images.unsqueeze(1)  # (images, 1, n, inputs)
+    image = image.permute(0, 3, 1, 2)  # (images, inputs, 1, n)
+    kernel = weight.unflatten(1, (1, 1, -1))  # (outputs, 1, 1, inputs)
+    kernel = kernel.permute(0, 3, 1, 2)  # (outputs, inputs, 1, 1)
     out = functional.conv2d(image, kernel, bias)  # (images, outputs, 1, n)
-    y = out.permute(0, 2, 3, 1).reshape(-1, len(weight))  # (rows, outputs)
+    out = out.permute(0, 2, 3, 1)  # (images, 1, n, outputs)
+    y = out.reshape(-1, len(weight))  # (rows, outputs)
     if len(y) > count:
         y = y[:count]
     return y.view(*before, -1)
 
 
 class _Windows(torch.autograd.Function):
-    """The gather, and the sum that is its gradient, without a padded copy in between."""
+    """The gather, and the sum that is its gradient, in one pass over each."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, kernel: int, left: int) -> Tensor:
         """Map (B, n, d) to (B, n, kernel * d)."""
         ctx.kernel = kernel
         ctx.left = left
-        batch, positions, width = x.shape
-        windows = x.new_zeros(batch, positions, kernel * width)
-        for columns, inside, read in _offsets(positions, width, kernel, left):
-            windows[:, inside, columns] = x[:, read]
-        return windows
+        return _gather(x, kernel, left)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         """Add up, for each position (B, n, d), what all windows that hold it say."""
         (gradient,) = gradients
-        batch, positions, columns_of_all = gradient.shape
-        width = columns_of_all // ctx.kernel
-        summed = gradient.new_zeros(batch, positions, width)
-        for columns, inside, read in _offsets(positions, width, ctx.kernel, ctx.left):
-            summed[:, read].add_(gradient[:, inside, columns])  # += would copy it as well
-        return summed, None, None
+        batch, positions, _ = gradient.shape
+        by_place = gradient.unflatten(2, (ctx.kernel, -1))  # (B, n, kernel, d)
+        width = by_place.shape[3]
+        summed = gradient.new_zeros(batch, positions + ctx.kernel - 1, width)
+        for place in range(ctx.kernel):
+            # += would copy it as well
+            summed[:, place : place + positions].add_(by_place[:, :, place])
+        return summed[:, ctx.left : ctx.left + positions], None, None
 
 
-def _offsets(
-    positions: int, width: int, kernel: int, left: int
-) -> Iterator[tuple[slice, slice, slice]]:
-    """Yield for each place of the window its columns, the windows where it is inside, its input."""
-    for place in range(kernel):
-        shift = place - left  # window i holds input i + shift
-        start = min(max(0, -shift), positions)
-        stop = min(positions, positions - shift)
-        stop = max(stop, start)
-        columns = slice(place * width, (place + 1) * width)
-        inside = slice(start, stop)
-        read = slice(start + shift, stop + shift)
-        yield columns, inside, read
+def _gather(x: Tensor, kernel: int, left: int) -> Tensor:
+    padded = functional.pad(x, (0, 0, left, kernel - 1 - left))  # (B, n + kernel - 1, d)
+    positions = x.shape[1]
+    moved = [padded[:, place : place + positions] for place in range(kernel)]
+    return torch.cat(moved, dim=2)
 
 
 def windows(x: Tensor, kernel: int, left: int) -> Tensor:
@@ -110,9 +102,6 @@ def windows(x: Tensor, kernel: int, left: int) -> Tensor:
     if kernel == 1:
         return x
     if x.device.type != "cpu":  # torch.compile makes a kernel of it, and several of a gather
-        padded = functional.pad(x, (0, 0, left, kernel - 1 - left))
-        positions = x.shape[1]
-        moved = [padded[:, place : place + positions] for place in range(kernel)]
-        return torch.cat(moved, 2)
+        return _gather(x, kernel, left)
     unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
     return unfolded
