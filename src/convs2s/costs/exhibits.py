@@ -8,7 +8,6 @@ from pathlib import Path
 
 from convs2s.config.costs import KnownTraining
 from convs2s.config.paper import Table
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.errors import failures_of_file
 from convs2s.files.text import read_lines
@@ -183,10 +182,9 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     for cell in cells:
         if settings.tasks[cell.task].released:
             continue
-        for file in cell.files:
-            for member in members(file.run):
-                folder = Path(file.path).parent.parent / member
-                folders[cell.task, cell.model, member] = folder
+        for record in cell.records:
+            for training in record.trainings:
+                folders[training] = Path(record.file).parent.with_name(training[-1])
     return [read_training(*name, folder) for name, folder in folders.items()]
 
 

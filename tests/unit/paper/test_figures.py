@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.attention_maps import map_columns, plot_attention_maps
-from convs2s.paper.charts import Panel, as_spec, padded
+from convs2s.paper.charts import Panel, padded
 from convs2s.paper.curves import learning_curves, plot_learning_curve
 from convs2s.training.history import EpochRecord, read_history, without_absent
 from tests.support.documents import svg_texts
@@ -76,12 +76,8 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     # The epoch; validation and training perplexity; the rate; what each shape stands for.
     assert {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"} <= texts
     panels = learning_curves({"seed1": read_history(tmp_path / "history.jsonl").epochs})
-    spec = as_spec(panels["perplexity"], "")
-    shapes = [
-        layer["encoding"]["shape"]["scale"]
-        for layer in spec["layer"]  # type: ignore[attr-defined]
-        if "shape" in layer["encoding"]
-    ]
+    lines = panels["perplexity"]["layer"][1]["layer"]
+    shapes = [layer["encoding"]["shape"]["scale"] for layer in lines[1:]]
     assert [(scale["domain"], scale["range"][:2]) for scale in shapes] == [
         (["validation", "e^(training loss)"], ["circle", "square"])
     ]
@@ -89,9 +85,8 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
 
 def layers_of(panel: Panel, mark: str) -> list[dict[str, Any]]:
     """The rows that layers of a mark are drawn from."""
-    spec: Any = as_spec(panel, "")
-    layers = [layer for layer in spec["layer"] if layer["mark"]["type"] == mark]
-    return [row for layer in layers for row in spec["datasets"][layer["data"]["name"]]]
+    layers = [layer for layer in panel["layer"] if layer.get("mark", {}).get("type") == mark]
+    return [row for layer in layers for row in layer["data"]["values"]]
 
 
 def test_a_rule_stands_between_the_epochs_whose_rates_differ(tmp_path: Path) -> None:
