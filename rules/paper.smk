@@ -9,7 +9,7 @@ plan.cells          of each table and figure (`table1`, `figure2`) its cells: ta
                     the papers' numbers are not in them.
 plan.planned        the same without what is not made here: cells that a published ledger has, whose
                     licensed files are missing, or that time a GPU where `device` asks for none.
-plan.fingerprints(cells)  by table the digests of what each run is computed from, for a param, which so
+plan.fingerprints(cells)  the digests of what each of their runs is computed from, for a param, which so
                     changes with a recipe or decoding that a table uses.
 plan.runs           the trainings of plan.planned, as folders: `<results>/TASK/models/MODEL/seed1`.
 plan.scores(table)  the files of its planned cells, one a run:
@@ -99,7 +99,7 @@ rule write_ledger:
         "../envs/score.yaml"
     params:
         code=code("write_ledger"),
-        runs=lambda w: plan.fingerprints(plan.cells),  # for reruns alone
+        runs=lambda w: {name: plan.fingerprints(of) for name, of in plan.cells.items()},  # for reruns
         scale=options.scale,
     script:
         "../workflow/scripts/write_ledger.py"
@@ -148,7 +148,7 @@ rule write_costs:
     params:
         code=code("write_costs"),
         page=lambda w: layout.paper("costs"),
-        planned=lambda w: plan.fingerprints(plan.planned),
+        planned=lambda w: {name: plan.fingerprints(of) for name, of in plan.planned.items()},
         benchmarks=plan.benchmarks,
         # For reruns alone: config/costs.yaml, and what the page says of the scale.
         stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],
@@ -225,7 +225,11 @@ rule preflight:
     params:
         tasks=plan.tasks,
         # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
-        planned=lambda w: {} if options.tasks else plan.fingerprints(plan.planned),
+        planned=lambda w: (
+            {}
+            if options.tasks
+            else {name: plan.fingerprints(of) for name, of in plan.planned.items()}
+        ),
         results=layout.results,
         benchmarks=plan.benchmarks,
         stated_log=f"{plan.logs}/preflight.log",  # without a module's prefix, as `page` above

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -42,79 +41,65 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     Dotted rules stand before the epochs whose learning rate is at most half of the one before. Each
     run of the model has one epoch at least.
     """
-    last_epoch = max(row.epoch for epochs in runs.values() for row in epochs)
     points = _points_of(runs)
-    both = points["validation"] + points["training"]
+    last_epoch = max(point["epoch"] for point in points)
+    perplexities = [point[data] for point in points for data in ("validation", TRAINING)]
     # Of few epochs each has a point, which tells the data apart by its shape, as a single epoch has
     # no line. One legend shows both channels: here the shapes without dashes around them.
     has_points = last_epoch <= _MOST_POINTS
     of_lines = {"symbolType": "stroke", "symbolSize": 400}
     panels = described(
         "learning_curves",
-        **points,
-        both=both,
+        points=points,
         runs=list(runs),
         epochs=[0.5, last_epoch + 0.5],
         ticks=min(last_epoch, 12),
         data=["validation", TRAINING],
         legend={"symbolStrokeWidth": 0} if has_points else of_lines,
         point={"size": 30} if has_points else False,
-        perplexity=_log_axis(both, "perplexity", "perplexity"),
-        rate=_log_axis(points["validation"], "drawn rate", "learning rate"),
+        perplexity=_log_axis(perplexities, "perplexity", "perplexity"),
+        rate=_log_axis([point["drawn rate"] for point in points], "drawn rate", "learning rate"),
     )
     if not has_points:
         panels["perplexity"]["layer"][1]["layer"].pop()
-    if not points["bleu"]:
+    if all(point["BLEU"] is None for point in points):
         del panels["BLEU"]
     return panels
 
 
-def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, list[Point]]:
-    """Return what the panels of learning curves show.
-
-    Of validation data the ``best`` points are ringed; ``bleu`` is where it was measured; ``drops``
-    are where the learning rate falls.
-    """
-    validation = list[Point]()
-    training = list[Point]()
-    bleu = list[Point]()
-    best = list[Point]()
-    drops = list[Point]()
-    for run, epochs in runs.items():
-        best_epoch = _best(epochs).epoch
-        for row in epochs:
-            about = {"run": run, "epoch": row.epoch, "rate": row.learning_rate}
-            of_valid = {**about, "data": "validation", "perplexity": row.valid_perplexity}
-            of_train = {**about, "data": TRAINING, "perplexity": perplexity(row.train_loss)}
-            validation.append(of_valid)
-            training.append(of_train)
-            if row.epoch == best_epoch:
-                best.append(of_valid)
-            if row.valid_bleu is not None:
-                bleu.append({**about, "BLEU": row.valid_bleu})
-        for before, row in pairwise(epochs):
-            if 2 * row.learning_rate <= before.learning_rate:
-                drops.append({"run": run, "epoch": row.epoch - 0.5})
+def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
+    """Return a point for each epoch of each run; BLEU is None where it was not measured."""
     # A cosine ends at next to nothing: the axis ends at a ten thousandth of its largest rate.
-    least = max(point["rate"] for point in validation) / 1e4
-    for point in validation:
-        point["drawn rate"] = max(point["rate"], least)
-    return {
-        "validation": validation,
-        "training": training,
-        "bleu": bleu,
-        "best": best,
-        "drops": drops,
-    }
+    least = max(row.learning_rate for epochs in runs.values() for row in epochs) / 1e4
+    points = []
+    for run, epochs in runs.items():
+        best = _best(epochs)
+        rate_before = -1.0
+        for row in epochs:
+            points.append(
+                {
+                    "run": run,
+                    "epoch": row.epoch,
+                    "validation": row.valid_perplexity,
+                    TRAINING: perplexity(row.train_loss),
+                    "BLEU": row.valid_bleu,
+                    "rate": row.learning_rate,
+                    "drawn rate": max(row.learning_rate, least),
+                    "is_best": row is best,
+                    "falls": 2 * row.learning_rate <= rate_before,
+                }
+            )
+            rate_before = row.learning_rate
+    return points
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
     return min(epochs, key=lambda row: row.criterion)
 
 
-def _log_axis(points: Iterable[Point], field: str, title: str) -> Panel:
+def _log_axis(values: Iterable[float], field: str, title: str) -> Panel:
     """Return a logarithmic axis, labeled 20, 50, 100; of few values it has a tick for each."""
-    levels = sorted({point[field] for point in points})
+    levels = sorted(set(values))
     axis: Panel = {"format": ".4~g"}
     if len(levels) <= _MOST_TICKS:
         axis["values"] = levels
@@ -158,8 +143,8 @@ def plot_length_penalty(
     with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
         points = pd.read_csv(table, sep="\t", dtype=float)
         points.columns = points.columns.str.removesuffix("_bleu")
-        tried = points[["length_penalty", "length_ratio"]].to_dict("records")
-        scores = points.melt("length_penalty", ["tokenized", "detokenized"], "BLEU", "score")
+        shown = ["length_penalty", "length_ratio", "tokenized", "detokenized"]
+        tried = points[shown].to_dict("records")
     with failures_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
         chosen = json.loads(tuning.read_bytes())
         alpha = chosen["length_penalty"]
@@ -168,10 +153,9 @@ def plot_length_penalty(
     panels = described(
         "length_penalty",
         ordinate=ordinate,
-        scores=scores.to_dict("records"),
+        tried=tried,
         chosen=[{"length_penalty": alpha, "score": score}],
         color=COLORS[0],
-        tried=tried,
     )
     lines = [heading, f"chosen: {score:.2f} at {alpha:g}"]
     save_figure(panels.values(), outputs, heading=lines)

@@ -28,28 +28,24 @@ def results(
     shown = []
     for cell in cells:
         here = Counter([entry.processor for entry in by_cell[cell.address]])
-        ranks: dict[str, tuple[bool, int, int, str]] = {}
-        best: dict[str, LedgerEntry] = {}
-        for entry in by_cell[cell.address]:
-            rank = (entry.origin is None, *rank_of(entry.processor, here, of_all))
-            run = entry.run.run
-            if run not in ranks or rank >= ranks[run]:
-                ranks[run] = rank
-                best[run] = entry
+        ranked = sorted(
+            by_cell[cell.address],
+            key=lambda entry: (entry.origin is None, *rank_of(entry.processor, here, of_all)),
+        )
+        best = {entry.run.run: entry for entry in ranked}
         shown.append(_with_entries(cell, best, failures or {}))
     return shown
 
 
-def _with_entries(
-    cell: Cell, known: Mapping[str, LedgerEntry], failures: Mapping[str, str]
-) -> Cell:
+def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Cell:
+    """Return a cell with the best record of each run that has one."""
     entries = {}
     missing = []
     failed = {}
     for record in cell.records:
         run = record.run.run
-        if run in known:
-            entries[run] = known[run]
+        if run in best:
+            entries[run] = best[run]
             continue
         missing.append(record)
         if record.fingerprint in failures:

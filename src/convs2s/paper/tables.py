@@ -6,7 +6,7 @@ No value is typed in by hand: a cell whose runs are not in the ledger says "not 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,7 @@ from convs2s.config.settings import Settings
 from convs2s.files.atomic import atomic_path
 from convs2s.paper.cells import Cell
 from convs2s.paper.results import entries_of, results
-from convs2s.paper.table_formats import FORMATS, Sheet, together
+from convs2s.paper.table_formats import FORMATS, Said, Sheet, together
 
 _PUBLISHED_MARK = "†"
 
@@ -41,10 +41,6 @@ FOOTNOTES = _SHARED | {
 _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 """Columns that serve those who check or run a row: not in the report and the page of results."""
 
-_PAPER = "{} (paper)"
-_OURS = "{} (ours)"
-_DIFFERENCE = "{} (difference)"
-_DETAILS = ("{} (mean)", "{} (deviation)", "{} (each)")
 _DIGITS_OF_CHECKSUM = 10
 _MOST_NAMED = 20  # rows that a scale leaves out: of more their number is said
 
@@ -53,12 +49,15 @@ _MOST_NAMED = 20  # rows that a scale leaves out: of more their number is said
 class TableValue:
     """What a table says in one place: its text, and the number behind it."""
 
-    text: str
+    said: Said
     origin: Literal["paper", "ours", "absent", "text"] = "text"  # absent: of ours, without a value
     number: float | None = None
     cell: Cell | None = None  # whose runs a value of ours rests on, if any can be run
-    of_values: Mapping[str, str] = field(default_factory=dict)
-    """Of what stands beside a row's values: the name of each -> the text of its own."""
+
+    @property
+    def text(self) -> str:
+        """What is said as one text."""
+        return together(self.said)
 
 
 TableRow = Mapping[str, TableValue]  # heading -> what a row says there
@@ -113,13 +112,13 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
         headings.append(f"Left out at this scale, as {because}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
-        rows.append({heading: value.of_values or value.text for heading, value in values.items()})
+        rows.append({heading: value.said for heading, value in values.items()})
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
-        for form in _DETAILS:
-            left_out_columns.append(form.format(column.name))
-        joined[_OURS.format(column.name)] = _DIFFERENCE.format(column.name)
+        name_of = column.name
+        left_out_columns += [f"{name_of} (mean)", f"{name_of} (deviation)", f"{name_of} (each)"]
+        joined[f"{name_of} (ours)"] = f"{name_of} (difference)"
     return Sheet(
         headings=headings,
         rows=rows,
@@ -186,14 +185,13 @@ def _values(
         ours = ours or _why_absent(settings, row, column, of_row)
         origin = "absent" if ours else "text"
     printed = _number(row.paper.get(column.key), digits)
-    of_mean, of_deviation, of_each = _DETAILS
     return {
-        _PAPER.format(name): TableValue(printed, "paper", papers),
-        _OURS.format(name): TableValue(ours, origin, mean, cell),
-        _DIFFERENCE.format(name): TableValue(stated, number=difference),
-        of_mean.format(name): TableValue(_number(mean, digits)),
-        of_deviation.format(name): TableValue(_number(deviation, digits)),
-        of_each.format(name): TableValue(scores),
+        f"{name} (paper)": TableValue(printed, "paper", papers),
+        f"{name} (ours)": TableValue(ours, origin, mean, cell),
+        f"{name} (difference)": TableValue(stated, number=difference),
+        f"{name} (mean)": TableValue(_number(mean, digits)),
+        f"{name} (deviation)": TableValue(_number(deviation, digits)),
+        f"{name} (each)": TableValue(scores),
     }
 
 
@@ -242,16 +240,13 @@ def _provenance(
     notes += filter(None, [row.note, together(texts["Notes"])])
     scale = settings.options.scale
     stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
-    of_row = {
-        "Scale": scale + stand_in,
-        "Command": _command(ours.values(), scale),
-        "Cost": _cost(settings, ours.values()),
-        "Notes": "; ".join(notes),
+    return {
+        **{heading: TableValue(said) for heading, said in texts.items()},
+        "Scale": TableValue(scale + stand_in),
+        "Command": TableValue(_command(ours.values(), scale)),
+        "Cost": TableValue(_cost(settings, ours.values())),
+        "Notes": TableValue("; ".join(notes)),
     }
-    beside = {}
-    for heading, said in texts.items():
-        beside[heading] = TableValue(together(said), of_values=said)
-    return beside | {heading: TableValue(text) for heading, text in of_row.items()}
 
 
 def _provenance_of(cell: Cell) -> dict[str, str]:

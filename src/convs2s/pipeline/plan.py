@@ -4,7 +4,7 @@ Planning asks for it, so this module imports nothing that only jobs have.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -145,15 +145,13 @@ class Plan:
         for ledger in self.published:
             for entry in read_ledger(Path(ledger)):
                 known |= {(entry.fingerprint, measure) for measure in entry.scores}
-        waiting = self._waiting()
+        shown = {cell.task for table in self.cells.values() for cell in table}
+        waiting = set(filter(self._lacks_files, shown))
         planned: dict[str, list[Cell]] = {}
         for name, table in self.cells.items():
             planned[name] = []
             for cell in table:
-                is_timed = cell.measure == "seconds_cuda" and self.settings.options.device != "cuda"
-                if cell.task in waiting or (is_timed and not self._are_there(cell.paths)):
-                    continue
-                if self._waits_for_list(cell):
+                if cell.task in waiting or self._is_impossible(cell):
                     continue
                 left = []
                 for record in cell.records:
@@ -165,22 +163,17 @@ class Plan:
                     planned[name].append(replace(cell, records=left))
         return planned
 
-    def _waiting(self) -> set[str]:
-        """Return the tasks of tables that need a user's file which is not there."""
-        shown = {cell.task for table in self.cells.values() for cell in table}
-        waiting = set()
-        for task in shown:
-            for reference in self.settings.tasks[task].needed_references():
-                file = parse_file_reference(reference)
-                if not file.is_url and not self.exists(file.location):
-                    waiting.add(task)
-        return waiting
+    def _lacks_files(self, task: str) -> bool:
+        """Return whether a task needs a user's file which is not there."""
+        files = map(parse_file_reference, self.settings.tasks[task].needed_references())
+        return any(not file.is_url and not self.exists(file.location) for file in files)
 
-    def _waits_for_list(self, cell: Cell) -> bool:
-        """Return whether a cell needs another system's n-best list, a user's file, to be there."""
-        if cell.n_best is None or self.settings.scale.n_best is not None:
-            return False
-        return not self.exists(cell.n_best)
+    def _is_impossible(self, cell: Cell) -> bool:
+        """Return whether a cell times a GPU without one, or lacks a user's n-best list."""
+        if cell.measure == "seconds_cuda" and self.settings.options.device != "cuda":
+            return not all(map(self.exists, cell.paths))
+        is_users = cell.n_best is not None and self.settings.scale.n_best is None
+        return is_users and not self.exists(str(cell.n_best))
 
     @cached_property
     def planned_cells(self) -> list[Cell]:
@@ -196,11 +189,8 @@ class Plan:
     @cached_property
     def runs(self) -> list[str]:
         """The folders of the trainings that tables and figures rest on."""
-        folders = []
-        for cell in self.planned_cells:
-            for task, model, run in cell.trainings:
-                folders.append(self.layout.task(task).run(model, run))
-        return list(dict.fromkeys(folders))
+        names = [training for cell in self.planned_cells for training in cell.trainings]
+        return [self.layout.task(task).run(model, run) for task, model, run in dict.fromkeys(names)]
 
     def _asks_for(self, target: str) -> bool:
         """Return whether a target is asked for by name; in a module the name may have a prefix."""
@@ -213,27 +203,19 @@ class Plan:
         on, or was killed, does not count as one that exists.
         """
         # Its record comes last.
-        if self._asks_for("paper"):
-            return list(dict.fromkeys(paths))
+        are_made = self._asks_for("paper")
         found = []
         for path in dict.fromkeys(paths):
             record = path.replace("history.jsonl", "training.json")
-            if self._are_there([path, record]):
+            if are_made or (self.exists(path) and self.exists(record)):
                 found.append(path)
         return found
 
-    def _are_there(self, paths: Iterable[str]) -> bool:
-        return all(map(self.exists, paths))
-
     def scores(self, *tables: str) -> list[str]:
         """Return the scores that tables show: what exists, unless `paper` or `speed` asks."""
-        paths: list[str] = []
-        for table in tables:
-            for cell in self.planned[table]:
-                paths += cell.paths
-        paths = list(dict.fromkeys(paths))
+        paths = [path for table in tables for cell in self.planned[table] for path in cell.paths]
         if tables == ("table3",) and self._asks_for("speed"):
-            return paths
+            return list(dict.fromkeys(paths))
         return self.finished(paths)
 
     def contents(self, name: str) -> dict[str, Any]:
@@ -242,7 +224,7 @@ class Plan:
         return {
             "printed": self.settings.paper[name].model_dump(mode="json"),
             "above": self.above,
-            "runs": self.fingerprints({name: table})[name],
+            "runs": self.fingerprints(table),
             "trainings": self.settings.costs.model_dump(mode="json")["trainings"],
             "failures": failures_of(table, self.layout, self.logs),
         }
@@ -252,12 +234,9 @@ class Plan:
         """What every page says of the scale."""
         return self.settings.scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
-    def fingerprints(self, tables: Mapping[str, Iterable[Cell]]) -> dict[str, list[str]]:
-        """Return the fingerprints of the runs of tables, which a change of a recipe changes."""
-        found = {}
-        for name, table in tables.items():
-            found[name] = [record.fingerprint for cell in table for record in cell.records]
-        return found
+    def fingerprints(self, table: Iterable[Cell]) -> list[str]:
+        """Return the fingerprints of the runs of cells, which a change of a recipe changes."""
+        return [record.fingerprint for cell in table for record in cell.records]
 
     def can_be_drawn(self, figure: str) -> bool:
         """Return whether a model here makes what a figure shows; a user's n-best list is not it."""
@@ -267,10 +246,8 @@ class Plan:
     @cached_property
     def figures(self) -> list[str]:
         """The figures that can be drawn; figure 2 is drawn from scores alone."""
-        drawn = [name for name in FIGURES if self.can_be_drawn(name)]
-        if self.cells.get(LAYERS_FIGURE) and LAYERS_FIGURE not in drawn:
-            drawn.insert(0, LAYERS_FIGURE)
-        return drawn
+        from_scores = [LAYERS_FIGURE] if self.cells.get(LAYERS_FIGURE) else []
+        return [name for name in FIGURES if self.can_be_drawn(name) or name in from_scores]
 
     def drawn_cells(self, figure: str) -> list[Cell]:
         """Return the cells of a figure.

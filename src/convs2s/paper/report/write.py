@@ -73,10 +73,15 @@ def write_report(
     exhibits = []
     for name, printed in settings.paper.items():
         shown = results(cells[name], entries, failures)
-        attention = maps if printed.example_source else []
-        exhibits.append(
-            _exhibit(settings, name, shown, trained, beside.get(f"{name}.svg"), attention)
-        )
+        part = _exhibit(settings, name, shown, trained)
+        if printed.example_source:
+            part["attention"] = maps
+        # The picture of a plot drawn before, as a data: address, where nothing else is shown.
+        picture = beside.get(f"{name}.svg")
+        if picture and not printed.is_by_layers and not part["attention"]:
+            encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
+            part["picture"] = f"data:image/svg+xml;base64,{encoded}"
+        exhibits.append(part)
     logs = {}
     for run in trained.values():
         log = f"../logs/{run.task}/{run.model}/{run.run}/train.log"
@@ -151,13 +156,8 @@ def _exhibit(
     name: str,
     shown: Sequence[Cell],
     trained: Trainings,
-    picture: Path | None,
-    attention: Sequence[PagePart],
 ) -> PagePart:
-    """Return a table or figure, its values beside ours.
-
-    Each has charts; attention or the picture of a plot drawn before (a data: address) besides.
-    """
+    """Return a table or figure with its charts, the papers' values beside ours."""
     printed = settings.paper[name]
     stand_in = settings.scale.stand_in
     rows = table_rows(settings, name, shown)
@@ -167,7 +167,7 @@ def _exhibit(
     table = []
     for row, texts_of_row in zip(rows, texts, strict=True):
         said = zip(header, texts_of_row, strict=True)
-        table.append({heading: replace(row[heading], text=text) for heading, text in said})
+        table.append({heading: replace(row[heading], said=text) for heading, text in said})
     is_long = len(table) > _MOST_LINES
     charts = trend_panels(settings, name, shown)
     folded: list[list[Panel]] = []
@@ -179,10 +179,6 @@ def _exhibit(
     if name == TRAININGS:
         for panel in plateau_panels(settings, shown):
             charts.append([{**panel, "title": f"Validation perplexity, {panel['title']}"}])
-    address = None
-    if picture and not printed.is_by_layers and not attention:
-        encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
-        address = f"data:image/svg+xml;base64,{encoded}"
     rests_on = {names for cell in shown for names in cell.trained}
     return {
         "name": name,
@@ -195,8 +191,8 @@ def _exhibit(
         "trend": trend_panels(settings, name, shown, is_small=True),
         "charts": charts,
         "folded": folded,
-        "picture": address,
-        "attention": attention,
+        "picture": None,
+        "attention": [],
         "cost": cost_of(trained[names] for names in rests_on if names in trained),
     }
 
