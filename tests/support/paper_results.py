@@ -14,7 +14,7 @@ from convs2s.config.paper import Column, Table
 from convs2s.config.settings import Settings
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
 from convs2s.paper.cells import Cell, CellAddress
-from convs2s.paper.ledger import LedgerEntry, RunNames, fingerprint_of
+from convs2s.paper.ledger import RunNames, fingerprint_of, planned_entry
 from convs2s.paper.report.write import write_report
 
 HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=alert(1)> & </td>"
@@ -106,18 +106,11 @@ def _cell(name: str, row: int, table: Table, column: Column, model: Path) -> Cel
     """The cell of a row in a column, of two seeds."""
     address = CellAddress(name, row, column.key)
     records = [
-        LedgerEntry(
-            fingerprint=fingerprint_of(_inputs(name, row, seed)),
+        planned_entry(
+            _inputs(name, row, seed),
             file=str(model / f"seed{seed}/test.beam5.bleu.json"),
-            table_cells=(),
             run=RunNames("task", model.name, f"seed{seed}", "test", "beam5"),
             scale="tiny",
-            scores={},
-            lines=None,
-            sha256={},
-            processor=None,
-            revision=None,
-            date="",
         )
         for seed in (1, 2)
     ]

@@ -12,7 +12,7 @@ from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
-from convs2s.paper.ledger import LedgerEntry, RunNames, fingerprint_of
+from convs2s.paper.ledger import LedgerEntry, RunNames, planned_entry
 from convs2s.paper.run_inputs import RunInputs
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
@@ -174,21 +174,9 @@ def _cell(
     records = []
     for run in runs:
         inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
-        record = LedgerEntry(
-            fingerprint=fingerprint_of(inputs),
-            file=f"{layout.task(task).run(model, run)}/{path}",
-            table_cells=(),  # which a ledger states
-            run=RunNames(task, model, run, testset, names["decoding"]),
-            scale=settings.options.scale,
-            scores={},
-            lines=None,
-            sha256={},
-            processor=None,
-            revision=None,
-            date="",
-            inputs=inputs,
-        )
-        records.append(record)
+        place = f"{layout.task(task).run(model, run)}/{path}"
+        run_names = RunNames(task, model, run, testset, names["decoding"])
+        records.append(planned_entry(inputs, place, run_names, settings.options.scale))
     return Cell(
         address,
         measure,

@@ -121,6 +121,26 @@ class LedgerEntry:
         return json.dumps(_FORM.dump_python(self, mode="json"), ensure_ascii=False)
 
 
+def planned_entry(
+    inputs: Mapping[str, object], file: str, run: RunNames, scale: str
+) -> LedgerEntry:
+    """Return the entry of a run that is planned: it has no scores, and nothing of their making."""
+    return LedgerEntry(
+        fingerprint=fingerprint_of(inputs),
+        file=file,
+        table_cells=(),
+        run=run,
+        scale=scale,
+        scores={},
+        lines=None,
+        sha256={},
+        processor=None,
+        revision=None,
+        date="",
+        inputs=inputs,
+    )
+
+
 _FORM = TypeAdapter(LedgerEntry)
 
 

@@ -61,15 +61,7 @@ def write_report(
     beside = {path.name: path for path in paths if path.parent == output.parent}
     entries = read_ledger(beside["ledger.jsonl"])
     trained = trainings(entries, paths)
-    maps = list[PagePart]()
-    for path in paths:
-        if path.name.endswith(".example.json"):
-            example = read_example(path)
-            source = example.source_tokens
-            charts = attention_maps(
-                example.weights, source, example.target_tokens, has_legend=False
-            )
-            maps.append({"example": example, "charts": charts, "note": spread_note(len(source))})
+    maps = [_attention(path) for path in paths if path.name.endswith(".example.json")]
     exhibits = []
     for name, printed in settings.paper.items():
         shown = results(cells[name], entries, failures)
@@ -105,9 +97,13 @@ def write_report(
         "revisions": sorted({entry.revision for entry in entries if entry.revision}),
         "as_spec": as_spec,
     }
-    # DataTables with jQuery, and Vega come out of installed packages.
+    write_text(output, _page(content))
+
+
+def _page(content: Mapping[str, object]) -> str:
+    """Return the page; DataTables with jQuery, and Vega come out of installed packages."""
     tables = files("itables").joinpath("html")
-    page = render_page(
+    return render_page(
         "report.html.j2",
         content,
         programs=[
@@ -122,7 +118,14 @@ def write_report(
             *map(asset, ("page.css", "attention_view.css", "report.css")),
         ],
     )
-    write_text(output, page)
+
+
+def _attention(path: Path) -> PagePart:
+    """Return the maps of an example's attention."""
+    example = read_example(path)
+    source = example.source_tokens
+    charts = attention_maps(example.weights, source, example.target_tokens, has_legend=False)
+    return {"example": example, "charts": charts, "note": spread_note(len(source))}
 
 
 def _models(recorded: Iterable[Training]) -> list[PagePart]:
