@@ -61,20 +61,17 @@ def plot_bleu_by_length(
     """
     sources = list(read_lines(source))
     references = list(read_lines(reference))
-    translated = [[" ".join(line.words) for line in read_translations(system)]]
-    files = [(source, sources), (system, translated[0])]
+    translated = {system: [" ".join(line.words) for line in read_translations(system)]}
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
-        best = [max(group, key=lambda row: row.score).text for group in groups]
-        translated.append(best)
-        files.append((baseline, best))
-    for file, lines in files:
+        translated[baseline] = [max(group, key=lambda row: row.score).text for group in groups]
+    for file, lines in {source: sources, **translated}.items():
         if len(lines) != len(references):
             raise UserError(
                 f"{file} has {len(lines)} lines or lists but {reference} has {len(references)}: "
                 "give translations of this test set, one of each line"
             )
-    curves = dict(zip(names, translated, strict=True))
+    curves = dict(zip(names, translated.values(), strict=True))
     scored = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
     write_text(points, pd.DataFrame(scored).to_csv(index=False, lineterminator="\n"))
     save_figure([_panel(scored, by) for by in AXES], outputs, stand_in=stand_in)
