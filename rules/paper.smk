@@ -9,8 +9,8 @@ plan.cells          of each table and figure (`table1`, `figure2`) its cells: ta
                     the papers' numbers are not in them.
 plan.planned        the same without what is not made here: cells that a published ledger has, whose
                     licensed files are missing, or that time a GPU where `device` asks for none.
-plan.fingerprints(cells)  the digests of what each of their runs is computed from, for a param, which so
-                    changes with a recipe or decoding that a table uses.
+plan.fingerprints(cells)  file -> digest of what its run is computed from, for a param, which so changes
+                    with a recipe or decoding that a table uses.
 plan.runs           the trainings of plan.planned, as folders: `<results>/TASK/models/MODEL/seed1`.
 plan.scores(table)  the files of its planned cells, one a run:
                     `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json` (or .rouge.json,

@@ -4,7 +4,7 @@ config/paper.yaml says which runs a cell compares with its printed value. Of a r
 (`ledger.LedgerEntry`), without scores as long as nothing has been run.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from convs2s.config.measures import MEASURES, RESCORED
@@ -47,11 +47,9 @@ class Cell:
     phrases: str | None
     records: Sequence[LedgerEntry]  # of the runs whose scores are averaged, without scores
     n_best: str | None = None  # a file, or the run whose list stands in for it
-    # What `results` finds:
-    entries: Mapping[str, LedgerEntry] = field(
-        default_factory=dict
-    )  # run with scores -> its record
-    missing: Sequence[LedgerEntry] = ()  # the records of all other runs
+    # What `results` finds: of the runs with scores the records, by run, and all other records.
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
+    missing: Sequence[LedgerEntry] = ()
     failures: Mapping[str, str] = field(default_factory=dict)  # run without scores -> why it failed
     scores: Mapping[str, float] = field(default_factory=dict)  # run -> its score
     signatures: Sequence[str] = ()  # those of the metric, each once
@@ -97,14 +95,14 @@ def cells_of_tables(settings: Settings, results: str | None = None) -> dict[str,
 
 
 def planned_cells(
-    settings: Settings, results: str, planned: Mapping[str, Collection[str]]
+    settings: Settings, results: str, planned: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[Cell]]:
-    """Return the cells of tables with the runs of the planned fingerprints alone."""
+    """Return the cells of tables with the runs alone whose fingerprints are planned (`Plan`)."""
     found: dict[str, list[Cell]] = {}
     for name, fingerprints in planned.items():
         found[name] = []
         for cell in cells(settings, name, results):
-            left = [record for record in cell.records if record.fingerprint in fingerprints]
+            left = [one for one in cell.records if one.fingerprint in fingerprints.values()]
             if left:
                 found[name].append(replace(cell, records=left))
     return found

@@ -97,14 +97,10 @@ def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str 
 
     A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
     """
-    manifests: list[Mapping[str, object]] = []
-    for folder in folders:
-        record = folder / "training.json"
-        if record.is_file():
-            manifests.append(read_record(record).get("manifest", {}))
-    manifests.append(manifest)
+    records = filter(Path.is_file, [folder / "training.json" for folder in folders])
+    trained = [read_record(record).get("manifest", {}) for record in records]
     kinds: list[str] = []
-    for stated in manifests:
+    for stated in (*trained, manifest):
         parts = [str(stated[key]) for key in ("gpu", "processor") if stated.get(key)]
         kind = ", ".join(parts)
         if kind and not any(kind in known for known in kinds):

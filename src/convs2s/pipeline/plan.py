@@ -202,11 +202,10 @@ class Plan:
         So a table that is asked for alone starts no training. The history of a training that goes
         on, or was killed, does not count as one that exists.
         """
-        # Its record comes last.
         are_made = self._asks_for("paper")
         found = []
         for path in dict.fromkeys(paths):
-            record = path.replace("history.jsonl", "training.json")
+            record = path.replace("history.jsonl", "training.json")  # which comes last
             if are_made or (self.exists(path) and self.exists(record)):
                 found.append(path)
         return found
@@ -234,9 +233,9 @@ class Plan:
         """What every page says of the scale."""
         return self.settings.scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
-    def fingerprints(self, table: Iterable[Cell]) -> list[str]:
-        """Return the fingerprints of the runs of cells, which a change of a recipe changes."""
-        return [record.fingerprint for cell in table for record in cell.records]
+    def fingerprints(self, table: Iterable[Cell]) -> dict[str, str]:
+        """Return the files of cells -> the fingerprints, which a change of a recipe changes."""
+        return {record.file: record.fingerprint for cell in table for record in cell.records}
 
     def can_be_drawn(self, figure: str) -> bool:
         """Return whether a model here makes what a figure shows; a user's n-best list is not it."""

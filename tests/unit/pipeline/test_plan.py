@@ -84,7 +84,7 @@ def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None
     assert contents["failures"][cell.records[0].fingerprint] == STOPPED
     assert contents["above"]["stand_in"] == demo.scale.stand_in
     runs = [record for one in plan(demo).cells["table2"] for record in one.records]
-    assert contents["runs"] == [record.fingerprint for record in runs]
+    assert contents["runs"] == {record.file: record.fingerprint for record in runs}
 
 
 # What is made
