@@ -30,7 +30,6 @@ rule plot_bleu_by_layers:
         "../envs/plot.yaml"
     params:
         code=code("plot_bleu_by_layers"),
-        page=lambda w: layout.paper(w.table),
         shown=lambda w: plan.contents(w.table),
     script:
         "../workflow/scripts/plot_bleu_by_layers.py"

@@ -9,8 +9,8 @@ plan.cells          of each table and figure (`table1`, `figure2`) its cells: ta
                     the papers' numbers are not in them.
 plan.planned        the same without what is not made here: cells that a published ledger has, whose
                     licensed files are missing, or that time a GPU where `device` asks for none.
-plan.plain(cells)   cells as plain values, for a param. They hold digests of the settings of each run,
-                    so a change of a recipe or decoding that a table uses changes the param.
+plan.fingerprints(cells)  file -> digest of what its run is computed from, for a param, which so changes
+                    with a recipe or decoding that a table uses.
 plan.runs           the trainings of plan.planned, as folders: `<results>/TASK/models/MODEL/seed1`.
 plan.scores(table)  the files of its planned cells, one a run:
                     `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json` (or .rouge.json,
@@ -20,16 +20,17 @@ plan.scores(table)  the files of its planned cells, one a run:
 plan.finished(files)  of any files those that are there; all if the command line asks for `paper`.
 plan.published      the ledger that config.yaml's `published` names, or nothing: a file of the user's, or
                     of an address the copy in .snakemake/convs2s/published.
-plan.contents(table)  what a table shows beside scores: its section of config/paper.yaml, its cells as
-                    in plan.plain, plan.above, config/costs.yaml's trainings, and why runs failed.
+plan.contents(table)  what a table shows beside scores: its section of config/paper.yaml, the
+                    fingerprints of its runs, plan.above, config/costs.yaml's trainings, and why runs failed.
 plan.above          what each page says of the scale: its `stand_in` and `left_out`.
 plan.drawn_cells(figure)  the planned cells of a figure, all of them: asking for the figure makes them.
                     Where none is planned, the run ends with the reason.
 
 What is there and out of date is made again, as any input of Snakemake's.
 
-`page` is where an output lies without a module's prefix, from which the job tells the prefix. The
-script of a table or figure reads all else from the configuration; the param `shown` runs it again.
+A job reads the cells from the configuration, their files in the folder of results that its output is
+in; the param `shown` runs it again. `page` is where an output lies without a module's prefix, from which
+the job tells the prefix.
 """
 
 import os
@@ -54,7 +55,6 @@ rule write_table:
         "../envs/plot.yaml"
     params:
         code=code("write_table"),
-        page=lambda w: layout.paper(w.table),
         shown=lambda w: plan.contents(w.table),
     script:
         "../workflow/scripts/write_table.py"
@@ -78,7 +78,6 @@ rule write_figure_table:
         "../envs/plot.yaml"
     params:
         code=code("write_table", "write_figure_table"),
-        page=lambda w: layout.paper(w.table),
         shown=lambda w: plan.contents(w.table),
     script:
         "../workflow/scripts/write_table.py"
@@ -100,8 +99,7 @@ rule write_ledger:
         "../envs/score.yaml"
     params:
         code=code("write_ledger"),
-        page=lambda w: layout.paper("ledger.jsonl"),
-        cells=lambda w: plan.plain(plan.cells),
+        runs=lambda w: {name: plan.fingerprints(of) for name, of in plan.cells.items()},  # for reruns
         scale=options.scale,
     script:
         "../workflow/scripts/write_ledger.py"
@@ -150,7 +148,7 @@ rule write_costs:
     params:
         code=code("write_costs"),
         page=lambda w: layout.paper("costs"),
-        cells=lambda w: plan.plain(plan.planned),
+        planned=lambda w: {name: plan.fingerprints(of) for name, of in plan.planned.items()},
         benchmarks=plan.benchmarks,
         # For reruns alone: config/costs.yaml, and what the page says of the scale.
         stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],
@@ -183,9 +181,7 @@ rule write_report:
         "../envs/plot.yaml"
     params:
         code=code("write_report"),
-        page=lambda w: layout.paper("report.html"),
         shown=lambda w: {name: plan.contents(name) for name in plan.cells},
-        attention_of="figure3",  # the figure whose attention the page lets a reader look at
     script:
         "../workflow/scripts/write_report.py"
 
@@ -229,7 +225,12 @@ rule preflight:
     params:
         tasks=plan.tasks,
         # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
-        cells=lambda w: {} if options.tasks else plan.plain(plan.planned),
+        planned=lambda w: (
+            {}
+            if options.tasks
+            else {name: plan.fingerprints(of) for name, of in plan.planned.items()}
+        ),
+        results=layout.results,
         benchmarks=plan.benchmarks,
         stated_log=f"{plan.logs}/preflight.log",  # without a module's prefix, as `page` above
         # What a cluster will be asked for is planned by this command line, with another target.

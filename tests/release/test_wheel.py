@@ -70,7 +70,7 @@ def test_a_model_file_and_the_wheel_translate(python: Path, model: Path, tmp_pat
 @pytest.mark.parametrize(
     ("asked", "module", "extra"),
     [
-        ("results ledger.jsonl --scale multi30k --output page.md", "altair", "report"),
+        ("results ledger.jsonl --scale multi30k --output page.md", "pandas", "report"),
         ("status .", "rich", "train"),
         ("serve model.safetensors", "uvicorn", "serve"),
     ],

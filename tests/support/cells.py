@@ -8,17 +8,15 @@ from typing import Any
 import pandas as pd
 
 from convs2s.config.settings import Settings
-from convs2s.layout import Layout
 from convs2s.paper import cells as paper
 from convs2s.paper import tables
 from convs2s.paper.cells import Cell
-from convs2s.paper.results import Result, entries_of, results
+from convs2s.paper.results import entries_of, results
 
 
 def cells(settings: Settings, name: str) -> list[Cell]:
     """Return the cells of a table, as the rules have them."""
-    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    return paper.cells(settings, name, layout.run_files)
+    return paper.cells(settings, name)
 
 
 def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
     return frame_of(settings, name, results(measured, entries_of(settings, measured, scores)))
 
 
-def frame_of(settings: Settings, name: str, found: Sequence[Result]) -> pd.DataFrame:
+def frame_of(settings: Settings, name: str, found: Sequence[Cell]) -> pd.DataFrame:
     """What a table says, all text."""
     rows = tables.table_rows(settings, name, found)
     texts = [{heading: value.text for heading, value in row.items()} for row in rows]

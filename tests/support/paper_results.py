@@ -13,8 +13,8 @@ from convs2s.config.load import load
 from convs2s.config.paper import Column, Table
 from convs2s.config.settings import Settings
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
-from convs2s.paper.cells import Cell, CellAddress, RunFile
-from convs2s.paper.ledger import fingerprint_of
+from convs2s.paper.cells import Cell, CellAddress
+from convs2s.paper.ledger import RunNames, fingerprint_of, planned_entry
 from convs2s.paper.report.write import write_report
 
 HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=alert(1)> & </td>"
@@ -57,7 +57,6 @@ class PaperResults:
             replace(self.settings, scale=scale),
             cells=self.cells,
             failures={},
-            attention_of="figure3",
             inputs=[path for path in self.inputs if without not in path],
             output=self.output,
         )
@@ -105,14 +104,26 @@ def _with_hostile_notes(table: Table) -> Table:
 
 def _cell(name: str, row: int, table: Table, column: Column, model: Path) -> Cell:
     """The cell of a row in a column, of two seeds."""
-    files = [
-        RunFile(f"seed{seed}", str(model / f"seed{seed}/test.beam5.bleu.json"), fingerprint)
-        for seed in (1, 2)
-        for fingerprint in [fingerprint_of(_inputs(name, row, seed))]
-    ]
     address = CellAddress(name, row, column.key)
-    names = {"task": "task", "model": model.name, "testset": "test", "decoding": "beam5"}
-    return Cell(address, "bleu_tokenized", **names, phrases=None, files=tuple(files))
+    records = [
+        planned_entry(
+            _inputs(name, row, seed),
+            file=str(model / f"seed{seed}/test.beam5.bleu.json"),
+            run=RunNames("task", model.name, f"seed{seed}", "test", "beam5"),
+            scale="tiny",
+        )
+        for seed in (1, 2)
+    ]
+    return Cell(
+        address,
+        measure="bleu_tokenized",
+        task="task",
+        model=model.name,
+        testset="test",
+        decoding="beam5",
+        phrases=None,
+        records=tuple(records),
+    )
 
 
 def _inputs(table: str, row: int, seed: int) -> dict[str, object]:

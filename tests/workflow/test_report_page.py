@@ -7,7 +7,6 @@ import pytest
 
 from convs2s.config.load import load
 from convs2s.config.runs import members
-from convs2s.layout import Layout
 from convs2s.paper.cells import cells
 from convs2s.paper.claims import write_claims
 from convs2s.paper.ledger import read_ledger
@@ -145,8 +144,7 @@ def test_the_page_of_a_whole_run_is_short_and_shows_its_tables_whole(
 ) -> None:
     """The published scores, with a history of each training as if it had been made here."""
     settings = load(root, {"scale": "multi30k_trained"})
-    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    of_tables = {name: cells(settings, name, layout.run_files) for name in settings.paper}
+    of_tables = {name: cells(settings, name) for name in settings.paper}
     monkeypatch.chdir(tmp_path)
     places = (Path("paper") / name for name in ("ledger.jsonl", "claims.json", "report.html"))
     ledger, claims, report = (tmp_path / place for place in places)
@@ -160,9 +158,7 @@ def test_the_page_of_a_whole_run_is_short_and_shows_its_tables_whole(
     }
     inputs = [str(ledger), str(claims), *write_figures(tmp_path, min(runs).parent)]
     inputs += [path for run in runs for path in write_training(run, 1)]
-    write_report(
-        settings, cells=of_tables, failures={}, attention_of="figure3", inputs=inputs, output=report
-    )
+    write_report(settings, cells=of_tables, failures={}, inputs=inputs, output=report)
     page.open(report, width=1400, scheme="light")
     assert page.run("document.documentElement.scrollHeight") <= HIGHEST
     assert page.run("document.querySelectorAll('#curves .model').length") > 50

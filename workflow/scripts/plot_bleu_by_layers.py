@@ -5,17 +5,19 @@ from typing import Any
 
 from convs2s.config.load import load_for_job
 from convs2s.paper.bleu_by_layers import plot_bleu_by_layers
-from convs2s.paper.cells import cells_from_plain
-from convs2s.pipeline.job import job, prefix_of
+from convs2s.paper.cells import cells
+from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
-    prefix = prefix_of(snakemake.output[0], snakemake.params.page)
+    settings = load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1])
+    table = snakemake.wildcards.table
+    results = snakemake.output[0].rpartition("/paper/")[0]
     plot_bleu_by_layers(
-        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
-        snakemake.wildcards.table,
-        cells=cells_from_plain(snakemake.params.shown["cells"], prefix),
+        settings,
+        table,
+        cells=cells(settings, table, results),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         outputs=list(map(Path, snakemake.output[:2])),

@@ -8,7 +8,7 @@ from typing import Any
 from convs2s.config.load import load_for_job
 from convs2s.costs.preflight import preflight
 from convs2s.costs.requests import requests_report, submission_of
-from convs2s.paper.cells import cells_from_plain
+from convs2s.paper.cells import planned_cells
 from convs2s.pipeline.job import prefix_of
 from convs2s.pipeline.process import failures_in_one_line
 
@@ -24,7 +24,6 @@ def _from(folder: Path, lines: Iterable[str]) -> Iterator[str]:
 with failures_in_one_line():
     root = Path(snakemake.scriptdir).parents[1]
     prefix = prefix_of(snakemake.log[0], snakemake.params.stated_log)
-    cells = snakemake.params.cells.items()
     command = snakemake.params.command
     submission = submission_of(command, Path(snakemake.params.started_in))
     settings, log = load_for_job(snakemake.config, root), Path(snakemake.log[0]).absolute()
@@ -40,7 +39,7 @@ with failures_in_one_line():
         preflight(
             settings,
             tasks=snakemake.params.tasks,
-            cells={table: cells_from_plain(of, "") for table, of in cells},
+            cells=planned_cells(settings, snakemake.params.results, snakemake.params.planned),
             benchmarks=Path(snakemake.params.benchmarks),
             is_local=submission.is_local,
             log=log,

@@ -1,24 +1,22 @@
 """Write the ledger of the runs that the tables' cells rest on."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
-from convs2s.paper.cells import cells_from_plain
+from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.results import write_ledger
-from convs2s.pipeline.job import job, prefix_of
+from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
-    prefix = prefix_of(snakemake.output[0], snakemake.params.page)
+    settings = load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1])
+    results = snakemake.output[0].rpartition("/paper/")[0]
     write_ledger(
-        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
-        cells=[
-            cell
-            for table in snakemake.params.cells.values()
-            for cell in cells_from_plain(table, prefix)
-        ],
+        settings,
+        cells=chain.from_iterable(cells_of_tables(settings, results).values()),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
         output=Path(snakemake.output[0]),

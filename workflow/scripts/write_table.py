@@ -4,21 +4,22 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.load import load_for_job
-from convs2s.paper.cells import cells_from_plain
+from convs2s.paper.cells import cells
 from convs2s.paper.tables import write_table
-from convs2s.pipeline.job import job, prefix_of
+from convs2s.pipeline.job import job
 
 snakemake: Any
 
 with job(snakemake):
-    prefix = prefix_of(snakemake.output[0], snakemake.params.page)
-    failures = snakemake.params.shown["failures"]
+    settings = load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1])
+    table = snakemake.wildcards.table
+    results = snakemake.output[0].rpartition("/paper/")[0]
     write_table(
-        load_for_job(snakemake.config, Path(snakemake.scriptdir).parents[1]),
-        snakemake.wildcards.table,
-        cells=cells_from_plain(snakemake.params.shown["cells"], prefix),
+        settings,
+        table,
+        cells=cells(settings, table, results),
         scores=list(snakemake.input.scores),
         published=next(iter(snakemake.input.published), None),
-        failures={prefix + path: why for path, why in failures.items()},
+        failures=snakemake.params.shown["failures"],
         outputs=list(map(Path, snakemake.output)),
     )

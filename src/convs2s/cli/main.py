@@ -31,7 +31,7 @@ EXIT_CODES = (
 
 EXTRAS = {
     "hub": ("httpx2", "huggingface_hub"),
-    "report": ("altair", "pandas", "scipy", "tabulate", "vl_convert"),
+    "report": ("pandas", "scipy", "tabulate", "vl_convert"),
     "serve": ("prometheus_client", "starlette", "uvicorn"),
     "train": ("pyarrow", "rich"),
 }

@@ -161,10 +161,11 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     """Return the trainings that cells rest on, each once, as far as their files are there."""
     folders = {}
     for cell in cells:
-        if not settings.tasks[cell.task].released:
-            of_model = Path(cell.paths[0]).parent.parent
-            for task, model, run in cell.trainings:
-                folders[task, model, run] = of_model / run
+        if settings.tasks[cell.task].released:
+            continue
+        for record in cell.records:
+            for training in record.trainings:
+                folders[training] = Path(record.file).parent.with_name(training[-1])
     return [read_training(*name, folder) for name, folder in folders.items()]
 
 

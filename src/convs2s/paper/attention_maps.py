@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
-from convs2s.paper.charts import PANEL_WIDTH, Panel, chart_of, save_figure
+from convs2s.paper.charts import PANEL_WIDTH, Panel, Point, described, save_figure
 
 _LONGEST_LABEL = 24  # characters
 _SMALLEST_CELL = 14  # pixels, as the next two
@@ -110,18 +109,31 @@ def attention_maps(
             f"{len(target)} target and {len(source)} source words"
         )
     # Symbols: a gradient would bring an id into the SVG that counts up within a process.
-    legend = alt.Legend(type="symbol", symbolType="square", values=[0, 0.2, 0.4, 0.6, 0.8, 1])
-    color = alt.Color(
-        "w:Q",
-        title="attention (share)",
-        scale=alt.Scale(scheme="magma", reverse=True, domain=[0, 1]),
-        legend=legend if has_legend else None,
-    )
-    panels: list[Panel] = []
+    symbols = {"type": "symbol", "symbolType": "square", "values": [0, 0.2, 0.4, 0.6, 0.8, 1]}
+    panels = []
     for number, layer in enumerate(maps, start=1):
-        title = alt.TitleParams(f"layer {number}", subtitle=spread(layer))
-        panel = _layer_map(layer, source, target, cell).encode(color=color)
-        panels.append(panel.properties(title=title))
+        rows: list[Point] = []
+        for j, target_word in enumerate(target):
+            for i, source_word in enumerate(source):
+                rows.append(
+                    {
+                        "s": f"{i} {shorten(source_word)}",
+                        "t": f"{j} {shorten(target_word)}",
+                        "source": source_word,
+                        "target": target_word,
+                        "w": round(float(layer[j, i]), 4),
+                    }
+                )
+        panel = described(
+            "attention_map",
+            layer=f"layer {number}",
+            spread=spread(layer),
+            cell=cell,
+            size=min(10.0, _FONT_SHARE * cell),
+            weights=rows,
+            legend=symbols if has_legend else None,
+        )
+        panels.append(panel)
     return panels
 
 
@@ -141,35 +153,6 @@ def spread_note(sources: int) -> str:
         "Above each map: largest weight and entropy (nats) of its columns, on average; "
         f"of even weights over {sources} tokens: {even}."
     )
-
-
-def _layer_map(
-    weights: NDArray[np.floating[Any]], source: Sequence[str], target: Sequence[str], cell: int
-) -> alt.Chart:
-    """Return the map of one layer's weights (target, source), without its colors."""
-    # A word may stand in a sentence twice, so a place is told by its number, which no label shows.
-    word = "slice(datum.label, indexof(datum.label, ' ') + 1)"
-    rows: list[dict[str, object]] = []
-    for j, target_word in enumerate(target):
-        for i, source_word in enumerate(source):
-            rows.append(
-                {
-                    "s": f"{i} {shorten(source_word)}",
-                    "t": f"{j} {shorten(target_word)}",
-                    "source": source_word,
-                    "target": target_word,
-                    "w": round(float(weights[j, i]), 4),
-                }
-            )
-    size = min(10.0, _FONT_SHARE * cell)
-    axis = alt.Axis(labelExpr=word, ticks=False, domain=False, labelFontSize=size)
-    chart = chart_of(rows).properties(width=alt.Step(cell), height=alt.Step(cell))
-    squares: alt.Chart = chart.mark_rect(aria=False, stroke="white", strokeWidth=0.5).encode(
-        x=alt.X("t:O", sort=None, title="target", axis=axis),
-        y=alt.Y("s:O", sort=None, title="source", axis=axis),
-        tooltip=["source:N", "target:N", alt.Tooltip("w:Q", title="attention", format=".3f")],
-    )
-    return squares
 
 
 def shorten(word: str) -> str:

@@ -1,19 +1,18 @@
 """BLEU by the number of layers of the encoder and of the decoder (the paper's figure 2)."""
 
 import textwrap
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import altair as alt
 import pandas as pd
 
 from convs2s.config.paper import Table, printed_number
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
-from convs2s.paper.charts import Panel, chart_of, colors_of, padded, save_figure, shapes_of
-from convs2s.paper.results import Result, entries_of, results
+from convs2s.paper.charts import Panel, Point, described, padded, save_figure
+from convs2s.paper.results import entries_of, results
 
 _LINE = 54  # characters of the note on what was not run: those that the width of a panel holds
 
@@ -41,8 +40,8 @@ def plot_bleu_by_layers(
     points: Path,
 ) -> None:
     """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV."""
-    ours_by_row = results(cells, entries_of(settings, cells, scores, published))
-    drawn = draw(settings, name, ours_by_row, outputs)
+    shown = results(cells, entries_of(settings, cells, scores, published))
+    drawn = draw(settings, name, shown, outputs)
     table = pd.DataFrame(map(asdict, drawn))
     write_text(points, table.to_csv(index=False, lineterminator="\n"))
 
@@ -50,7 +49,7 @@ def plot_bleu_by_layers(
 def draw(
     settings: Settings,
     name: str,
-    ours_by_row: Iterable[Result],
+    shown: Iterable[Cell],
     outputs: Sequence[Path],
     *,
     columns: int = 1,
@@ -61,117 +60,90 @@ def draw(
     """
     printed = settings.paper[name]
     stand_in = settings.scale.stand_in
-    drawn = list(depths(printed, settings.scale.shown_rows(printed), ours_by_row))
+    drawn = depths(printed, settings.scale.shown_rows(printed), shown)
     panels = layer_panels(drawn, on_stand_in=stand_in is not None)
     heading = ["tokenized BLEU (0 to 100) before replacement"]
     save_figure(panels, outputs, heading=heading, stand_in=stand_in, columns=columns)
     return drawn
 
 
-def depths(printed: Table, shown: Iterable[int], ours_by_row: Iterable[Result]) -> Iterator[Depth]:
-    """Yield the networks of the figure's shown rows (from 0), whose ``x`` counts layers."""
+def depths(printed: Table, rows: Iterable[int], shown: Iterable[Cell]) -> list[Depth]:
+    """Return the networks of the figure's rows (from 0), whose ``x`` counts layers."""
     bleu = printed.columns[0].key
-    ours = {}
-    for result in ours_by_row:
-        if result.cell.address.column == bleu:
-            ours[result.cell.address.row] = result
-    for number in shown:
+    ours = {cell.address.row: cell for cell in shown if cell.address.column == bleu}
+    found = []
+    for number in rows:
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
-        of_row = ours.get(number)
-        yield Depth(
-            side=row.group,
-            layers=int(row.x),
-            paper=printed_number(row, bleu),
-            bleu=of_row.mean if of_row else None,
-            deviation=of_row.deviation if of_row else None,
-            seeds=len(of_row.entries) if of_row else 0,
+        cell = ours.get(number)
+        found.append(
+            Depth(
+                side=row.group,
+                layers=int(row.x),
+                paper=printed_number(row, bleu),
+                bleu=cell.mean if cell else None,
+                deviation=cell.deviation if cell else None,
+                seeds=len(cell.entries) if cell else 0,
+            )
         )
+    return found
 
 
-def layer_panels(rows: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
+def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
     On stand-in data each has a BLEU axis of its own, as only the shapes compare.
     """
-    ours = [row for row in rows if row.bleu is not None]
-    papers = [replace(row, bleu=row.paper, deviation=None) for row in rows if row.paper is not None]
-    title = "ours, mean ± standard deviation over seeds"
-    if all(row.deviation is None for row in rows):
-        title = "ours" if ours else "ours: not run"
-    absent = []
-    for side in dict.fromkeys(row.side for row in rows):
-        if missing := [row.layers for row in rows if row.side == side and not row.seeds]:
-            absent.append(f"{side} {spans(missing)}")
-    note = textwrap.wrap("not run: " + "; ".join(absent), _LINE) if absent else []
-    label = "layers of the encoder or decoder"
-    shared = [*ours, *papers]
-    upper = _panel("ours", ours, ours if on_stand_in else shared, rows, [label])
-    lower = _panel("paper", papers, papers if on_stand_in else shared, rows, [label, *note])
-    return [upper.properties(title=title), lower.properties(title="the paper (tables 7 and 8)")]
-
-
-def _panel(
-    whose: str,
-    drawn: Sequence[Depth],
-    on_axis: Sequence[Depth],
-    networks: Sequence[Depth],
-    label: list[str],
-) -> alt.LayerChart:
-    """Return one panel: its BLEU axis has room for ``on_axis``, its others for all networks."""
-    sides = list(dict.fromkeys(row.side for row in networks))
-    rows: list[dict[str, object]] = []
-    for row in drawn:
-        low, high = _ends(row)
-        rows.append(
-            {
-                "network": row.side,
-                "layers": row.layers,
-                "bleu": row.bleu,
-                "whose": whose,
-                "low": low,
-                "high": high,
-                "deviation": "none" if row.deviation is None else f"{row.deviation:.2f}",
-            }
+    ours = []
+    papers = []
+    absent: dict[str, list[int]] = {}  # side -> layers of what was not run
+    for network in networks:
+        if network.bleu is not None:
+            ours.append(_point("ours", network, network.bleu, network.deviation))
+        if network.paper is not None:
+            papers.append(_point("paper", network, network.paper, None))
+        if not network.seeds:
+            absent.setdefault(network.side, []).append(network.layers)
+    title = "ours" if ours else "ours: not run"
+    if any(network.deviation is not None for network in networks):
+        title = "ours, mean ± standard deviation over seeds"
+    label = ["layers of the encoder or decoder"]
+    note = "; ".join(f"{side} {spans(layers)}" for side, layers in absent.items())
+    below = textwrap.wrap(f"not run: {note}", _LINE) if note else []
+    panels = []
+    for points, said, axis in (
+        (ours, title, label),
+        (papers, "the paper (tables 7 and 8)", label + below),
+    ):
+        on_axis = points if on_stand_in else ours + papers
+        domain = padded(point[end] for point in on_axis for end in ("low", "high"))
+        panel = described(
+            "bleu_by_layers",
+            title=said,
+            networks=points,
+            label=axis,
+            layers=[0, 1 + max(network.layers for network in networks)],
+            sides=list(dict.fromkeys(network.side for network in networks)),
+            scale={"domain": domain, "nice": False},
         )
-    most = max(row.layers for row in networks)
-    base = chart_of(rows).encode(
-        x=alt.X(
-            "layers:Q",
-            title=label,
-            scale=alt.Scale(domain=[0, 1 + most], nice=False),
-            axis=alt.Axis(tickMinStep=1, format="d"),
-        ),
-        color=colors_of("network", sides, title=None),
-        tooltip=[
-            alt.Tooltip("network:N"),
-            alt.Tooltip("layers:Q", title="Layers"),
-            alt.Tooltip("whose:N", title="value of"),
-            alt.Tooltip("bleu:Q", title="BLEU", format=".2f"),
-            alt.Tooltip("deviation:N", title="deviation over seeds"),
-        ],
-    )
-    ends: list[float] = []
-    for row in on_axis:
-        ends += _ends(row)
-    scale = alt.Scale(domain=padded(ends), nice=False)
-    y = alt.Y("bleu:Q", title="BLEU", scale=scale)
-    bottom = alt.Y("low:Q", title="BLEU", scale=scale)
-    points = base.mark_point(filled=True, size=45, opacity=1)
-    points = points.encode(y=y, shape=shapes_of("network", sides, title=None))
-    lines = base.mark_line(strokeWidth=1.5).encode(y=y)
-    bars = base.mark_rule().encode(y=bottom, y2="high:Q")
-    # A line through no value would be a complaint in the browser's console.
-    layers = [bars, lines, points] if rows else [points]
-    return alt.LayerChart(layer=layers).properties(height=160)
+        if not points:  # a line through no value would be a complaint in the browser's console
+            panel["layer"] = panel["layer"][-1:]
+        panels.append(panel)
+    return panels
 
 
-def _ends(row: Depth) -> tuple[float, float]:
-    """Return where the bar of a network that was run begins and ends."""
-    assert row.bleu is not None
-    deviation = row.deviation or 0
-    return row.bleu - deviation, row.bleu + deviation
+def _point(whose: str, network: Depth, bleu: float, deviation: float | None) -> Point:
+    """Return a point, and where the bar around it begins and ends."""
+    return {
+        "network": network.side,
+        "layers": network.layers,
+        "bleu": bleu,
+        "whose": whose,
+        "low": bleu - (deviation or 0),
+        "high": bleu + (deviation or 0),
+        "deviation": "none" if deviation is None else f"{deviation:.2f}",
+    }
 
 
 def spans(numbers: Sequence[int]) -> str:

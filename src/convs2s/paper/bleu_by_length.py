@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from convs2s.data.vocabulary import read_counts
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_text
-from convs2s.paper.charts import chart_of, colors_of, save_figure, shapes_of
+from convs2s.paper.charts import Panel, Point, described, save_figure
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
@@ -62,20 +61,17 @@ def plot_bleu_by_length(
     """
     sources = list(read_lines(source))
     references = list(read_lines(reference))
-    translated = [[" ".join(line.words) for line in read_translations(system)]]
-    files = [(source, sources), (system, translated[0])]
+    translated = {system: [" ".join(line.words) for line in read_translations(system)]}
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
-        best = [max(group, key=lambda row: row.score).text for group in groups]
-        translated.append(best)
-        files.append((baseline, best))
-    for file, lines in files:
+        translated[baseline] = [max(group, key=lambda row: row.score).text for group in groups]
+    for file, lines in {source: sources, **translated}.items():
         if len(lines) != len(references):
             raise UserError(
                 f"{file} has {len(lines)} lines or lists but {reference} has {len(references)}: "
                 "give translations of this test set, one of each line"
             )
-    curves = dict(zip(names, translated, strict=True))
+    curves = dict(zip(names, translated.values(), strict=True))
     scored = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
     write_text(points, pd.DataFrame(scored).to_csv(index=False, lineterminator="\n"))
     save_figure([_panel(scored, by) for by in AXES], outputs, stand_in=stand_in)
@@ -130,28 +126,24 @@ def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArra
     return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
 
 
-def _panel(points: Sequence[GroupBleu], by: str) -> alt.LayerChart:
+def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
     """Return the curves by length or rank; groups stand side by side, as they are equally large."""
     curves = list(dict.fromkeys(point.curve for point in points))
-    drawn = [point for point in points if point.by == by]
-    rows: list[dict[str, object]] = []
+    rows: list[Point] = []
     spans = []  # of the groups, which are told apart by number: they may have equal labels
     for curve in curves:
-        of_curve = [point for point in drawn if point.curve == curve]
+        of_curve = [point for point in points if (point.curve, point.by) == (curve, by)]
         for number, point in enumerate(of_curve):
             rows.append({"curve": curve, "bleu": point.bleu, "group": number})
             if curve == curves[0]:
-                lowest = f"{point.lowest:.0f}"
-                highest = f"{point.highest:.0f}"
-                spans.append(lowest if lowest == highest else f"{lowest}–{highest}")
-    axis = alt.Axis(labelAngle=-45, labelExpr=f"{json.dumps(spans)}[datum.value]")
-    # The axis goes from 0 and is that of both panels.
-    domain = [0, 1.05 * max(1.0, *(point.bleu for point in points))]
-    base = chart_of(rows).encode(
-        x=alt.X("group:O", sort=None, title=AXES[by], axis=axis),
-        y=alt.Y("bleu:Q", title="tokenized BLEU (0 to 100)", scale=alt.Scale(domain=domain)),
-        color=colors_of("curve", curves, title=None),
+                ends = dict.fromkeys([f"{point.lowest:.0f}", f"{point.highest:.0f}"])
+                spans.append("–".join(ends))
+    return described(
+        "bleu_by_length",
+        points=rows,
+        axis=AXES[by],
+        span=f"{json.dumps(spans)}[datum.value]",
+        # The axis goes from 0 and is that of both panels.
+        bleu=[0, 1.05 * max(1.0, *(point.bleu for point in points))],
+        curves=curves,
     )
-    marks = base.mark_point(filled=True, opacity=1)
-    marks = marks.encode(shape=shapes_of("curve", curves, title=None))
-    return alt.LayerChart(layer=[base.mark_line(), marks]).properties(height=150)

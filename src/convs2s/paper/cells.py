@@ -1,22 +1,19 @@
 """The cells of the papers' tables that this project measures.
 
-config/paper.yaml says which runs a cell compares with its printed value.
+config/paper.yaml says which runs a cell compares with its printed value. Of a run it has a record
+(`ledger.LedgerEntry`), without scores as long as nothing has been run.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
-
-from pydantic import TypeAdapter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from convs2s.config.measures import MEASURES, RESCORED
 from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
-from convs2s.config.runs import members
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
-from convs2s.paper.ledger import fingerprint_of
-from convs2s.paper.run_inputs import Inputs, RunInputs
+from convs2s.paper.ledger import LedgerEntry, RunNames, planned_entry
+from convs2s.paper.run_inputs import RunInputs
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
 """The jobs that tune a length penalty on a development set."""
@@ -35,15 +32,6 @@ class CellAddress:
 
 
 @dataclass(frozen=True)
-class RunFile:
-    """The file of a run's numbers, and the fingerprint of what the run is computed from."""
-
-    run: str
-    path: str
-    fingerprint: str
-
-
-@dataclass(frozen=True)
 class Cell:
     """One value of a table that this project measures, the scale's stand-ins applied.
 
@@ -57,94 +45,87 @@ class Cell:
     testset: str | None
     decoding: str | None
     phrases: str | None
-    files: tuple[RunFile, ...]  # of the runs whose scores are averaged
-    n_best: str | None = None
-    n_best_file: str | None = None  # the list, where a user puts it there
+    records: Sequence[LedgerEntry]  # of the runs whose scores are averaged, without scores
+    n_best: str | None = None  # a file, or the run whose list stands in for it
+    # What `results` finds: of the runs with scores the records, by run, and all other records.
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
+    missing: Sequence[LedgerEntry] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)  # run without scores -> why it failed
+    scores: Mapping[str, float] = field(default_factory=dict)  # run -> its score
+    signatures: Sequence[str] = ()  # those of the metric, each once
+    mean: float | None = None  # over the runs; None without one, or of several signatures
+    deviation: float | None = None  # over the runs; None of one run, or where there is no mean
 
     @property
     def runs(self) -> tuple[str, ...]:
         """The runs whose scores are averaged."""
-        return tuple(file.run for file in self.files)
+        return tuple(record.run.run for record in self.records)
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The files that hold their scores."""
-        return tuple(file.path for file in self.files)
+        return tuple(record.file for record in self.records)
 
     @property
     def trainings(self) -> list[tuple[str, str, str]]:
-        """Task, model and run of each training that it rests on: an ensemble's are its members."""
-        names = (member for run in self.runs for member in members(run))
-        return [(self.task, self.model, name) for name in names]
+        """Task, model and run of each training that it rests on."""
+        return [training for record in self.records for training in record.trainings]
+
+    @property
+    def trained(self) -> list[tuple[str, str, str]]:
+        """Those that its scores rest on, each once."""
+        names = [name for entry in self.entries.values() for name in entry.trainings]
+        return list(dict.fromkeys(names))
 
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs between its models and its numbers, in order."""
-        return [job.format(**self._names) for job in MEASURES[self.measure].file.jobs]
+        names = {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
+        return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of those of its jobs that tune its length penalty on a set."""
         names = {"testset": development_set, "decoding": self.decoding}
         return [job.format(**names) for job in _TUNING] if self.jobs else []
 
-    def inputs(self, run: str, known: RunInputs) -> Inputs:
-        """Return what the numbers of one of its runs are computed from."""
-        suffix = MEASURES[self.measure].file.suffix
-        return known.of(suffix, task=self.task, model=self.model, run=run, **self._names)
 
-    @property
-    def _names(self) -> dict[str, str | None]:
-        return {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
-
-    def can_be_made(self, times_gpus: bool, waiting: Collection[str] = ()) -> bool:
-        """Return whether its scores can be made here, where text of ``waiting`` tasks is not."""
-        return self.task not in waiting and (times_gpus or self.measure != "seconds_cuda")
-
-    def drop_published_runs(self, is_published: Callable[[RunFile, str], bool]) -> Self | None:
-        """Return the cell without the runs whose measure is published; None where none is left."""
-        left = tuple(file for file in self.files if not is_published(file, self.measure))
-        return replace(self, files=left) if left else None
-
-    def moved(self, path_of: Callable[[str], str]) -> Self:
-        """Return the cell with its files elsewhere: path_of gives a path's new one."""
-        files = (replace(file, path=path_of(file.path)) for file in self.files)
-        return replace(self, files=tuple(files))
+def cells_of_tables(settings: Settings, results: str | None = None) -> dict[str, list[Cell]]:
+    """Return the cells of every table and figure; ``results`` is that of `cells`."""
+    return {name: cells(settings, name, results) for name in settings.paper}
 
 
-FilesOfRuns = Callable[[str, str, Sequence[str], str], list[str]]
-"""Gives the path of a file of each of some runs: of a task, model, runs and the file's name."""
+def planned_cells(
+    settings: Settings, results: str, planned: Mapping[str, Mapping[str, str]]
+) -> dict[str, list[Cell]]:
+    """Return the cells of tables with the runs alone whose fingerprints are planned (`Plan`)."""
+    found: dict[str, list[Cell]] = {}
+    for name, fingerprints in planned.items():
+        found[name] = []
+        for cell in cells(settings, name, results):
+            left = [one for one in cell.records if one.fingerprint in fingerprints.values()]
+            if left:
+                found[name].append(replace(cell, records=left))
+    return found
 
 
-def cells_from_plain(stated: object, prefix: str) -> list[Cell]:
-    """Return cells from the plain values that Snakemake hands to a job (`dataclasses.asdict`).
-
-    ``prefix`` is what stands before the paths of the job's inputs.
-    """
-    plain = TypeAdapter(list[Cell]).validate_python(stated)
-    return [cell.moved(lambda path: prefix + path) for cell in plain]
-
-
-def cells(settings: Settings, name: str, files: FilesOfRuns) -> list[Cell]:
+def cells(settings: Settings, name: str, results: str | None = None) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
 
-    A UserError says that config/paper.yaml has no such table, and names the nearest one.
+    ``results`` is the folder of the results where it is not the scale's: a job has the prefix of a
+    module, or the local copies of a storage, before the paths of its inputs. A UserError says that
+    config/paper.yaml has no such table, and names the nearest one.
     """
     check_known("config/paper.yaml", "table", name, settings.paper)
+    layout = Layout(results or settings.scale.results_dir, settings.scale.downloads_dir)
     printed = settings.paper[name]
     known = RunInputs(settings)
     found = []
     for number, row in enumerate(printed.rows):
         for column in printed.columns:
             address = CellAddress(name, number, column.key)
-            if cell := _cell(settings, address, row, column, files, known):
+            if cell := _cell(settings, address, row, column, layout, known):
                 found.append(cell)
     return found
-
-
-def cells_of_tables(settings: Settings) -> dict[str, list[Cell]]:
-    """Return the cells of every table and figure, with their files in the scale's own folder."""
-    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
-    return {name: cells(settings, name, layout.run_files) for name in settings.paper}
 
 
 def _cell(
@@ -152,7 +133,7 @@ def _cell(
     address: CellAddress,
     row: Row,
     column: Column,
-    files: FilesOfRuns,
+    layout: Layout,
     known: RunInputs,
 ) -> Cell | None:
     """Return the cell of a row in a column; None where there is nothing to measure."""
@@ -172,35 +153,36 @@ def _cell(
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
-    testset = decoding = phrases = None
-    if "testset" in file.named_by and row.testset is not None:
-        testset = scale.testset_for(row.testset)
-    if "decoding" in file.named_by:
-        decoding = row.decoding
-    if "phrases" in file.named_by and row.phrases is not None:
-        phrases = scale.phrases_for(row.phrases)
-    n_best = n_best_file = None
+    # What the path of the numbers is named by: of a row that is compared, each is stated.
+    stated = {
+        "testset": scale.testset_for(row.testset or ""),
+        "decoding": row.decoding,
+        "phrases": scale.phrases_for(row.phrases or ""),
+    }
+    names = {key: stated[key] if key in file.named_by else None for key in stated}
+    testset = names["testset"]
+    n_best = None
     if file == RESCORED:
-        if scale.n_best is None:
-            n_best = n_best_file = settings.tasks[task].n_best.get(testset or "")
-        else:
+        n_best = settings.tasks[task].n_best.get(testset or "")
+        if scale.n_best is not None:
             n_best = str(scale.n_best)
         if n_best is None:
             return None
-    cell = Cell(
+    path = file.pattern.format(**names)
+    records = []
+    for run in runs:
+        inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
+        place = f"{layout.task(task).run(model, run)}/{path}"
+        run_names = RunNames(task, model, run, testset, names["decoding"])
+        records.append(planned_entry(inputs, place, run_names, settings.options.scale))
+    return Cell(
         address,
         measure,
         task,
         model,
         testset,
-        decoding,
-        phrases,
-        files=(),
+        decoding=names["decoding"],
+        phrases=names["phrases"],
+        records=records,
         n_best=n_best,
-        n_best_file=n_best_file,
     )
-    name = file.pattern.format(testset=testset, decoding=decoding, phrases=phrases)
-    run_files = []
-    for run, path in zip(runs, files(task, model, runs, name), strict=True):
-        run_files.append(RunFile(run, path, fingerprint_of(cell.inputs(run, known))))
-    return replace(cell, files=tuple(run_files))

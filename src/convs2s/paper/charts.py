@@ -1,26 +1,32 @@
 """What all figures share: colors, one look, and the files that they are written to.
 
-A panel is an Altair chart. The report shows the panels of a figure one by one, and they answer to
-the pointer there; a file holds all of them.
+A panel is a chart as Vega-Lite describes it; what does not depend on its values stands in
+data/*.yaml. The report shows the panels of a figure one by one, and they answer to the pointer
+there; a file holds all of them.
 """
 
 import math
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import vl_convert
+import yaml
 
 from convs2s.files.atomic import atomic_path
 
-Panel = alt.Chart | alt.LayerChart
+Panel = dict[str, Any]
+"""A chart, or a part of its description, by the keys of Vega-Lite."""
 
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-"""The version of Vega-Lite that Altair writes for."""
+Point = dict[str, Any]
+"""A value of a chart, by the names of what its axes, colors and tooltips show."""
+
+VEGA_LITE = "6.4"
+"""The version of Vega-Lite that charts are described for."""
 
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 """Okabe and Ito's, which all eyes tell apart."""
@@ -31,7 +37,6 @@ SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 PANEL_WIDTH = 300  # pixels: a figure of one column of panels fits a column of a paper of two
 
 _ROOM = 0.06  # of the values' span, at each end of an axis: half a ring at the usual heights
-_GREY = "#7f8790"  # seen on both a light and a dark ground
 _LINE = 68  # characters of a heading
 _PNG_SCALE = 1.5
 # vl-convert brings the first, so that every machine lays text out alike; browsers have its likes.
@@ -40,17 +45,39 @@ _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
 
 
+def described(name: str, /, **values: object) -> Panel:
+    """Return what data/NAME.yaml describes, with a value in the place of each ``$KEY``.
+
+    The values of ``$colors`` and ``$shapes`` are `COLORS` and `SHAPES`, unless others are given.
+    """
+    stated = {"colors": COLORS, "shapes": SHAPES, **values}
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: filled(below) for key, below in part.items()}
+        if isinstance(part, list):
+            return [filled(item) for item in part]
+        is_place = isinstance(part, str) and part.startswith("$")
+        return stated[part[1:]] if is_place else part
+
+    text = files("convs2s.paper").joinpath("data", f"{name}.yaml").read_text("utf-8")
+    description: Panel = filled(yaml.safe_load(text))
+    return description
+
+
 def as_spec(panel: Panel, description: str) -> dict[str, object]:
     """Return a panel's Vega-Lite: as wide as its place, described for those who do not see it."""
-    if panel.width is alt.Undefined:
-        panel = panel.properties(width="container")
-    look = _look("system-ui", "transparent")
-    spec: dict[str, object] = panel.properties(description=description, config=look).to_dict()
-    return spec
+    return {
+        "$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json",
+        "width": "container",
+        **panel,
+        "description": description,
+        "config": described("look", font="system-ui", background="transparent"),
+    }
 
 
 def save_figure(
-    panels: Sequence[Panel],
+    panels: Iterable[Panel],
     outputs: Iterable[Path],
     *,
     heading: Sequence[str] = (),
@@ -63,24 +90,20 @@ def save_figure(
     Panels stand row by row below the lines of the heading, the first of which says what stands in
     for the paper's data. Formats are .svg, .png and .pdf.
     """
-    sized = []
-    for panel in panels:
-        if panel.width is alt.Undefined:
-            panel = panel.properties(width=PANEL_WIDTH)
-        sized.append(panel)
-    figure = alt.concat(*sized, columns=columns, spacing=12)
-    if not shares_colors:
-        figure = figure.resolve_scale(color="independent", shape="independent")
-    lines = list(heading)
-    if stand_in:
-        lines.insert(0, f"STAND-IN DATA: {stand_in}")
-    if lines:
-        wrapped: list[str] = []
-        for line in lines:
-            wrapped += textwrap.wrap(line, _LINE) or [""]
-        figure = figure.properties(title=wrapped)
-    figure = figure.properties(config=_look(_FONT, "white"))
-    drawn = vl_convert.vegalite_to_svg(figure.to_dict(), vl_version=VEGA_LITE)
+    above = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
+    title: list[str] = []
+    for line in above:
+        title += textwrap.wrap(line, _LINE) or [""]
+    resolution = "shared" if shares_colors else "independent"
+    figure = {
+        "concat": [{"width": PANEL_WIDTH, **panel} for panel in panels],
+        "columns": columns,
+        "spacing": 12,
+        "title": title,
+        "resolve": {"scale": {"color": resolution, "shape": resolution}},
+        "config": described("look", font=_FONT, background="white"),
+    }
+    drawn = vl_convert.vegalite_to_svg(figure, vl_version=VEGA_LITE)
     for output in outputs:
         with atomic_path(output) as temporary:
             if output.suffix == ".svg":
@@ -95,21 +118,6 @@ def save_figure(
                 temporary.write_bytes(b"".join(parts))
 
 
-def chart_of(rows: Sequence[Mapping[Any, Any]]) -> alt.Chart:
-    """Return a chart without marks that holds the rows of its data."""
-    return alt.Chart(alt.InlineData(values=rows))
-
-
-def colors_of(field: str, names: Sequence[str], **look: Any) -> alt.Color:
-    """Return the colors of a field's values, in the order of their names."""
-    return alt.Color(f"{field}:N", scale=alt.Scale(domain=names, range=COLORS), **look)
-
-
-def shapes_of(field: str, names: Sequence[str], **look: Any) -> alt.Shape:
-    """Return the shapes of the points of a field's values, in the order of their names."""
-    return alt.Shape(f"{field}:N", scale=alt.Scale(domain=names, range=SHAPES), **look)
-
-
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
     """Return the ends of an axis with room around its values; of none, 0 to 1, or 1 to 10."""
     known = [value for value in values if value > 0 or not is_log]
@@ -122,23 +130,3 @@ def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
         return [low / factor, min(high * factor, sys.float_info.max)]
     room = _ROOM * (high - low) or 1.0
     return [low - room, high + room]
-
-
-def _look(font: str, background: str) -> alt.Config:
-    # One weight: a PDF of one font has the same bytes each time, several come in any order.
-    return alt.Config(
-        axis=alt.AxisConfig(labelLimit=0, titleLimit=0, titleFontWeight="normal"),
-        background=background,
-        font=font,
-        legend=alt.LegendConfig(
-            orient="bottom",
-            labelLimit=0,
-            titleFontWeight="normal",
-            symbolFillColor=_GREY,
-            symbolStrokeColor=_GREY,
-        ),
-        title=alt.TitleConfig(
-            anchor="start", fontSize=11, fontWeight="normal", limit=0, subtitleFontSize=9
-        ),
-        view=alt.ViewConfig(stroke="transparent"),
-    )

@@ -3,50 +3,22 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-import altair as alt
 import pandas as pd
 
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError, failures_of_file
-from convs2s.paper.charts import (
-    COLORS,
-    Panel,
-    chart_of,
-    colors_of,
-    padded,
-    save_figure,
-    shapes_of,
-)
-from convs2s.paper.results import Result
+from convs2s.paper.cells import Cell
+from convs2s.paper.charts import COLORS, Panel, Point, described, padded, save_figure
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # epochs of which each has a point on its curve
-_POINT_SIZE = 30  # square pixels
-_RING_SIZE = 160
-_DOTTED = [1, 2]  # of rules
+_MOST_TICKS = 5  # values of which each has a tick on a logarithmic axis
 TRAINING = "e^(training loss)"  # no perplexity: with dropout, and smoothed labels
 
 TRAININGS = "trainings"
 """The table of this project that has a row for each model, in groups of what is compared."""
-
-Point = dict[str, Any]
-"""A value of a curve, by the names of what its axes, colors and tooltips show."""
-
-
-@dataclass(frozen=True)
-class _Points:
-    """What the panels of learning curves show."""
-
-    validation: list[Point] = field(default_factory=list)
-    training: list[Point] = field(default_factory=list)
-    bleu: list[Point] = field(default_factory=list)  # of validation data, where it was measured
-    best: list[Point] = field(default_factory=list)  # those of validation that are ringed
-    drops: list[Point] = field(default_factory=list)  # where the learning rate falls
 
 
 def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
@@ -60,7 +32,7 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
     if record.stop:
         lines.append(f"stopped: {record.stop}")
     panels = learning_curves({history.parent.name: record.epochs})
-    save_figure(list(panels.values()), outputs, heading=lines)
+    save_figure(panels.values(), outputs, heading=lines)
 
 
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Panel]:
@@ -69,134 +41,96 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     Dotted rules stand before the epochs whose learning rate is at most half of the one before. Each
     run of the model has one epoch at least.
     """
-    last_epoch = max(row.epoch for epochs in runs.values() for row in epochs)
-    x = alt.X(
-        "epoch:Q",
-        scale=alt.Scale(domain=[0.5, last_epoch + 0.5], nice=False),
-        axis=alt.Axis(tickMinStep=1, format="d", tickCount=min(last_epoch, 12), grid=False),
-    )
-    color = colors_of("run", list(runs))
-    of_perplexity = alt.Tooltip("perplexity:Q", format=".5~g")
-    of_rate = alt.Tooltip("rate:Q", title="learning rate", format=".3~g")
-    tooltip: list[str | alt.Tooltip] = ["run:N", "data:N", "epoch:Q", of_perplexity, of_rate]
     points = _points_of(runs)
+    last_epoch = max(point["epoch"] for point in points)
+    perplexities = [point[data] for point in points for data in ("validation", TRAINING)]
+    # Of few epochs each has a point, which tells the data apart by its shape, as a single epoch has
+    # no line. One legend shows both channels: here the shapes without dashes around them.
     has_points = last_epoch <= _MOST_POINTS
-    dot: Any = alt.OverlayMarkDef(size=_POINT_SIZE) if has_points else False
-
-    both = [*points.validation, *points.training]
-    y = _log_axis("perplexity", [point["perplexity"] for point in both])
-    of_both = chart_of(both).encode(x=x, y=y, color=color, tooltip=tooltip)
-    rings = chart_of(points.best).mark_point(filled=False, size=_RING_SIZE)
-    rings = rings.encode(x=x, y="perplexity:Q", color=color, tooltip=tooltip)
-    drawn = {"perplexity": [*_lines(of_both, has_points), rings]}
-    if points.bleu:
-        scores = alt.Y("BLEU:Q", title="BLEU", scale=alt.Scale(zero=False))
-        of_bleu = chart_of(points.bleu).mark_line(point=dot)
-        drawn["BLEU"] = [of_bleu.encode(x=x, y=scores, color=color)]
-    rates = [point["drawn rate"] for point in points.validation]
-    rate = _log_axis("drawn rate", rates, title="learning rate")
-    steps = chart_of(points.validation).mark_line(interpolate="step", point=dot)
-    steps = steps.encode(x=x, y=rate, color=color, tooltip=tooltip)
-    drawn["learning rate"] = [steps]
-
-    rules = chart_of(points.drops).mark_rule(strokeDash=_DOTTED)
-    rules = rules.encode(x=x, color=color)
-    panels: dict[str, Panel] = {}
-    for what, layers in drawn.items():
-        height = 220 if what == "perplexity" else 80
-        panels[what] = alt.LayerChart(layer=[rules, *layers]).properties(height=height)
-    return panels
-
-
-def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> _Points:
-    points = _Points()
-    for run, epochs in runs.items():
-        best_epoch = _best(epochs).epoch
-        for row in epochs:
-            about = {"run": run, "epoch": row.epoch, "rate": row.learning_rate}
-            validation = {**about, "data": "validation", "perplexity": row.valid_perplexity}
-            points.validation.append(validation)
-            if row.epoch == best_epoch:
-                points.best.append(validation)
-            if row.valid_bleu is not None:
-                points.bleu.append({**about, "data": "validation", "BLEU": row.valid_bleu})
-            train_perplexity = perplexity(row.train_loss)
-            points.training.append({**about, "data": TRAINING, "perplexity": train_perplexity})
-        for before, row in pairwise(epochs):
-            if 2 * row.learning_rate <= before.learning_rate:
-                points.drops.append({"run": run, "epoch": row.epoch - 0.5})
-    # A cosine ends at next to nothing: the axis ends at a ten thousandth of its largest rate.
-    least = max(point["rate"] for point in points.validation) / 1e4
-    for point in points.validation:
-        point["drawn rate"] = max(point["rate"], least)
-    return points
-
-
-def plateau_panels(settings: Settings, shown: Iterable[Result]) -> list[Panel]:
-    """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve.
-
-    What is below the dotted rule is within 1% of the best epoch.
-    """
-    groups: dict[str | None, list[Point]] = {}
-    for result in shown:
-        row = settings.paper[TRAININGS].rows[result.cell.address.row]
-        for run, entry in result.entries.items():
-            for epoch, value in enumerate(entry.curve, start=1):
-                share = value / min(entry.curve)
-                point = {"training": f"{row.system}, {run}", "epoch": epoch, "share": share}
-                groups.setdefault(row.group, []).append(point)
-    axis = alt.Axis(format="%", tickCount=4, grid=False)
-    scale = alt.Scale(domain=[0.99, 1.2])
-    y = alt.Y("share:Q", title="of the best one", axis=axis, scale=scale)
-    rule = chart_of([{"share": 1.01}]).mark_rule(strokeDash=_DOTTED)
-    rule = rule.encode(y=y)
-    panels = list[Panel]()
-    for group, points in groups.items():
-        last = max(point["epoch"] for point in points)
-        labeled = range(1, last + 1, math.ceil(last / 6))
-        ticks = alt.Axis(values=list(labeled), format="d", grid=False)
-        epochs = alt.Scale(domain=[1, max(last, 2)])
-        lines = chart_of(points).mark_line(clip=True, strokeWidth=1.5, color=COLORS[0])
-        lines = lines.encode(
-            x=alt.X("epoch:Q", axis=ticks, scale=epochs),
-            y=y,
-            detail="training:N",
-            tooltip=["training:N", "epoch:Q"],
-        )
-        panel = alt.LayerChart(layer=[rule, lines])
-        panels.append(panel.properties(height=80, title=group or ""))
-    return panels
-
-
-def _lines(both: alt.Chart, has_points: bool) -> list[alt.Chart]:
-    """Return the lines of validation and training data, dashed, and their points.
-
-    The points tell them apart by their shape, as a single epoch has no line.
-    """
-    data = ["validation", TRAINING]
-    legend = alt.Legend(symbolType="stroke", symbolSize=400)
-    if has_points:  # One legend shows both channels: here the shapes without dashes around them.
-        legend = alt.Legend(symbolStrokeWidth=0)
-    dashes = alt.Scale(domain=data, range=[[1, 0], [5, 2]])
-    dash = alt.StrokeDash("data:N", scale=dashes, legend=legend)
-    lines = both.mark_line().encode(strokeDash=dash)
+    of_lines = {"symbolType": "stroke", "symbolSize": 400}
+    panels = described(
+        "learning_curves",
+        points=points,
+        runs=list(runs),
+        epochs=[0.5, last_epoch + 0.5],
+        ticks=min(last_epoch, 12),
+        data=["validation", TRAINING],
+        legend={"symbolStrokeWidth": 0} if has_points else of_lines,
+        point={"size": 30} if has_points else False,
+        perplexity=_log_axis(perplexities, "perplexity", "perplexity"),
+        rate=_log_axis([point["drawn rate"] for point in points], "drawn rate", "learning rate"),
+    )
     if not has_points:
-        return [lines]
-    points = both.mark_point(filled=True, size=_POINT_SIZE, opacity=1)
-    return [lines, points.encode(shape=shapes_of("data", data, legend=legend))]
+        panels["perplexity"]["layer"][1]["layer"].pop()
+    if all(point["BLEU"] is None for point in points):
+        del panels["BLEU"]
+    return panels
+
+
+def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
+    """Return a point for each epoch of each run; BLEU is None where it was not measured."""
+    # A cosine ends at next to nothing: the axis ends at a ten thousandth of its largest rate.
+    least = max(row.learning_rate for epochs in runs.values() for row in epochs) / 1e4
+    points = []
+    for run, epochs in runs.items():
+        best = _best(epochs)
+        rate_before = -1.0
+        for row in epochs:
+            points.append(
+                {
+                    "run": run,
+                    "epoch": row.epoch,
+                    "validation": row.valid_perplexity,
+                    TRAINING: perplexity(row.train_loss),
+                    "BLEU": row.valid_bleu,
+                    "rate": row.learning_rate,
+                    "drawn rate": max(row.learning_rate, least),
+                    "is_best": row is best,
+                    "falls": 2 * row.learning_rate <= rate_before,
+                }
+            )
+            rate_before = row.learning_rate
+    return points
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
     return min(epochs, key=lambda row: row.criterion)
 
 
-def _log_axis(field: str, values: Sequence[float], *, title: str | None = None) -> alt.Y:
+def _log_axis(values: Iterable[float], field: str, title: str) -> Panel:
     """Return a logarithmic axis, labeled 20, 50, 100; of few values it has a tick for each."""
     levels = sorted(set(values))
-    values_of_ticks = levels if len(levels) <= 5 else alt.Undefined
-    axis = alt.Axis(format=".4~g", values=values_of_ticks)
-    scale = alt.Scale(type="log", nice=False, domain=padded(values, is_log=True))
-    return alt.Y(f"{field}:Q", title=title or field, scale=scale, axis=axis)
+    axis: Panel = {"format": ".4~g"}
+    if len(levels) <= _MOST_TICKS:
+        axis["values"] = levels
+    scale = {"type": "log", "nice": False, "domain": padded(levels, is_log=True)}
+    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
+
+
+def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
+    """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve."""
+    groups: dict[str | None, list[Point]] = {}
+    for cell in shown:
+        row = settings.paper[TRAININGS].rows[cell.address.row]
+        for run, entry in cell.entries.items():
+            for epoch, value in enumerate(entry.curve, start=1):
+                share = value / min(entry.curve)
+                point = {"training": f"{row.system}, {run}", "epoch": epoch, "share": share}
+                groups.setdefault(row.group, []).append(point)
+    panels = list[Panel]()
+    for group, points in groups.items():
+        last = max(point["epoch"] for point in points)
+        ticks = list(range(1, last + 1, math.ceil(last / 6)))
+        panel = described(
+            "plateau",
+            title=group or "",
+            points=points,
+            color=COLORS[0],
+            ticks=ticks,
+            epochs=[1, max(last, 2)],
+        )
+        panels.append(panel)
+    return panels
 
 
 def plot_length_penalty(
@@ -207,36 +141,21 @@ def plot_length_penalty(
     ``table`` is the tuning's TSV file, ``tuning`` its JSON file, which says what was chosen.
     """
     with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
-        points = pd.read_csv(table, sep="\t", dtype=float).rename(
-            columns={"length_penalty": "penalty", "length_ratio": "ratio"}
-        )
+        points = pd.read_csv(table, sep="\t", dtype=float)
         points.columns = points.columns.str.removesuffix("_bleu")
-        tried = points[["penalty", "ratio"]].to_dict("records")
-        scores = points.melt("penalty", ["tokenized", "detokenized"], "BLEU", "score")
-        rows = scores.to_dict("records")
+        shown = ["length_penalty", "length_ratio", "tokenized", "detokenized"]
+        tried = points[shown].to_dict("records")
     with failures_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
         chosen = json.loads(tuning.read_bytes())
         alpha = chosen["length_penalty"]
         score = chosen["tokenized_bleu"]["score"]
         ordinate = f"BLEU on {chosen['test_set']}, {chosen['lines']} lines"
-    color = alt.Color("BLEU:N", sort=None, scale=alt.Scale(range=COLORS))
-    x = alt.X("penalty:Q", title=None, scale=alt.Scale(zero=False))
-    y = alt.Y("score:Q", title=ordinate, scale=alt.Scale(zero=False))
-    curves = chart_of(rows).mark_line(point=True)
-    curves = curves.encode(x, y, color)
-    ring = chart_of([{"penalty": alpha, "score": score}])
-    ring = ring.mark_point(filled=False, size=_RING_SIZE)
-    ring = ring.encode(x, y, color=alt.value(COLORS[0]))
-    ratio = chart_of(tried).mark_line(point=True)
-    ratio = ratio.encode(
-        x=alt.X("penalty:Q", title="length penalty", scale=alt.Scale(zero=False)),
-        y=alt.Y("ratio:Q", title="length ratio", scale=alt.Scale(zero=False)),
-        color=alt.value("black"),
+    panels = described(
+        "length_penalty",
+        ordinate=ordinate,
+        tried=tried,
+        chosen=[{"length_penalty": alpha, "score": score}],
+        color=COLORS[0],
     )
-    level = chart_of([{"ratio": 1}]).mark_rule(strokeDash=_DOTTED)
-    level = level.encode(y="ratio:Q")
-    panels: list[Panel] = [
-        alt.LayerChart(layer=[curves, ring]).properties(height=220),
-        alt.LayerChart(layer=[level, ratio]).properties(height=80),
-    ]
-    save_figure(panels, outputs, heading=[heading, f"chosen: {score:.2f} at {alpha:g}"])
+    lines = [heading, f"chosen: {score:.2f} at {alpha:g}"]
+    save_figure(panels.values(), outputs, heading=lines)

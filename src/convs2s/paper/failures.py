@@ -22,32 +22,32 @@ STOPPED = "stopped, rerun to resume"
 
 
 def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, str]:
-    """Return why the numbers of runs do not exist: path -> ``failed: REASON`` of a log, or STOPPED.
+    """Return why the numbers of runs do not exist: ``failed: REASON`` of a log, or STOPPED.
 
-    No log states one of a run that has not started or still runs.
+    They are by the fingerprint of the run. No log states one of a run that has not started or still
+    runs.
     """
     failures = {}
     for cell in cells:
-        for file in cell.files:
-            if file.path in failures or Path(file.path).exists():
+        task = layout.task(cell.task)
+        folder = f"{logs}/{cell.task}/{cell.model}"
+        for record in cell.records:
+            if Path(record.file).exists():
                 continue
-            folder = f"{logs}/{cell.task}/{cell.model}"
-            task = layout.task(cell.task)
             files = [
                 Path(f"{folder}/{member}/train.log")
-                for member in members(file.run)
+                for member in members(record.run.run)
                 if not Path(task.model(cell.model, member)).exists()
             ]
             if not files:
                 # All models are there: the latest of the jobs between them and the numbers.
-                folder_of_run = Path(f"{folder}/{file.run}")
+                of_run = Path(f"{folder}/{record.run.run}")
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
-                files = [log for job in jobs for log in folder_of_run.glob(f"{job}.log")]
+                files = [log for job in jobs for log in of_run.glob(f"{job}.log")]
                 files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]
-            for log in files:
-                if reason := reason_in(log):
-                    failures[file.path] = reason
-                    break
+            reasons = filter(None, map(reason_in, files))
+            if reason := next(reasons, None):
+                failures[record.fingerprint] = reason
     return failures
 
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -93,6 +92,16 @@ class LedgerEntry:
     weights: Mapping[Plain, Digest] = field(default_factory=dict)
 
     @property
+    def key(self) -> tuple[str, str | None]:
+        """What a ledger has one line of: a run on a processor."""
+        return self.fingerprint, self.processor
+
+    @property
+    def trainings(self) -> list[tuple[str, str, str]]:
+        """Task, model and run of each training that it rests on: an ensemble's are its members."""
+        return [(self.run.task, self.run.model, member) for member in members(self.run.run)]
+
+    @property
     def model_files(self) -> tuple[str, ...]:
         """The checksums of its model files, an ensemble's in order."""
         return tuple(self.sha256[path] for path in self.sha256 if path.endswith(".safetensors"))
@@ -109,12 +118,30 @@ class LedgerEntry:
 
     def line(self) -> str:
         """Return the entry as a line of a ledger."""
-        return json.dumps(_form().dump_python(self, mode="json"), ensure_ascii=False)
+        return json.dumps(_FORM.dump_python(self, mode="json"), ensure_ascii=False)
 
 
-@cache
-def _form() -> TypeAdapter[LedgerEntry]:
-    return TypeAdapter(LedgerEntry)
+def planned_entry(
+    inputs: Mapping[str, object], file: str, run: RunNames, scale: str
+) -> LedgerEntry:
+    """Return the entry of a run that is planned: it has no scores, and nothing of their making."""
+    return LedgerEntry(
+        fingerprint=fingerprint_of(inputs),
+        file=file,
+        table_cells=(),
+        run=run,
+        scale=scale,
+        scores={},
+        lines=None,
+        sha256={},
+        processor=None,
+        revision=None,
+        date="",
+        inputs=inputs,
+    )
+
+
+_FORM = TypeAdapter(LedgerEntry)
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
@@ -132,8 +159,7 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
         while line := stream.readline(MOST_LINE_BYTES + 1):
             number += 1
             entry = _read_entry(line, f"{path}:{number}")
-            key = entry.fingerprint, entry.processor
-            entries[key] = entry
+            entries[entry.key] = entry
     return list(entries.values())
 
 
@@ -141,7 +167,7 @@ def _read_entry(line: bytes, where: str) -> LedgerEntry:
     if len(line) > MOST_LINE_BYTES:
         raise UserError(f"{where}: a line of more than {MOST_LINE_BYTES} bytes")
     try:
-        entry = _form().validate_json(line, strict=True)
+        entry = _FORM.validate_json(line, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
@@ -171,9 +197,3 @@ def published_file(options: Options, downloads: Path) -> Path | None:
 
         download_file(options.published, place, mirrors=options.mirrors)
     return place
-
-
-def published_runs(file: Path | None) -> frozenset[tuple[str, str]]:
-    """Return fingerprint and measure of each number of a published ledger: see `read_ledger`."""
-    entries = read_ledger(file) if file else []
-    return frozenset((entry.fingerprint, measure) for entry in entries for measure in entry.scores)

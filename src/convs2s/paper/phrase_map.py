@@ -1,16 +1,15 @@
 """Where phrases lie by the states of an encoder: the record, and the figure made of it."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import altair as alt
+import pandas as pd
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
-from convs2s.files.text import atomic_text
-from convs2s.paper.charts import COLORS, SHAPES, Panel, chart_of, padded, save_figure
+from convs2s.files.text import write_text
+from convs2s.paper.charts import COLORS, SHAPES, Panel, Point, described, padded, save_figure
 
 
 @dataclass(frozen=True)
@@ -61,43 +60,29 @@ def plot_phrase_states(
         for state in shown.states:
             rows.append({**about, **asdict(state), "tokens": " ".join(state.tokens)})
     save_figure(list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False)
-    with atomic_text(points) as stream:
-        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_text(points, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 
 def _panel(shown: PhraseMap) -> Panel:
     """Return one set: a color and a shape for each meaning, numbers for the listed phrases."""
-    labels = []
-    looks = []
-    rows: list[dict[str, object]] = []
+    looks = [state.meaning % len(COLORS) for state in shown.states]
+    rows: list[Point] = []
     for number, state in enumerate(shown.states, start=1):
         label = f"{number}  {state.phrase}"
         if state.unknown:
             label += f" ({state.unknown} unknown)"
-        labels.append(label)
-        looks.append(state.meaning % len(COLORS))
-        # Points of two meanings may lie close together, so their numbers stand on either side.
-        side = state.meaning % 2
+        side = state.meaning % 2  # on which its number stands
         rows.append({"phrase": label, "number": number, "x": state.x, "y": state.y, "side": side})
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
-    across = alt.Scale(domain=padded(state.x for state in shown.states), nice=False)
-    up = alt.Scale(domain=padded(state.y for state in shown.states), nice=False)
-    colors = alt.Scale(domain=labels, range=[COLORS[look] for look in looks])
-    shapes = alt.Scale(domain=labels, range=[SHAPES[look] for look in looks])
-    legend = alt.Legend(columns=1, title=None)
-    base = chart_of(rows).encode(
-        x=alt.X("x:Q", title=f"component 1 ({first} of the variance)", scale=across),
-        y=alt.Y("y:Q", title=f"component 2 ({second})", scale=up),
-        color=alt.Color("phrase:N", scale=colors, legend=legend),
+    return described(
+        "phrase_map",
+        title=[shown.title, shown.source],
+        phrases=rows,
+        x_title=f"component 1 ({first} of the variance)",
+        x=padded(state.x for state in shown.states),
+        y_title=f"component 2 ({second})",
+        y=padded(state.y for state in shown.states),
+        labels=[row["phrase"] for row in rows],
+        colors=[COLORS[look] for look in looks],
+        shapes=[SHAPES[look] for look in looks],
     )
-    points = base.mark_point(filled=True, opacity=1).encode(
-        shape=alt.Shape("phrase:N", scale=shapes, legend=legend)
-    )
-    numbers = [
-        base.mark_text(dy=shift).encode(text="number:N").transform_filter(f"datum.side == {side}")
-        for side, shift in enumerate((-9, 10))
-    ]
-    title = [shown.title, shown.source]
-    return alt.LayerChart(layer=[points, *numbers]).properties(title=title, height=180)

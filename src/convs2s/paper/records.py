@@ -1,6 +1,7 @@
 """The record of a run on a test set: from the file of numbers that a job has written."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,7 @@ from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 from convs2s.manifest import weights_sha256
-from convs2s.paper.cells import Cell, RunFile
-from convs2s.paper.ledger import LedgerEntry, RunNames, RunScore, fingerprint_of
-from convs2s.paper.run_inputs import RunInputs
+from convs2s.paper.ledger import LedgerEntry, RunScore
 from convs2s.paper.trained import read_record
 
 
@@ -30,18 +29,18 @@ class _Numbers(TypedDict, total=False):
     curve: list[float]
 
 
-def record_of(cell: Cell, file: RunFile, scale: str, known: RunInputs) -> LedgerEntry:
-    """Return the record of a file of numbers that a cell shows.
+def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
+    """Return a run's record with what its file of numbers, which has a measure, says.
 
     A UserError says that it is none.
     """
-    content = read_json(file.path)
-    inputs = cell.inputs(file.run, known)
-    with failures_of_file(file.path, "no file of numbers; delete it and ask for it again"):
+    content = read_json(record.file)
+    with failures_of_file(record.file, "no file of numbers; delete it and ask for it again"):
         numbers = TypeAdapter(_Numbers).validate_python(content)
-        scores = _scores(numbers, MEASURES[cell.measure].file)
+        scores = _scores(numbers, MEASURES[measure].file)
+    path = Path(record.file)
     manifest = numbers.get("manifest", {})
-    folders = [Path(file.path).parent.with_name(member) for member in members(file.run)]
+    folders = [path.parent.with_name(member) for member in members(record.run.run)]
     # Of a training the file states its data alone: its record is older than its model.
     identity = manifest.get("identity") or {}
     checksums = dict(manifest.get("sha256") or identity.get("data") or {})
@@ -52,13 +51,9 @@ def record_of(cell: Cell, file: RunFile, scale: str, known: RunInputs) -> Ledger
             if model.is_file():
                 checksums[str(model)] = sha256(model)
                 weights[str(model)] = weights_sha256(model)
-    written = datetime.fromtimestamp(Path(file.path).stat().st_mtime, UTC)
-    return LedgerEntry(
-        fingerprint=fingerprint_of(inputs),
-        file=file.path,
-        table_cells=(),  # which a ledger states
-        run=RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding),
-        scale=scale,
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return replace(
+        record,
         scores=scores,
         lines=numbers.get("lines"),
         sha256=checksums,
@@ -66,7 +61,6 @@ def record_of(cell: Cell, file: RunFile, scale: str, known: RunInputs) -> Ledger
         processor=_processors(folders, manifest),
         revision=manifest.get("revision"),
         date=written.date().isoformat(),
-        inputs=inputs,
         sentences=numbers.get("sentences", {}),
         curve=tuple(numbers.get("curve", ())),
     )
@@ -103,14 +97,10 @@ def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str 
 
     A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
     """
-    manifests: list[Mapping[str, object]] = []
-    for folder in folders:
-        record = folder / "training.json"
-        if record.is_file():
-            manifests.append(read_record(record).get("manifest", {}))
-    manifests.append(manifest)
+    records = filter(Path.is_file, [folder / "training.json" for folder in folders])
+    trained = [read_record(record).get("manifest", {}) for record in records]
     kinds: list[str] = []
-    for stated in manifests:
+    for stated in (*trained, manifest):
         parts = [str(stated[key]) for key in ("gpu", "processor") if stated.get(key)]
         kind = ", ".join(parts)
         if kind and not any(kind in known for known in kinds):

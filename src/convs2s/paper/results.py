@@ -1,65 +1,69 @@
-"""Which runs a cell shows, and what they scored: from records to results."""
+"""Which runs a cell shows: from records to the cells that have them."""
 
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_lines
-from convs2s.paper.cells import Cell, CellAddress, RunFile
+from convs2s.paper.cells import Cell, CellAddress
 from convs2s.paper.ledger import LedgerEntry, RunNames, read_ledger
 from convs2s.paper.records import record_of
-from convs2s.paper.run_inputs import RunInputs
-
-
-@dataclass(frozen=True)
-class Result:
-    """What the runs of a cell scored, and which of them are not there."""
-
-    cell: Cell
-    entries: Mapping[str, LedgerEntry]  # run -> its record
-    failures: Mapping[str, str]  # run without a record -> why it failed
-    missing: Sequence[RunFile]  # all runs without a record
-    scores: Mapping[str, float]  # run -> its score
-    signatures: Sequence[str]  # those of the metric, each once
-    mean: float | None  # over the runs; None without one, or of several signatures
-    deviation: float | None  # over the runs; None of one run, or where there is no mean
-    lines: int | None  # of the test set; None where no record says
-    published: frozenset[str]  # the runs that come from a published ledger
 
 
 def results(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry], failures: Mapping[str, str] | None = None
-) -> list[Result]:
-    """Return what each cell shows: the runs whose inputs have the fingerprints of its own.
+) -> list[Cell]:
+    """Return the cells with what their runs scored: the records of their own fingerprints.
 
     Of a run that several processors have made, it is the user's own before a published one, then
     that of the processor with most runs of the cell, then of all cells, then the last by name.
-    ``failures`` are the path of a run's numbers -> why there are none.
+    ``failures`` are the fingerprint of a run -> why there are no numbers of it.
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    of_all = Counter[str | None]()
-    for runs in by_cell.values():
-        for entry in runs:
-            of_all[entry.processor] += 1
+    of_all = Counter([entry.processor for runs in by_cell.values() for entry in runs])
     shown = []
     for cell in cells:
-        of_cell = Counter[str | None]()
-        for entry in by_cell[cell.address]:
-            of_cell[entry.processor] += 1
-        ranks: dict[str, tuple[bool, int, int, str]] = {}
-        best: dict[str, LedgerEntry] = {}
-        for entry in by_cell[cell.address]:
-            rank = (entry.origin is None, *rank_of(entry.processor, of_cell, of_all))
-            run = entry.run.run
-            if run not in ranks or rank >= ranks[run]:
-                ranks[run] = rank
-                best[run] = entry
-        shown.append(_result(cell, best, failures or {}))
+        here = Counter([entry.processor for entry in by_cell[cell.address]])
+        ranked = sorted(
+            by_cell[cell.address],
+            key=lambda entry: (entry.origin is None, *rank_of(entry.processor, here, of_all)),
+        )
+        best = {entry.run.run: entry for entry in ranked}
+        shown.append(_with_entries(cell, best, failures or {}))
     return shown
+
+
+def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Cell:
+    """Return a cell with the best record of each run that has one."""
+    entries = {}
+    missing = []
+    failed = {}
+    for record in cell.records:
+        run = record.run.run
+        if run in best:
+            entries[run] = best[run]
+            continue
+        missing.append(record)
+        if record.fingerprint in failures:
+            failed[run] = failures[record.fingerprint]
+    of_measure = {run: entry.scores[cell.measure] for run, entry in entries.items()}
+    scores = {run: score.score for run, score in of_measure.items()}
+    signatures = dict.fromkeys([one.signature for one in of_measure.values() if one.signature])
+    comparable = len(signatures) < 2
+    return replace(
+        cell,
+        entries=entries,
+        missing=missing,
+        failures=failed,
+        scores=scores,
+        signatures=list(signatures),
+        mean=statistics.mean(scores.values()) if scores and comparable else None,
+        deviation=statistics.stdev(scores.values()) if len(scores) > 1 and comparable else None,
+    )
 
 
 def rank_of(
@@ -67,45 +71,6 @@ def rank_of(
 ) -> tuple[int, int, str]:
     """Return what one processor is preferred to another by: runs here, runs of all, its name."""
     return here[processor], of_all[processor], processor or ""
-
-
-def _result(cell: Cell, known: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Result:
-    entries: dict[str, LedgerEntry] = {}
-    scores: dict[str, float] = {}
-    signatures = dict[str, None]()
-    published = set[str]()
-    missing: list[RunFile] = []
-    failed: dict[str, str] = {}
-    lines = None
-    for file in cell.files:
-        entry = known.get(file.run)
-        if entry is None:
-            missing.append(file)
-            if file.path in failures:
-                failed[file.run] = failures[file.path]
-            continue
-        entries[file.run] = entry
-        score = entry.scores[cell.measure]
-        scores[file.run] = score.score
-        if score.signature:
-            signatures[score.signature] = None
-        if lines is None:
-            lines = entry.lines
-        if entry.origin:
-            published.add(file.run)
-    comparable = len(signatures) < 2
-    return Result(
-        cell=cell,
-        entries=entries,
-        failures=failed,
-        missing=missing,
-        scores=scores,
-        signatures=list(signatures),
-        mean=statistics.mean(scores.values()) if scores and comparable else None,
-        deviation=statistics.stdev(scores.values()) if len(scores) > 1 and comparable else None,
-        lines=lines,
-        published=frozenset(published),
-    )
 
 
 def runs_by_cell(
@@ -121,11 +86,10 @@ def runs_by_cell(
     by_cell: dict[CellAddress, list[LedgerEntry]] = {}
     for cell in cells:
         shown = by_cell[cell.address] = []
-        for file in cell.files:
-            names = RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
-            for entry in of_run.get(file.fingerprint, ()):
+        for record in cell.records:
+            for entry in of_run.get(record.fingerprint, ()):
                 if cell.measure in entry.scores:
-                    shown.append(replace(entry, run=names))
+                    shown.append(replace(entry, run=record.run))
     return by_cell
 
 
@@ -137,30 +101,24 @@ def entries_of(
     ``scores`` are those of the cells' paths that exist; ``published`` is a published ledger, which
     gives what was not made here, or on another processor. A UserError names a file that is damaged.
     """
-    by_path: dict[str, tuple[Cell, RunFile]] = {}
-    by_fingerprint: dict[str, list[tuple[Cell, RunFile]]] = {}
+    names: dict[str, RunNames] = {}
+    there: dict[str, tuple[LedgerEntry, str]] = {}
     for cell in cells:
-        for file in cell.files:
-            by_fingerprint.setdefault(file.fingerprint, []).append((cell, file))
-            if file.path in scores:
-                by_path.setdefault(file.path, (cell, file))
+        for record in cell.records:
+            names.setdefault(record.fingerprint, record.run)
+            if record.file in scores:
+                there.setdefault(record.file, (record, cell.measure))
     # Models of the same recipe under two names are one run.
     made: dict[tuple[str, str | None], LedgerEntry] = {}
-    if by_path:
-        known = RunInputs(settings)
-        for _, (cell, file) in sorted(by_path.items()):
-            entry = record_of(cell, file, settings.options.scale, known)
-            made[entry.fingerprint, entry.processor] = entry
+    for path in sorted(there):
+        record, measure = there[path]
+        entry = record_of(record, measure)
+        made[entry.key] = entry
     entries = list(made.values())
     origin = settings.options.published or published
-    for entry in read_ledger(Path(published)) if published else []:
-        if (entry.fingerprint, entry.processor) in made:
-            continue
-        for cell, file in by_fingerprint.get(entry.fingerprint, ()):
-            if cell.measure in entry.scores:
-                run = RunNames(cell.task, cell.model, file.run, cell.testset, cell.decoding)
-                entries.append(replace(entry, run=run, origin=origin))
-                break
+    for entry in read_ledger(Path(published)) if published else ():
+        if entry.key not in made and entry.fingerprint in names:
+            entries.append(replace(entry, run=names[entry.fingerprint], origin=origin))
     return entries
 
 
@@ -178,9 +136,9 @@ def write_ledger(
     shown_by: dict[tuple[str, str | None], list[str]] = {}
     for address, runs in runs_by_cell(cells, entries).items():
         for entry in runs:
-            shown_by.setdefault((entry.fingerprint, entry.processor), []).append(str(address))
+            shown_by.setdefault(entry.key, []).append(str(address))
     lines = []
     for entry in entries:
-        addresses = shown_by.get((entry.fingerprint, entry.processor), ())
-        lines.append(replace(entry, table_cells=tuple(addresses)).line())
+        if addresses := shown_by.get(entry.key):
+            lines.append(replace(entry, table_cells=tuple(addresses)).line())
     write_lines(output, lines)

@@ -10,20 +10,20 @@ from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.files.text import write_text
 from convs2s.paper import bleu_by_layers
-from convs2s.paper.cells import cells_of_tables
+from convs2s.paper.cells import Cell, cells_of_tables
 from convs2s.paper.charts import Panel, save_figure
 from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
-from convs2s.paper.results import Result, results, runs_by_cell
-from convs2s.paper.table_formats import Sheet, markdown
+from convs2s.paper.results import results, runs_by_cell
+from convs2s.paper.table_formats import Sheet, markdown, together
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
 _TREND_WIDTH = 100  # pixels of a panel
 _TRENDS = 8  # panels in a row: two of each exhibit
 
-_Results = Mapping[str, Sequence[Result]]  # of each exhibit
+_Cells = Mapping[str, Sequence[Cell]]  # of each exhibit
 
 
 def write_results_page(
@@ -48,7 +48,7 @@ def write_results_page(
     cells = cells_of_tables(settings)
     tables = {name: results(of_table, entries) for name, of_table in cells.items()}
     shown = list(chain.from_iterable(cells.values()))
-    wanted = {file.fingerprint for cell in shown for file in cell.files}
+    wanted = {record.fingerprint for cell in shown for record in cell.records}
     runs = runs_by_cell(shown, entries)
     made = {entry.fingerprint for entry in chain.from_iterable(runs.values())}
     if not made:
@@ -87,7 +87,7 @@ def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
     without = "", "not run", "not tested", "no verdict"
     return replace(
         table,
-        rows=[row for row in table.rows if row[column] not in without],
+        rows=[row for row in table.rows if together(row[column]) not in without],
         left_out=[*table.left_out, *left_out],
     )
 
@@ -101,35 +101,34 @@ def _without_repetition(tables: Sequence[Sheet]) -> Iterator[str]:
         above.update(table.headings if table.rows else ())
 
 
-def _costs(tables: _Results) -> Iterator[Sheet]:
+def _costs(tables: _Cells) -> Iterator[Sheet]:
     """Yield what the trainings of each exhibit took, where the ledger has their hours."""
     hours: dict[tuple[str, str, str], float] = {}
-    for result in tables.get(TRAININGS, ()):
-        if result.cell.measure == "training_hours":
-            for run, score in result.scores.items():
-                hours[result.cell.task, result.cell.model, run] = score
-    trainings: dict[str, set[tuple[str, str, str]]] = {}
+    for cell in tables.get(TRAININGS, ()):
+        if cell.measure == "training_hours":
+            for run, score in cell.scores.items():
+                hours[cell.task, cell.model, run] = score
+    if not hours:
+        return
+    trainings = {}
     for name, table in tables.items():
-        trainings[name] = set()
-        for result in table:
-            trainings[name].update(result.cell.trainings)
+        trainings[name] = {training for cell in table for training in cell.trainings}
     trainings["all, each training once"] = set().union(*trainings.values())
     rows = []
     for name, wanted in trainings.items():
-        timed = wanted & hours.keys()
+        timed = [hours[training] for training in wanted if training in hours]
         rows.append(
             {
                 "Table or figure": name,
                 "Trainings": str(len(wanted)),
                 "With hours in the ledger": str(len(timed)),
-                "GPU- and thread-hours": f"{math.fsum(hours[run] for run in timed):.2f}",
+                "GPU- and thread-hours": f"{math.fsum(timed):.2f}",
             }
         )
-    if hours:
-        yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure")
+    yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure")
 
 
-def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str], list[str]]:
+def _draw(settings: Settings, tables: _Cells, folder: Path) -> tuple[list[str], list[str]]:
     """Draw trends and BLEU by layers, and plateaus; return Markdown that shows either."""
     stand_in = settings.scale.stand_in
     panels: list[Panel] = []
@@ -138,7 +137,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str]
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
         for panel in chain(*trend_panels(settings, name, table, is_small=True)):
-            panels.append(panel.properties(width=_TREND_WIDTH, title=[exhibit, panel.title]))
+            panels.append({**panel, "width": _TREND_WIDTH, "title": [exhibit, panel["title"]]})
     if panels:
         plot = folder / "trends.svg"
         save_figure(panels, [plot], stand_in=stand_in, columns=_TRENDS, shares_colors=False)
@@ -150,7 +149,7 @@ def _draw(settings: Settings, tables: _Results, folder: Path) -> tuple[list[str]
             shown.append(f"![{settings.paper[name].title}]({folder.name}/{plot.name})\n")
     if panels := plateau_panels(settings, tables.get(TRAININGS, ())):
         plot = folder / "plateaus.svg"
-        sized = [panel.properties(width=_TREND_WIDTH) for panel in panels]
+        sized = [{**panel, "width": _TREND_WIDTH} for panel in panels]
         title = "Validation perplexity by epoch, as a share of the best epoch's"
         save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_TRENDS)
         plateaus.append(f"![{title}]({plot.name})\n")

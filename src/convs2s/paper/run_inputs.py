@@ -8,6 +8,7 @@ tasks and models, words that describe them, and the machine are no part of it.
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 
 from convs2s.config.file_reference import known_download, parse_file_reference
 from convs2s.config.identity import counted, recipe_identity
@@ -78,11 +79,8 @@ class RunInputs:
             references = task.released_references()
             return {"released": references, **self._files(references)}
         pairs = {split: task.file_pairs(split) for split in ("train", "valid")}
-        files: list[str] = []
-        for pair in (*pairs["train"], *pairs["valid"]):
-            files += pair
-        if task.titles:
-            files += task.titles.files
+        titles = task.titles.files if task.titles else ()
+        files = chain(*pairs["train"], *pairs["valid"], titles)
         inputs: dict[str, object] = {
             "text": counted(task),
             "pairs": pairs,
@@ -104,10 +102,7 @@ class RunInputs:
         pairs = [*task.file_pairs(testset)]
         for number in range(1, count):
             pairs += task.reference_pairs(testset, number)
-        files: list[str] = []
-        for pair in pairs:
-            files += pair
-        return {"pairs": pairs, **self._files(files)}
+        return {"pairs": pairs, **self._files(chain(*pairs))}
 
     def _inputs_of_decoding(self, task_name: str, name: str) -> Inputs:
         """Return a decoding, and the set that its length penalty is tuned on, if it is."""
@@ -120,19 +115,15 @@ class RunInputs:
 
     def _files(self, references: Iterable[str]) -> Inputs:
         """Return what is known of files: checksums of downloads, versions of what is generated."""
-        locations = [parse_file_reference(file).location for file in dict.fromkeys(references)]
-        downloads = sorted({location for location in locations if location.startswith("http")})
-        generated = [location for location in locations if location.startswith("demo://")]
-        inputs: dict[str, object] = {}
-        if downloads:
-            checksums: dict[str, str | None] = {}
-            for url in downloads:
-                known = known_download(url, self._settings.downloads)
-                checksums[url] = (known.sha256 or known.md5) if known else None
-            inputs["checksums"] = checksums
-        if generated:
-            folders = sorted({location.split("/")[2] for location in generated})
-            inputs["generated"] = {folder: CORPUS_SHA256[folder] for folder in folders}
-        if self._settings.scale.generated_mirror:
-            inputs["mirror"] = "generated"
-        return inputs
+        checksums: dict[str, str | None] = {}
+        generated = {}
+        for location in sorted({parse_file_reference(file).location for file in references}):
+            if location.startswith("http"):
+                known = known_download(location, self._settings.downloads)
+                checksums[location] = (known.sha256 or known.md5) if known else None
+            elif location.startswith("demo://"):
+                folder = location.split("/")[2]
+                generated[folder] = CORPUS_SHA256[folder]
+        mirror = "generated" if self._settings.scale.generated_mirror else None
+        inputs = {"checksums": checksums, "generated": generated, "mirror": mirror}
+        return {key: value for key, value in inputs.items() if value}

@@ -57,40 +57,33 @@ class Sheet:
     def common(self) -> dict[str, dict[str, str]]:
         """What rows have in common: column -> value -> text, empty where they differ."""
         common: dict[str, dict[str, str]] = {}
-        for column in self.shared:
-            if column in self.left_out:
-                continue
+        for column in self.shared.keys() - self.left_out:
             texts: dict[str, Counter[str]] = {}
             for row in self.rows:
                 for value, text in _of_values(row[column]).items():
                     texts.setdefault(value, Counter())[text] += 1
             common[column] = {}
             for value, counts in texts.items():
-                ((text, count),) = counts.most_common(1)
+                text, count = counts.most_common(1)[0]
                 common[column][value] = text if 2 * count > counts.total() else ""
         return common
 
     @property
     def above(self) -> list[str]:
         """The lines above the printed table, the last of which says what its rows share."""
+        common = self.common
         stated = []
-        for column, said in self.common.items():
-            if any(said.values()):
-                stated.append(self.shared[column].format(together(said)))
-        if not stated:
-            return list(self.headings)
-        return [*self.headings, f"Unless a footnote says otherwise: {'; '.join(stated)}."]
+        for column, form in self.shared.items():
+            if any(common.get(column, {}).values()):
+                stated.append(form.format(together(common[column])))
+        shared = f"Unless a footnote says otherwise: {'; '.join(stated)}."
+        return [*self.headings, shared] if stated else list(self.headings)
 
     @property
     def filled(self) -> list[str]:
         """The columns that have any text."""
-        filled = set()
-        for row in self.rows:
-            for column, said in row.items():
-                if said:
-                    filled.add(column)
-        columns = self.rows[0] if self.rows else ()
-        return [column for column in columns if column in filled]
+        filled = {column for row in self.rows for column, said in row.items() if said}
+        return [column for column in self.rows[0] if column in filled] if self.rows else []
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the printed table's header, its rows, and its footnotes in order.
@@ -183,10 +176,8 @@ def latex(sheet: Sheet) -> str:
 
 def csv(sheet: Sheet) -> str:
     """Return the whole table as comma-separated values with a header line."""
-    rows = []
-    for row in sheet.rows:
-        rows.append({column: together(said) for column, said in row.items()})
-    return pd.DataFrame(rows).to_csv(index=False, lineterminator="\n")
+    texts = pd.DataFrame(sheet.rows).map(together)
+    return texts.to_csv(index=False, lineterminator="\n")
 
 
 def svg(sheet: Sheet) -> str:

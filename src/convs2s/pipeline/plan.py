@@ -5,7 +5,7 @@ Planning asks for it, so this module imports nothing that only jobs have.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from convs2s.config.messages import check_known
 from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.layout import Layout
-from convs2s.paper.cells import Cell, cells
+from convs2s.paper.cells import Cell, cells_of_tables
 from convs2s.paper.failures import failures_of
-from convs2s.paper.ledger import published_file, published_runs
+from convs2s.paper.ledger import published_file, read_ledger
 from convs2s.pipeline.sources import has_sources
 
 LAYERS_FIGURE = "figure2"
@@ -72,10 +72,9 @@ class Plan:
                 of their names is there.
         """
         task = self.settings.tasks[name]
-        if reference is None:
-            part = split
-            pairs = task.file_pairs(split)
-        else:
+        part = split
+        pairs = task.file_pairs(split)
+        if reference is not None:
             part = f"{split}.reference{reference}"
             pairs = task.reference_pairs(split, reference)
         if not self.is_module:
@@ -128,10 +127,7 @@ class Plan:
     @cached_property
     def cells(self) -> dict[str, list[Cell]]:
         """The cells of each table and figure of this scale."""
-        found = {}
-        for name in self.settings.paper:
-            found[name] = cells(self.settings, name, self.layout.run_files)
-        return found
+        return cells_of_tables(self.settings, self.layout.results)
 
     @cached_property
     def published(self) -> list[str]:
@@ -145,43 +141,39 @@ class Plan:
     @cached_property
     def planned(self) -> dict[str, list[Cell]]:
         """The cells whose runs are made here, by table, with these runs alone."""
-        ledger = Path(self.published[0]) if self.published else None
-        known = published_runs(ledger)
-        waiting = self._waiting()
+        known = set()
+        for ledger in self.published:
+            for entry in read_ledger(Path(ledger)):
+                known |= {(entry.fingerprint, measure) for measure in entry.scores}
+        shown = {cell.task for table in self.cells.values() for cell in table}
+        waiting = set(filter(self._lacks_files, shown))
         planned: dict[str, list[Cell]] = {}
         for name, table in self.cells.items():
             planned[name] = []
             for cell in table:
-                if not self._can_be_made(cell, waiting):
+                if cell.task in waiting or self._is_impossible(cell):
                     continue
-                # What was run here counts before what is published.
-                left = cell.drop_published_runs(
-                    lambda file, measure: (
-                        (file.fingerprint, measure) in known and not self.exists(file.path)
-                    )
-                )
+                left = []
+                for record in cell.records:
+                    # What was run here counts before what is published.
+                    is_known = (record.fingerprint, cell.measure) in known
+                    if not is_known or self.exists(record.file):
+                        left.append(record)
                 if left:
-                    planned[name].append(left)
+                    planned[name].append(replace(cell, records=left))
         return planned
 
-    def _waiting(self) -> set[str]:
-        """Return the tasks of tables that need a user's file which is not there."""
-        shown = set()
-        for table in self.cells.values():
-            shown |= {cell.task for cell in table}
-        waiting = set()
-        for task in shown:
-            for reference in self.settings.tasks[task].needed_references():
-                file = parse_file_reference(reference)
-                if not file.is_url and not self.exists(file.location):
-                    waiting.add(task)
-        return waiting
+    def _lacks_files(self, task: str) -> bool:
+        """Return whether a task needs a user's file which is not there."""
+        files = map(parse_file_reference, self.settings.tasks[task].needed_references())
+        return any(not file.is_url and not self.exists(file.location) for file in files)
 
-    def _can_be_made(self, cell: Cell, waiting: set[str]) -> bool:
-        if cell.n_best_file is not None and not self.exists(cell.n_best_file):
-            return False
-        times_gpus = self.settings.options.device == "cuda" or self._are_there(*cell.paths)
-        return cell.can_be_made(times_gpus, waiting)
+    def _is_impossible(self, cell: Cell) -> bool:
+        """Return whether a cell times a GPU without one, or lacks a user's n-best list."""
+        if cell.measure == "seconds_cuda" and self.settings.options.device != "cuda":
+            return not all(map(self.exists, cell.paths))
+        is_users = cell.n_best is not None and self.settings.scale.n_best is None
+        return is_users and not self.exists(str(cell.n_best))
 
     @cached_property
     def planned_cells(self) -> list[Cell]:
@@ -197,11 +189,8 @@ class Plan:
     @cached_property
     def runs(self) -> list[str]:
         """The folders of the trainings that tables and figures rest on."""
-        folders = []
-        for cell in self.planned_cells:
-            for task, model, run in cell.trainings:
-                folders.append(self.layout.task(task).run(model, run))
-        return list(dict.fromkeys(folders))
+        names = [training for cell in self.planned_cells for training in cell.trainings]
+        return [self.layout.task(task).run(model, run) for task, model, run in dict.fromkeys(names)]
 
     def _asks_for(self, target: str) -> bool:
         """Return whether a target is asked for by name; in a module the name may have a prefix."""
@@ -213,38 +202,30 @@ class Plan:
         So a table that is asked for alone starts no training. The history of a training that goes
         on, or was killed, does not count as one that exists.
         """
-        # Its record comes last.
-        if self._asks_for("paper"):
-            return list(dict.fromkeys(paths))
+        are_made = self._asks_for("paper")
         found = []
         for path in dict.fromkeys(paths):
-            record = path.replace("history.jsonl", "training.json")
-            if self._are_there(path, record):
+            record = path.replace("history.jsonl", "training.json")  # which comes last
+            if are_made or (self.exists(path) and self.exists(record)):
                 found.append(path)
         return found
 
-    def _are_there(self, *paths: str) -> bool:
-        return all(map(self.exists, paths))
-
     def scores(self, *tables: str) -> list[str]:
         """Return the scores that tables show: what exists, unless `paper` or `speed` asks."""
-        paths: list[str] = []
-        for table in tables:
-            for cell in self.planned[table]:
-                paths += cell.paths
-        paths = list(dict.fromkeys(paths))
+        paths = [path for table in tables for cell in self.planned[table] for path in cell.paths]
         if tables == ("table3",) and self._asks_for("speed"):
-            return paths
+            return list(dict.fromkeys(paths))
         return self.finished(paths)
 
     def contents(self, name: str) -> dict[str, Any]:
         """Return what a table is made from but its scores: a change of it makes the table again."""
+        table = self.cells[name]
         return {
             "printed": self.settings.paper[name].model_dump(mode="json"),
             "above": self.above,
-            "cells": list(map(asdict, self.cells[name])),
+            "runs": self.fingerprints(table),
             "trainings": self.settings.costs.model_dump(mode="json")["trainings"],
-            "failures": failures_of(self.cells[name], self.layout, self.logs),
+            "failures": failures_of(table, self.layout, self.logs),
         }
 
     @property
@@ -252,9 +233,9 @@ class Plan:
         """What every page says of the scale."""
         return self.settings.scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
-    def plain(self, tables: dict[str, list[Cell]]) -> dict[str, list[dict[str, Any]]]:
-        """Return the cells of tables as plain values, as a job takes them."""
-        return {name: list(map(asdict, table)) for name, table in tables.items()}
+    def fingerprints(self, table: Iterable[Cell]) -> dict[str, str]:
+        """Return the files of cells -> the fingerprints, which a change of a recipe changes."""
+        return {record.file: record.fingerprint for cell in table for record in cell.records}
 
     def can_be_drawn(self, figure: str) -> bool:
         """Return whether a model here makes what a figure shows; a user's n-best list is not it."""
@@ -264,10 +245,8 @@ class Plan:
     @cached_property
     def figures(self) -> list[str]:
         """The figures that can be drawn; figure 2 is drawn from scores alone."""
-        drawn = [name for name in FIGURES if self.can_be_drawn(name)]
-        if self.cells.get(LAYERS_FIGURE) and LAYERS_FIGURE not in drawn:
-            drawn.insert(0, LAYERS_FIGURE)
-        return drawn
+        from_scores = [LAYERS_FIGURE] if self.cells.get(LAYERS_FIGURE) else []
+        return [name for name in FIGURES if self.can_be_drawn(name) or name in from_scores]
 
     def drawn_cells(self, figure: str) -> list[Cell]:
         """Return the cells of a figure.
@@ -282,16 +261,22 @@ class Plan:
             )
         return self.planned[figure]
 
-    def files_of_curves(self) -> dict[str, str | list[str]]:
-        """Return what the curves by length are drawn from, by the names of the job's inputs.
+    def compared_curves(self) -> tuple[Cell, Cell | None]:
+        """Return whose translations the curves by length are of, and the baseline's cell, if any.
 
-        They are of the translations of the figure's first row, beside the baseline's list, if there
-        is one.
+        They are those of the figure's first row.
 
         Raises:
             UserError: nothing here makes what the figure shows.
         """
-        cell, listed = self._compared_curves()
+        row = self.drawn_cells(LENGTH_FIGURE)
+        decoded = next(cell for cell in row if cell.decoding)
+        listed = next((cell for cell in row if cell.n_best), None)
+        return decoded, listed
+
+    def files_of_curves(self) -> dict[str, str | list[str]]:
+        """Return what `compared_curves` are drawn from, by the names of the job's inputs."""
+        cell, listed = self.compared_curves()
         testset = str(cell.testset)
         task = self.settings.tasks[cell.task]
         text = self.layout.task(task.text_name)
@@ -306,11 +291,13 @@ class Plan:
             "vocabulary": self.layout.task(cell.task).vocabulary(task.languages.source),
         }
 
-    def _compared_curves(self) -> tuple[Cell, Cell | None]:
-        row = self.drawn_cells(LENGTH_FIGURE)
-        decoded = next(cell for cell in row if cell.decoding)
-        listed = next((cell for cell in row if cell.n_best), None)
-        return decoded, listed
+    def names_of_curves(self) -> list[str]:
+        """Return what the legend calls these curves: a model and a run, or a list."""
+        cell, listed = self.compared_curves()
+        names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
+        if listed:
+            names.append(str(listed.n_best))
+        return names
 
     def shown_in_report(self) -> list[str]:
         """Return what stands in the report beside tables and ledger, as far as it is there."""
@@ -321,46 +308,34 @@ class Plan:
             paths.append(self.planned[EXAMPLE_FIGURE][0].paths[0])
         paths += [self.layout.paper(f"{name}.svg") for name in self.figures]
         # The translations of one run of each task and test set, and their references.
-        decoded: dict[tuple[str, str], Cell] = {}
+        decoded: dict[tuple[str, str], str] = {}
         for cell in self.planned_cells:
             is_decoded = cell.testset and cell.decoding and not cell.n_best
             if is_decoded and self.finished(cell.paths[:1]):
+                run = self.layout.task(cell.task).run(cell.model, cell.runs[0])
                 place = (cell.task, str(cell.testset))
-                decoded.setdefault(place, cell)
-        for (task, testset), cell in sorted(decoded.items()):
-            run = self.layout.task(task).run(cell.model, cell.runs[0])
-            paths.append(f"{run}/{testset}.{cell.decoding}.jsonl")
+                decoded.setdefault(place, f"{run}/{cell.testset}.{cell.decoding}.jsonl")
+        for (task, testset), translations in sorted(decoded.items()):
             text = self.layout.task(self.settings.tasks[task].text_name)
-            paths.append(text.text("raw", testset, "target"))
+            paths += [translations, text.text("raw", testset, "target")]
         return self.finished(paths)
-
-    def names_of_curves(self) -> list[str]:
-        """Return what the legend calls these curves: a model and a run, or a list."""
-        cell, listed = self._compared_curves()
-        names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
-        if listed:
-            names.append(str(listed.n_best))
-        return names
 
     def models_of(self, task: str) -> list[str]:
         """Return the model files that a task's headline rests on."""
         settings = self.settings.tasks[task]
         folder = self.layout.task(task)
-        files: list[str] = []
-        for run in settings.headline_runs():
-            files += folder.models(settings.headline.model, run)
-        return list(dict.fromkeys(files))
+        return [folder.model(settings.headline.model, run) for run in settings.headline_runs()]
 
     def headline_files(self, task: str, suffix: str) -> list[str]:
         """Return a file of each test set and run that a task's headline rests on."""
         settings = self.settings.tasks[task]
         headline = settings.headline
-        folder = self.layout.task(task)
-        return [
-            folder.translations(headline.model, run, test, headline.decoding, suffix)
-            for test in settings.headline_tests()
-            for run in settings.headline_runs()
-        ]
+        files = []
+        for test in settings.headline_tests():
+            name = f"{test}.{headline.decoding}.{suffix}"
+            runs = settings.headline_runs()
+            files += self.layout.run_files(task, headline.model, runs, name)
+        return files
 
     def tuned_penalty(
         self, task: str, model: str, run: str, decoding: str, listed: str | None = None
@@ -395,25 +370,17 @@ class Plan:
         own = self.settings.scale.n_best
         if own is None:
             return self.settings.tasks[task].n_best_of(testset)
-        return self.layout.task(task).translations(
-            own.model,
-            own.run,
-            testset,
-            own.decoding,
-            "nbest.zst",
-        )
+        folder = self.layout.task(task)
+        return folder.translations(own.model, own.run, testset, own.decoding, "nbest.zst")
 
     def plots_of(self, task: str) -> list[str]:
         """Return the learning curves of a task's headline, and the attention of its first run."""
         settings = self.settings.tasks[task]
         model = settings.headline.model
-        folder = self.layout.task(task)
-        plots: list[str] = []
+        plots = []
         if settings.released is None:
-            for run in sorted(set(settings.headline_runs())):
-                plots.append(f"{folder.run(model, run)}/curve.svg")
+            plots += self.layout.run_files(task, model, settings.headline_runs(), "curve.svg")
         if self.settings.models[model].architecture.has_attention:
             first = self.headline_files(task, "attention")[0]
-            for line in self.settings.options.plots.sentences:
-                plots.append(f"{first}{line}.svg")
+            plots += [f"{first}{line}.svg" for line in self.settings.options.plots.sentences]
         return plots

@@ -115,10 +115,7 @@ def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them() -> 
     single = Depth("encoder", 2, None, 24.0, None, 1)
     panels = layer_panels([network, single], on_stand_in=True)
     specs: list[Any] = [as_spec(panel, "a figure") for panel in panels]
-    drawn = [
-        [(row["low"], row["high"]) for row in spec["datasets"][spec["data"]["name"]]]
-        for spec in specs
-    ]
+    drawn = [[(row["low"], row["high"]) for row in spec["data"]["values"]] for spec in specs]
     assert drawn == [[(22, 23), (24, 24)], [(20, 20)]]
     assert specs[0]["layer"][0]["encoding"]["y"]["scale"]["domain"] == padded([22, 24])
 
@@ -133,7 +130,7 @@ def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_dat
         for layers in (1, 2)
     ]
     panels = layer_panels(networks, on_stand_in=on_stand_in)
-    marks = [as_spec(panel, "a figure")["layer"][-1]["encoding"] for panel in panels]  # type: ignore[index]
+    marks = [{**panel["encoding"], **panel["layer"][-1]["encoding"]} for panel in panels]
     for mark in marks:
         scale = mark["color"]["scale"]
         in_report = dict(zip(scale["domain"], scale["range"], strict=False))

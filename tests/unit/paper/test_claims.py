@@ -23,7 +23,6 @@ from convs2s.paper.claims import (
     write_claims,
 )
 from convs2s.paper.ledger import LedgerEntry, RunScore
-from convs2s.paper.run_inputs import RunInputs
 from convs2s.scoring import significance
 from convs2s.scoring.bleu import encode_statistics
 from tests.support.cells import cells
@@ -436,14 +435,13 @@ def test_a_claim_is_all_of_its_comparisons(verdicts: list[claims.Verdict], expec
 
 def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
     demo = replace(demo, scale=demo.scale.model_copy(update={"seeds_of": {"table4": 3}}))
-    known, scored = RunInputs(demo), list[LedgerEntry]()
+    scored = list[LedgerEntry]()
     for cell in cells(demo, "table4"):
         if cell.measure == "perplexity" and cell.address.row < 2:
             row, ppl = ((BASE, 6.0), (NO_SOURCE, 6.6))[cell.address.row]
             planted = entries(demo, row, [ppl, ppl + 0.01, ppl + 0.02], measure="perplexity")
-            for entry, file in zip(planted, cell.files, strict=True):
-                inputs = cell.inputs(file.run, known)
-                scored.append(replace(entry, fingerprint=file.fingerprint, inputs=inputs))
+            for entry, run in zip(planted, cell.records, strict=True):
+                scored.append(replace(entry, fingerprint=run.fingerprint, inputs=run.inputs))
     # What the line says of its cells was true of another configuration.
     scored = [replace(entry, table_cells=("table1, row 1, bleu",)) for entry in scored]
     ledger = tmp_path / "ledger.jsonl"

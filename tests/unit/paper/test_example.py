@@ -95,5 +95,5 @@ def test_two_maps_side_by_side_are_as_large_as_a_column_has_room_for(
     )
     write_json(tmp_path / "example.json", asdict(shown))
     plot_example(example=tmp_path / "example.json", outputs=[])
-    step = drawn[0].width.step
+    step = drawn[0]["width"]["step"]
     assert 2 * 7 * step <= PANEL_WIDTH < 2 * 7 * (step + 1)

@@ -66,7 +66,7 @@ def test_an_ensemble_fails_with_one_of_its_trainings(cell: Cell) -> None:
     write(f"{LOGS}/{cell.task}/{cell.model}/seed1/train.log", "error: of before\n")
     log = write(f"{LOGS}/{cell.task}/{cell.model}/seed2/train.log", "convs2s: error: no memory\n")
     assert cell.runs == ("ensemble2",)
-    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: no memory"}
+    assert failures_of([cell], LAYOUT, LOGS) == {cell.records[0].fingerprint: "failed: no memory"}
     log.write_text("epoch 1\n")  # it goes on
     assert failures_of([cell], LAYOUT, LOGS) == {}
 
@@ -82,7 +82,9 @@ def test_a_decoding_that_failed_says_so(cell: Cell) -> None:
     folder = logs_of_ensemble(cell)
     write(f"{folder}/{cell.testset}.beam5_en_de.decode.log", "error: a line is too long\n")
     write(f"{folder}/valid.beam5_en_de.decode.log", "error: of another test set\n")
-    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: a line is too long"}
+    assert failures_of([cell], LAYOUT, LOGS) == {
+        cell.records[0].fingerprint: "failed: a line is too long"
+    }
 
 
 def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
@@ -92,7 +94,9 @@ def test_the_failure_of_another_decoding_is_not_its_own(cell: Cell) -> None:
     assert failures_of([cell], LAYOUT, LOGS) == {}
     tuning = f"{folder}/valid.{cell.decoding}.length_penalty.log"
     log = write(tuning, "error: of its own length penalty\n")
-    assert failures_of([cell], LAYOUT, LOGS) == {cell.paths[0]: "failed: of its own length penalty"}
+    assert failures_of([cell], LAYOUT, LOGS) == {
+        cell.records[0].fingerprint: "failed: of its own length penalty"
+    }
     os.utime(log, (0, 0))  # a later job has begun, or has ended well
     write(f"{folder}/{cell.testset}.{cell.decoding}.decode.log", "done in 3.0 s\n")
     assert failures_of([cell], LAYOUT, LOGS) == {}

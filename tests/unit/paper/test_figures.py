@@ -5,7 +5,6 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.attention_maps import map_columns, plot_attention_maps
-from convs2s.paper.charts import Panel, as_spec, padded
+from convs2s.paper.charts import Panel, Point, padded
 from convs2s.paper.curves import learning_curves, plot_learning_curve
 from convs2s.training.history import EpochRecord, read_history, without_absent
 from tests.support.documents import svg_texts
@@ -76,27 +75,22 @@ def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     # The epoch; validation and training perplexity; the rate; what each shape stands for.
     assert {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"} <= texts
     panels = learning_curves({"seed1": read_history(tmp_path / "history.jsonl").epochs})
-    spec = as_spec(panels["perplexity"], "")
-    shapes = [
-        layer["encoding"]["shape"]["scale"]
-        for layer in spec["layer"]  # type: ignore[attr-defined]
-        if "shape" in layer["encoding"]
-    ]
+    lines = panels["perplexity"]["layer"][1]["layer"]
+    shapes = [layer["encoding"]["shape"]["scale"] for layer in lines[1:]]
     assert [(scale["domain"], scale["range"][:2]) for scale in shapes] == [
         (["validation", "e^(training loss)"], ["circle", "square"])
     ]
 
 
-def layers_of(panel: Panel, mark: str) -> list[dict[str, Any]]:
-    """The rows that layers of a mark are drawn from."""
-    spec: Any = as_spec(panel, "")
-    layers = [layer for layer in spec["layer"] if layer["mark"]["type"] == mark]
-    return [row for layer in layers for row in spec["datasets"][layer["data"]["name"]]]
+def points_of(panel: Panel) -> list[Point]:
+    """What a panel is drawn from."""
+    points: list[Point] = panel["data"]["values"]
+    return points
 
 
 def test_a_rule_stands_between_the_epochs_whose_rates_differ(tmp_path: Path) -> None:
     panels = learning_curves({"seed1": read_history(history(tmp_path)).epochs})
-    assert [row["epoch"] for row in layers_of(panels["perplexity"], "rule")] == [3.5]
+    assert [one["epoch"] for one in points_of(panels["perplexity"]) if one["falls"]] == [4]
 
 
 def test_a_cosine_has_no_rules_and_leaves_room_for_its_rates(tmp_path: Path) -> None:
@@ -107,8 +101,8 @@ def test_a_cosine_has_no_rules_and_leaves_room_for_its_rates(tmp_path: Path) -> 
         replace(one, learning_rate=rate) for one, rate in zip(epochs, [*rates, 1e-11], strict=True)
     ]
     panel = learning_curves({"seed1": cosine})["learning rate"]
-    assert [row["epoch"] for row in layers_of(panel, "rule")] == [12.5, 13.5, 14.5]
-    drawn = [row["drawn rate"] for row in layers_of(panel, "line")]
+    assert [one["epoch"] for one in points_of(panel) if one["falls"]] == [13, 14, 15]
+    drawn = [one["drawn rate"] for one in points_of(panel)]
     assert drawn == pytest.approx([*rates, max(rates) / 1e4])
 
 

@@ -14,8 +14,8 @@ from convs2s.config.settings import Settings
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.paper import ledger as ledger_module
-from convs2s.paper.cells import CellAddress, RunFile
-from convs2s.paper.ledger import LedgerEntry, RunScore, fingerprint_of, published_runs, read_ledger
+from convs2s.paper.cells import CellAddress
+from convs2s.paper.ledger import LedgerEntry, RunScore, fingerprint_of, read_ledger
 from convs2s.paper.results import entries_of, results, runs_by_cell, write_ledger
 from tests.support.cells import cells, write
 
@@ -132,7 +132,7 @@ def test_cells_show_what_the_ledger_holds_with_no_results_folder(
     for entry in entries:
         Path(entry.file).unlink()
     found = {
-        (one.cell.address.row, one.cell.address.column): one
+        (one.address.row, one.address.column): one
         for one in results(cells(demo, "table4"), entries)
     }
     assert found[0, "bleu"].scores == {"seed1": 21.5}
@@ -144,9 +144,9 @@ def test_a_run_of_other_inputs_is_not_shown(root: Path, ledger: Path) -> None:
     overrides = {"decodings": {"beam5": {"beam": 4}}}
     changed = load(root, {"scale": "demo", "overrides": overrides})
     found = {
-        one.cell.address.column: one.mean
+        one.address.column: one.mean
         for one in results(cells(changed, "table4"), read_ledger(ledger))
-        if one.cell.address.row == 0
+        if one.address.row == 0
     }
     assert found == {"bleu": None, "length": None, "ppl": 6.5}
 
@@ -173,7 +173,7 @@ def test_of_a_run_on_two_processors_that_of_the_most_runs_is_shown(
     assert len(read_ledger(ledger)) == len(lines) + 1
     for entries in (read_ledger(ledger), entries_of(demo, cells(demo, "table4"), [], str(ledger))):
         shown = results(cells(demo, "table4"), entries)
-        assert {one.mean for one in shown if one.cell.address.column == "bleu"} == {21.5, None}
+        assert {one.mean for one in shown if one.address.column == "bleu"} == {21.5, None}
 
 
 def test_a_number_that_one_processor_has_is_shown(demo: Settings, ledger: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_number_that_one_processor_has_is_shown(demo: Settings, ledger: Path) 
     ratio = {"length_ratio": RunScore(0.9, None)}
     elsewhere = replace(score, processor="a Xeon", scores={**score.scores, **ratio})
     shown = results(cells(demo, "table4"), [elsewhere, *entries])
-    found = {one.cell.measure: one.entries["seed1"] for one in shown if one.entries}
+    found = {one.measure: one.entries["seed1"] for one in shown if one.entries}
     assert found["length_ratio"].scores == elsewhere.scores
     assert found["bleu_tokenized_before_replacement"].processor == score.processor
 
@@ -192,8 +192,8 @@ def test_a_recipe_under_two_names_is_one_run_in_the_cells_of_both(
     demo: Settings, ledger: Path
 ) -> None:
     cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
-    moved = cell.moved(lambda path: f"other/{path}")
-    other = replace(moved, address=CellAddress("table5", 0, "bleu"))
+    moved = tuple(replace(one, file=f"other/{one.file}") for one in cell.records)
+    other = replace(cell, address=CellAddress("table5", 0, "bleu"), records=moved)
     write(other.paths[0], NUMBERS)
     there, output = [cell.paths[0], other.paths[0]], Path("ours.jsonl")
     write_ledger(demo, cells=[cell, other], scores=there, published=None, output=output)
@@ -205,8 +205,8 @@ def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> No
     cell = next(cell for cell in cells(demo, "table4") if cell.address.column == "bleu")
     (published,) = results([cell], entries_of(demo, [cell], [], str(ledger)))
     (own,) = results([cell], entries_of(demo, [cell], cell.paths[:1], str(ledger)))
-    assert published.published == {"seed1"}
-    assert not own.published
+    assert [entry.origin for entry in published.entries.values()] == ["ledger.jsonl"]
+    assert [entry.origin for entry in own.entries.values()] == [None]
     assert published.scores == own.scores
 
 
@@ -224,8 +224,8 @@ def test_a_run_of_ones_own_comes_before_the_published_one(demo: Settings, ledger
     (theirs,) = results([cell], entries_of(demo, [cell], [], str(others)))
     assert both.scores == alone.scores
     assert theirs.scores == {run: score + 1 for run, score in alone.scores.items()}
-    assert not both.published
-    assert theirs.published == {"seed1"}
+    assert both.entries["seed1"].origin is None
+    assert theirs.entries["seed1"].origin == "others.jsonl"
     elsewhere = [json.dumps(line | {"processor": "another"}) for line in lines]
     others.write_text("".join(f"{line}\n" for line in elsewhere), "utf-8")
     entries = entries_of(demo, [cell], cell.paths[:1], str(others))
@@ -268,21 +268,6 @@ def test_published_runs_have_our_names_and_the_measures_that_they_hold(
     assert taken.run.task == measured[0].task
     ours = runs_by_cell(measured, read_ledger(others))
     assert {entry.run.task for runs in ours.values() for entry in runs} == {taken.run.task}
-    held = published_runs(others)
-    assert (taken.fingerprint, "perplexity") in held
-    assert not any(measure == "bleu_tokenized_before_replacement" for _, measure in held)
-
-
-def test_what_is_published_is_not_made(demo: Settings) -> None:
-    two = next(cell for cell in cells(demo, "table2") if cell.address.row == 2)
-    assert two.drop_published_runs(lambda file, measure: True) is None
-    assert two.drop_published_runs(lambda file, measure: False) == two
-    files = (RunFile("a", "p", "1"), RunFile("b", "q", "2"))
-    published = ("1", two.measure)
-    left = replace(two, files=files).drop_published_runs(
-        lambda file, measure: (file.fingerprint, measure) == published
-    )
-    assert left == replace(two, files=files[1:])
 
 
 # ---- what anybody may have written ----

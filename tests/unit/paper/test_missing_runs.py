@@ -97,7 +97,8 @@ def test_text_that_is_no_number_has_no_difference(paper: Settings) -> None:
 
 def test_a_failed_run_says_why(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
-    why = dict.fromkeys(cell.paths[1:], "failed: the loss is not finite")
+    failed_runs = (record.fingerprint for record in cell.records[1:])
+    why = dict.fromkeys(failed_runs, "failed: the loss is not finite")
     failed = frame_of(paper, "table1", results([cell], [], failures=why)).iloc[1]
     assert failed["BLEU (ours)"] == "failed: the loss is not finite"
 
@@ -106,7 +107,7 @@ def test_a_failed_seed_is_named_beside_the_mean_of_the_others(paper: Settings) -
     cell = of_row(cells(paper, "table1"), 1)[0]
     there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
     entries = entries_of(paper, [cell], there)
-    found = results([cell], entries, failures={cell.paths[2]: "failed: no memory"})
+    found = results([cell], entries, failures={cell.records[2].fingerprint: "failed: no memory"})
     row = frame_of(paper, "table1", found).iloc[1]
     assert row["BLEU (ours)"] == "30.50 ± 0.00"
     assert row["Notes"] == "seed3 failed: no memory"

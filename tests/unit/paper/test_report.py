@@ -12,7 +12,6 @@ import pytest
 import vl_convert
 
 from convs2s.paper.attention_maps import attention_maps
-from convs2s.paper.charts import as_spec
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.report.examples import shown_places, shown_words
 from convs2s.paper.report.write import cost_of, trainings
@@ -274,8 +273,6 @@ def test_attention_maps_are_shown_with_the_spread_of_even_weights(page: Reader) 
 def test_a_map_tells_repeated_words_apart() -> None:
     weights = np.array([[[0.25, 0.25, 0.5]]])
     (panel,) = attention_maps(weights, ["the", "the", "</s>"], ["die"])
-    datasets = as_spec(panel, "a map")["datasets"]
-    assert isinstance(datasets, dict)
-    (rows,) = datasets.values()
+    rows = panel["data"]["values"]
     assert [row["s"] for row in rows] == ["0 the", "1 the", "2 </s>"]
     assert [row["w"] for row in rows] == [0.25, 0.25, 0.5]

@@ -28,7 +28,7 @@ def romanian(root: Path) -> Cell:
 
 
 def fingerprints(one: Cell) -> list[str]:
-    return [file.fingerprint for file in one.files]
+    return [record.fingerprint for record in one.records]
 
 
 def override(kind: str, name: str, **values: Any) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def test_each_run_has_a_fingerprint_of_its_own(root: Path) -> None:
         paths: dict[str, set[str]] = {}
         for name in settings.paper:
             for one in cells(settings, name):
-                for file in one.files:
-                    paths.setdefault(file.fingerprint, set()).add(file.path)
+                for record in one.records:
+                    paths.setdefault(record.fingerprint, set()).add(record.file)
         assert all(len(same) == 1 for same in paths.values())
         assert len(paths) == len(set.union(*paths.values())) > 50
 
@@ -133,7 +133,7 @@ def test_rouge_depends_on_whether_there_are_exceptions(
     root: Path, options: dict[str, object]
 ) -> None:
     settings = load(root, {"scale": "paper", **options})
-    inputs = cells(settings, "table6")[0].inputs("seed1", run_inputs.RunInputs(settings))
+    inputs = cells(settings, "table6")[0].records[0].inputs
     rouge = inputs["rouge"]
     assert isinstance(rouge, dict)
     assert rouge["exceptions"] == bool(options)

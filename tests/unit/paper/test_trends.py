@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from convs2s.config.settings import Settings
+from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, Panel, as_spec, padded
-from convs2s.paper.results import Result, entries_of, results
+from convs2s.paper.results import entries_of, results
 from convs2s.paper.trends import trend_panels
 from tests.support.cells import bleu, cells, write
 
 
 @pytest.fixture
-def shown(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+def shown(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     """Two of three rows of the first kernel width of table 7, with two seeds each."""
     monkeypatch.chdir(tmp_path)
     measured = [cell for cell in cells(paper, "table7") if cell.address.column == "bleu"]
@@ -29,12 +30,17 @@ def shown(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
 def axis(panel: Panel, channel: str) -> object:
     """The ends of the axis of values."""
     spec: Any = as_spec(panel, "a trend")
-    return spec["layer"][-1]["encoding"][channel]["scale"]["domain"]
+    return encoding(spec)[channel]["scale"]["domain"]
+
+
+def encoding(spec: Any) -> dict[str, Any]:
+    """What the points show."""
+    return {**spec["encoding"], **spec["layer"][-1].get("encoding", {})}
 
 
 @pytest.mark.parametrize("stand_in", [None, "captions"])
 def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
-    paper: Settings, shown: list[Result], stand_in: str | None
+    paper: Settings, shown: list[Cell], stand_in: str | None
 ) -> None:
     scale = paper.scale.model_copy(update={"stand_in": stand_in})
     settings = replace(paper, scale=scale)
@@ -48,10 +54,10 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
         assert [axis(panel, channel) for panel in panels] == (own if stand_in else both)
 
 
-def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[Result]) -> None:
+def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[Cell]) -> None:
     [panels] = trend_panels(paper, "table7", shown)
     specs: list[Any] = [as_spec(panel, "rows") for panel in panels]
-    marks = [spec["layer"][-1]["encoding"] for spec in specs]
+    marks = list(map(encoding, specs))
     assert marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
     assert marks[0]["color"]["scale"] == marks[1]["color"]["scale"]
     assert marks[0]["color"]["scale"]["domain"] == ["3", "5", "7"]
@@ -62,15 +68,15 @@ def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[R
 
 @pytest.mark.parametrize(("rows", "has_legend"), [(3, False), (6, True)])
 def test_several_groups_have_a_legend(
-    paper: Settings, shown: list[Result], rows: int, has_legend: bool
+    paper: Settings, shown: list[Cell], rows: int, has_legend: bool
 ) -> None:
     first: Any = as_spec(trend_panels(paper, "table7", shown[:rows])[0][0], "of one group, or two")
-    assert (first["layer"][-1]["encoding"]["color"]["legend"] is not None) == has_legend
+    assert (encoding(first)["color"]["legend"] is not None) == has_legend
 
 
-def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Result]) -> None:
-    nothing = {"entries": {}, "scores": {}, "mean": None, "deviation": None}
-    one_row = [shown[0], *(replace(result, **nothing) for result in shown[1:])]
+def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Cell]) -> None:
+    nothing = [cell for cell in cells(paper, "table7") if cell.address.column == "bleu"]
+    one_row = [shown[0], *nothing[1:]]
     assert (
         trend_panels(paper, "table7", one_row, is_small=True)
         == trend_panels(paper, "table7", one_row)
@@ -90,6 +96,6 @@ def test_the_first_panel_alone_has_the_legend_and_a_wide_axis_is_logarithmic(
     specs: list[Any] = [as_spec(panel, "") for panels in columns for panel in panels]
     titles = ["BLEU, paper", "BLEU, ours", "Length ratio, ours"]
     assert [spec["title"] for spec in specs] == titles
-    marks = [spec["layer"][-1]["encoding"] for spec in specs]
+    marks = list(map(encoding, specs))
     assert [mark["color"]["legend"] is None for mark in marks] == [False, True, True]
     assert [mark["x"]["scale"]["type"] for mark in marks] == ["log", "log", "linear"]

@@ -81,11 +81,10 @@ def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None
     log.parent.mkdir(parents=True)
     log.write_text("convs2s: SIGTERM was received: run it again\n")
     contents = plan(demo).contents("table2")
-    assert contents["failures"][cell.paths[0]] == STOPPED
+    assert contents["failures"][cell.records[0].fingerprint] == STOPPED
     assert contents["above"]["stand_in"] == demo.scale.stand_in
-    assert [one["task"] for one in contents["cells"]] == [
-        one.task for one in plan(demo).cells["table2"]
-    ]
+    runs = [record for one in plan(demo).cells["table2"] for record in one.records]
+    assert contents["runs"] == {record.file: record.fingerprint for record in runs}
 
 
 # What is made

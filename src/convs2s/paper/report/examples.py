@@ -28,28 +28,13 @@ class ShownWord:
     by: str | None = None  # dictionary or copied
 
 
-@dataclass(frozen=True)
-class ShownTranslation:
-    """A translation of a line of a test set, with its words and the reference where it is there."""
+def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[dict[str, object]]:
+    """Return examples of each file of translations; the first entry resting on it names the run.
 
-    decoded: DecodedLine
-    words: Sequence[ShownWord]
-    reference: str | None
-
-
-@dataclass(frozen=True)
-class ExamplesOfRun:
-    """A few translations of the run of a ledger's entry."""
-
-    entry: LedgerEntry
-    replaced: int  # how many lines of the test set have a replaced word
-    lines: int  # how many lines it has
-    shown: Sequence[ShownTranslation]  # those of `shown_places`
-
-
-def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[ExamplesOfRun]:
-    """Return examples of each file of translations; the first entry resting on it names the run."""
-    chosen: dict[Path, ExamplesOfRun] = {}
+    Beside the lines of `shown_places` they say how many lines the test set has, and how many of
+    them a replaced word.
+    """
+    chosen: dict[Path, dict[str, object]] = {}
     for entry in entries:
         rests_on = [path for path in map(Path, entry.sha256) if path in present]
         texts = [path for path in rests_on if path.suffix != ".jsonl"]
@@ -59,15 +44,13 @@ def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[
             system = read_translations(path)
             references = list(read_lines(texts[0])) if texts else []
             replaced = [place for place, line in enumerate(system) if line.replacements]
-            shown = [
-                ShownTranslation(
-                    system[place],
-                    shown_words(system[place]),
-                    references[place] if references else None,
-                )
-                for place in shown_places(system, replaced)
-            ]
-            chosen[path] = ExamplesOfRun(entry, len(replaced), len(system), shown)
+            shown = []
+            for place in shown_places(system, replaced):
+                line = system[place]
+                reference = references[place] if references else None
+                shown.append({"decoded": line, "words": shown_words(line), "reference": reference})
+            numbers = {"replaced": len(replaced), "lines": len(system)}
+            chosen[path] = {"run": entry.run, "shown": shown, **numbers}
     return list(chosen.values())
 
 
