@@ -206,7 +206,7 @@ def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterato
     member = parsed.member
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
-        lines = text_lines(stream, name)
+        lines = text_lines(stream.readline, name)
         file = PurePath(member or path)
         suffixes = PurePath(file.name.lower()).suffixes[-2:]  # one may be that of a compression
         if parsed.is_records:

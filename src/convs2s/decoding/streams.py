@@ -11,7 +11,7 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator, Translation
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
-from convs2s.files.text import bounded_lines, decode_lines
+from convs2s.files.text import text_lines
 from convs2s.scoring.n_best import escaped, n_best_line
 
 _BLOCK_BYTES = 1 << 16
@@ -83,7 +83,7 @@ class ChunkTranslator:
 def translate_stream(translate: ChunkTranslator, stream: BufferedReader, name: str) -> None:
     """Translate a stream to the standard output; ``name`` is what errors call it."""
     arriving_bytes = ArrivingBytes(stream)
-    lines = decode_lines(bounded_lines(arriving_bytes.readline, name), name)
+    lines = text_lines(arriving_bytes.readline, name)
     first = 1
     for group in arriving(lines, arriving_bytes.waits, LINES_PER_CHUNK):
         sys.stdout.write(translate(list(enumerate(group, start=first))))
