@@ -269,17 +269,17 @@ def test_papers_are_as_odd_as_arxivs(mirror: Path, tmp_path: Path, titles: Task)
         counts=tmp_path / "counts.json",
     )
     papers = PAPER_PAIRS["arxiv"] // 2 + sum(PLANTED_PAPERS.values())
-    assert (found.papers, found.records) == (papers, papers + LISTED_TWICE)
-    assert found.dropped == {"empty": 0, **PLANTED_PAPERS}
-    assert found.formulas == PAPER_PAIRS["arxiv"] // 2 // 25
-    assert sum(found.parts.values()) == papers - sum(PLANTED_PAPERS.values())
-    assert all(10 < found.parts[part] < 40 for part in ("valid", "test"))
+    assert (found["papers"], found["records"]) == (papers, papers + LISTED_TWICE)
+    assert found["dropped"] == {"empty": 0, **PLANTED_PAPERS}
+    assert found["formulas"] == PAPER_PAIRS["arxiv"] // 2 // 25
+    assert sum(found["parts"].values()) == papers - sum(PLANTED_PAPERS.values())
+    assert all(10 < found["parts"][part] < 40 for part in ("valid", "test"))
     written = [
         one
         for file in titles.titles.files
         for (one,) in read_columns(lines(mirror, file), ("arxiv_id",), file)
     ]
-    assert len(written) == found.records
+    assert len(written) == found["records"]
     assert sum(arxiv_identifier(one) != one for one in written) == LISTED_TWICE // 3
 
 
