@@ -192,8 +192,9 @@ def _read_pairs(pairs: Iterable[References], files: LocalFiles) -> Iterator[Line
                     and not line.is_beside(other)
                 ):
                     raise UserError(
-                        f"{source}: its segment {number} has {line.ids}, but {target}'s has "
-                        f"{other.ids}: both files need the same segments in the same order"
+                        f"{source}: its segment {number} has the id {line.ids[1]} of document "
+                        f"{line.ids[0]}, but {target}'s has the id {other.ids[1]} of document "
+                        f"{other.ids[0]}: both files need the same segments in the same order"
                     )
                 yield line, other
 

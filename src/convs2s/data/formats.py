@@ -41,10 +41,8 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         place = f"{name}:{number}"
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{place}: not JSON: {error.msg}; expected one record a line") from None
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{place}: not a record: {error}") from None
+            raise UserError(f"{place}: not JSON: {error}; expected one record a line") from None
         if not isinstance(record, dict):
             raise UserError(f"{place}: expected a JSON object in braces")
         if key not in record:
@@ -99,20 +97,15 @@ def read_columns(
 class Segment(str):
     """The text of a segment on one line."""
 
-    __slots__ = ("document_id", "own_id")
-    document_id: str | None  # None: not stated
-    own_id: str | None
+    __slots__ = ("ids",)
+    ids: tuple[str | None, str | None]  # of its document and its own; None: not stated
 
     def is_beside(self, other: "Segment") -> bool:
         """Whether nothing says that the two are segments of different places."""
-        documents = {self.document_id, other.document_id} - {None}
-        segments = {self.own_id, other.own_id} - {None}
-        return len(documents) < 2 and len(segments) < 2
-
-    @property
-    def ids(self) -> str:
-        """What its file says of its place, for a message."""
-        return f"the id {self.own_id} of document {self.document_id}"
+        return all(
+            mine in (None, its) or its is None
+            for mine, its in zip(self.ids, other.ids, strict=True)
+        )
 
 
 def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
@@ -140,8 +133,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
             if closes:
                 parts.append(line[position : tag.start()])
                 segment = Segment(_joined(parts))
-                segment.document_id = document
-                segment.own_id = own
+                segment.ids = (document, own)
                 yield segment
                 count += 1
                 opened = 0

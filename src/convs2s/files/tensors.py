@@ -127,8 +127,8 @@ def _json(description: Mapping[str, Any]) -> str:
 
 def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
     """Return the names as they follow in a file: widest types first, so that all are aligned."""
-    ranks = {kind: -rank for rank, kind in enumerate(_TYPES)}
-    return sorted(tensors, key=lambda name: (ranks[str(tensors[name].dtype)], name))
+    kinds = [*reversed(_TYPES)]
+    return sorted(tensors, key=lambda name: (kinds.index(str(tensors[name].dtype)), name))
 
 
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:

@@ -32,6 +32,8 @@ SILENT_SECONDS = 600.0
 
 Condition = Literal["running", "locked", "crashed", "stopped", "not started", "finished"]
 
+Outcome = tuple[Condition, str | None]  # and why
+
 ORDER: Sequence[Condition] = get_args(Condition)  # what a person looks for first
 
 # Folders of a task or of the results in which nobody trains.
@@ -141,10 +143,9 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
     figures = {figure: progress[figure] for figure in _FIGURES if figure in progress}
-    if not holder and progress.get("phase", "finished") == "finished":
-        record = _read_fields(run / "training.json")
-        if record:
-            return TrainingStatus(name, **{**figures, **_finished_training(record)})
+    record = _read_fields(run / "training.json")
+    if record and not holder and progress.get("phase", "finished") == "finished":
+        return TrainingStatus(name, **{**figures, **_finished_training(record)})
     now = time.time()
     figures["owner"] = holder.partition(":")[0] or progress.get("owner")
     written = _time_of_state(folder, progress.get("state") or "*")
@@ -154,13 +155,16 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     trains = bool(holder) and progress.get("owner") == holder
     is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
     if _is_held(folder / LOCK) or (trains and is_elsewhere and silent < SILENT_SECONDS):
-        figures |= _held_training(folder, holder, trains)
-        return TrainingStatus(name, **figures, silent_seconds=silent)
-    figures |= _ended_training(progress, holder)
-    if figures["condition"] == "crashed":
+        figures["silent_seconds"] = silent
+        condition, why = _held_training(_read_fields(folder / REFUSED), progress, holder)
+    else:
+        condition, why = _ended_training(progress, holder)
+    if condition == "running":
+        figures |= {figure: progress.get(figure) for figure in _OF_RUNNING}
+    elif condition == "crashed":
         _, last = _read_ends(_log_of_training(run))
         figures["log"] = tuple(last[-SHOWN_LINES:])
-    return TrainingStatus(name, **figures)
+    return TrainingStatus(name, condition, why, **figures)
 
 
 def _finished_training(record: Values) -> Values:
@@ -201,36 +205,29 @@ def _log_of_training(run: Path) -> Path:
     return run / STATE / LOG_NAME
 
 
-def _held_training(folder: Path, holder: str, trains: bool) -> Values:
-    """Return how a training is whose lock is held; ``trains``: by who last noted its progress."""
-    refused = _read_fields(folder / REFUSED)
+def _held_training(refused: Values, progress: Values, holder: str) -> Outcome:
+    """Return how a training is whose lock is held, by who last noted its progress or another."""
     if holder and refused.get("owner") == holder:
-        why = f"{holder} holds it; {refused.get('refused')} was refused"
-        return {"condition": "locked", "why": why}
-    if not trains:
+        return "locked", f"{holder} holds it; {refused.get('refused')} was refused"
+    if not holder or progress.get("owner") != holder:
         name = holder or "a process that does not say its name"
-        return {"condition": "locked", "why": f"{name} holds it and says nothing of a training"}
-    progress = _read_fields(folder / PROGRESS, Progress)
-    status = {figure: progress.get(figure) for figure in _OF_RUNNING}
-    status["condition"] = "running"
-    if progress.get("phase") != "training":
-        status["why"] = progress.get("phase")
-    return status
+        return "locked", f"{name} holds it and says nothing of a training"
+    phase = progress.get("phase")
+    return "running", None if phase == "training" else phase
 
 
-def _ended_training(progress: Values, holder: str) -> Values:
+def _ended_training(progress: Values, holder: str) -> Outcome:
     """Return how a training is that nobody works on, and that has left no record."""
+    phase = progress.get("phase")
     if not holder:
-        if progress.get("phase") == "finished":
-            why = f"{progress.get('why')}; its record is missing: rerun to write it"
-            return {"condition": "finished", "why": why}
-        return {"condition": "not started"}
+        if phase != "finished":
+            return "not started", None
+        return "finished", f"{progress.get('why')}; its record is missing: rerun to write it"
     owner, ended, stated = holder.partition(": ")
     if not ended:
-        why = f"{owner} has ended without a word: killed, or its machine went down"
-        return {"condition": "crashed", "why": why}
-    stopped = progress.get("owner") == owner and progress.get("phase") == "stopped"
-    return {"condition": "stopped" if stopped else "crashed", "why": stated}
+        return "crashed", f"{owner} has ended without a word: killed, or its machine went down"
+    stopped = progress.get("owner") == owner and phase == "stopped"
+    return "stopped" if stopped else "crashed", stated
 
 
 def _failed_training(name: str, log: Path) -> TrainingStatus:
