@@ -74,24 +74,25 @@ def read_columns(
     The first line names the columns. A UserError has the ``name`` of the table: a column is
     missing, a row has too few fields, or a quote is never closed.
     """
-    rows = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
+    rows = csv.DictReader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
-        header = next(rows, [])
-        if missing := [column for column in columns if column not in header]:
+        named = rows.fieldnames or ()
+        if missing := [column for column in columns if column not in named]:
             raise UserError(
                 f"{name}:1: no column {', '.join(missing)}: expected a tab-separated table whose "
                 "first line names its columns"
             )
-        places = [header.index(column) for column in columns]
-        for row in filter(None, rows):  # a blank line, at the end say
-            if len(row) != len(header):
+        for row in rows:
+            if None in row or None in row.values():
                 raise UserError(
-                    f"{name}:{rows.line_num}: {len(row)} fields, but the first line names "
-                    f"{len(header)}"
+                    f"{name}:{rows.line_num}: more or fewer fields than the {len(named)} that the "
+                    "first line names"
                 )
-            yield tuple(row[place] for place in places)
+            yield tuple(row[column] for column in columns)
     except csv.Error as error:
-        raise UserError(f"{name}:{rows.line_num}: not a tab-separated table: {error}") from None
+        raise UserError(
+            f"{name}:{rows.reader.line_num}: not a tab-separated table: {error}"
+        ) from None
 
 
 class Segment(str):
