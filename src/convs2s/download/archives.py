@@ -28,6 +28,7 @@ from convs2s.files.compressed import (
 from convs2s.files.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
 
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_ARCHIVE = re.compile(r"[^/]\.(tar(\.[^./]+)?|tgz|tbz2?|txz|zip)$")
 _ABOUT_THE_NEXT = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -69,10 +70,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
 
 def is_archive(path: str | PurePath) -> bool:
     """Say whether the name is that of a tar or zip archive."""
-    suffixes = PurePath(str(path).lower()).suffixes
-    known = {".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip"}
-    is_compressed_tar = ".tar" in suffixes[-2:]
-    return is_compressed_tar or not known.isdisjoint(suffixes[-1:])
+    return bool(_ARCHIVE.search(str(path).lower()))
 
 
 def _climbs(name: str) -> bool:

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from convs2s.config.section import Values
 from convs2s.errors import UserError
+from convs2s.files.atomic import whole_files
 from convs2s.files.locks import try_lock
 from convs2s.paper.failures import STOPPED, reason_in
 from convs2s.pipeline.job import lock_beside
@@ -263,19 +264,17 @@ def _job_status(log: Path, name: str) -> JobStatus:
     return JobStatus(name, "crashed", owner[1], shown)
 
 
-def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
+def _run_folders(root: Path) -> Iterator[Path]:
     """Yield the folders in which there is, or was, a training: those with its states or record."""
-    entries: dict[str, os.DirEntry[str]] = {}
-    with suppress(OSError), os.scandir(folder) as listed:  # another user's, or just removed
-        entries = {entry.name: entry for entry in listed}
-    if STATE in entries or "training.json" in entries:
-        yield folder
-        return
-    if depth == 0:
-        return
-    for name in sorted(entries.keys() - _NO_RUNS):
-        if not name.startswith(".") and entries[name].is_dir():
-            yield from _run_folders(folder / name, depth - 1)
+    for place, folders, names in os.walk(root, followlinks=True):
+        folder = Path(place)
+        is_run = STATE in folders or "training.json" in names
+        if is_run:
+            yield folder
+        if is_run or len(folder.relative_to(root).parts) == _DEEPEST:
+            folders.clear()
+        others = sorted(set(folders) - _NO_RUNS)
+        folders[:] = [name for name in others if not name.startswith(".")]
 
 
 def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
@@ -287,13 +286,9 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
     places[""] = results / "logs"
     places[f"{results.name}/"] = results.parent / "logs" / results.name  # of a task
     for prefix, place in places.items():
-        # Strings, as of many thousand logs making paths takes seconds.
-        start = len(f"{place}/")
-        for folder, _, names in os.walk(place):
-            for name in sorted(names):
-                if name.endswith(".log"):
-                    path = f"{folder}/{name}"
-                    yield Path(path), prefix + path[start : -len(".log")]
+        for log in whole_files(place):
+            if log.suffix == ".log":
+                yield log, prefix + str(log.relative_to(place)).removesuffix(".log")
 
 
 def _is_held(path: Path) -> bool:
