@@ -59,12 +59,7 @@ def most_frequent(
     for token, count in counts:
         if count >= minimum_count and token not in RESERVED_WORDS:
             kept.append((token, count))
-
-    def order(entry: tuple[str, int]) -> tuple[int, str]:
-        token, count = entry
-        return -count, token
-
-    kept.sort(key=order)
+    kept.sort(key=lambda entry: (-entry[1], entry[0]))
     return kept[:size]
 
 

@@ -128,8 +128,7 @@ def status(results: Path) -> Status:
 
 
 def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
-    by_name = sorted(statuses, key=lambda status: status.name)
-    return tuple(sorted(by_name, key=lambda status: ORDER.index(status.condition)))
+    return tuple(sorted(statuses, key=lambda one: (ORDER.index(one.condition), one.name)))
 
 
 def _name(run: Path, root: Path) -> str:

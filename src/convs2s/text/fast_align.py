@@ -63,7 +63,7 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
     kept = state.kept()
     if "links" in kept:
         return kept["links"].astype(np.int64)
-    shapes = Shapes.of(source.lengths, target.lengths)
+    shapes = Shapes(source.lengths, target.lengths)
     model = _Model(source, target)
     done = 0
     if kept:
@@ -261,28 +261,18 @@ def _digamma(values: Floats) -> Floats:
     return recurrence + np.log(middle) + series
 
 
-@dataclass(frozen=True)
 class Shapes:
     """The lengths of a corpus' sentence pairs, a row for each position of a target word."""
 
-    position: Integers  # from 1
-    length: Integers  # words of its sentence
-    others: Integers  # words of the source sentence
-    count: Integers  # sentence pairs of these lengths
-
-    @classmethod
-    def of(cls, source_lengths: Integers, target_lengths: Integers) -> "Shapes":
+    def __init__(self, source_lengths: Integers, target_lengths: Integers) -> None:
         """Count the sentence pairs of each two lengths."""
         pairs = np.stack([target_lengths, source_lengths])
         (length, others), count = np.unique(pairs, axis=1, return_counts=True)
         first_row = np.cumsum(length) - length
-        position = np.arange(length.sum()) - np.repeat(first_row, length) + 1
-        return cls(
-            position=position,
-            length=np.repeat(length, length),
-            others=np.repeat(others, length),
-            count=np.repeat(count, length),
-        )
+        self.position: Integers = np.arange(length.sum()) - np.repeat(first_row, length) + 1
+        self.length: Integers = np.repeat(length, length)  # words of its sentence
+        self.others: Integers = np.repeat(others, length)  # words of the source sentence
+        self.count: Integers = np.repeat(count, length)  # sentence pairs of these lengths
 
 
 def tightened(tension: float, distance: float, shapes: Shapes) -> float:
