@@ -16,7 +16,7 @@ from convs2s.text.corpus_filter import (
     read_report,
 )
 
-Row = tuple[str, int, int]  # its name, and the numbers of training and validation text
+CountsRow = tuple[str, int, int]  # its name, and the numbers of training and validation text
 
 
 def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetadata) -> None:
@@ -49,7 +49,7 @@ def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetada
     write_lines(table, lines)
 
 
-def counts_table(title: str, stand_in: str | None, rows: Iterable[Row]) -> list[str]:
+def counts_table(title: str, stand_in: str | None, rows: Iterable[CountsRow]) -> list[str]:
     """Return a table's lines under its title, below a line that says what stands in for data."""
     lines = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
     lines += underlined(title)

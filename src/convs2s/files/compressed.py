@@ -18,7 +18,13 @@ import zstandard
 from xopen import xopen
 
 from convs2s.errors import UserError
-from convs2s.files.limits import LARGEST_RATIO, STEP_BYTES, UNJUDGED_BYTES, XZ_MEMORY_BYTES
+from convs2s.files.limits import (
+    LARGEST_RATIO,
+    STEP_BYTES,
+    UNJUDGED_BYTES,
+    XZ_MEMORY_BYTES,
+    ZSTANDARD_STEP_BYTES,
+)
 
 BUFFER_BYTES = 1 << 20
 
@@ -31,6 +37,10 @@ class _Format:
     suffixes: tuple[str, ...]
     start: bytes  # what its data begin with
     decompressor: Callable[[], Any]
+    most: tuple[int, ...] = ()
+    """Bytes that the decompressor is told to give at a time. Those of zlib and Zstandard give all
+    that their input holds, and they get little: gzip's grows 1032 times at most."""
+    input_bytes: int = 1 << 14  # that it gets at a time
 
 
 _FORMATS = (
@@ -40,18 +50,20 @@ _FORMATS = (
         b"\x1f\x8b",
         lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     ),
-    _Format("bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor),
+    _Format("bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor, (STEP_BYTES,)),
     _Format(
         "xz",
         (".xz", ".txz"),
         b"\xfd7zXZ\0",
         lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
+        (STEP_BYTES,),
     ),
     _Format(
         "Zstandard",
         (".zst",),
         b"\x28\xb5\x2f\xfd",
         lambda: zstandard.ZstdDecompressor().decompressobj(),
+        input_bytes=ZSTANDARD_STEP_BYTES,
     ),
 )
 
@@ -85,9 +97,10 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
     decompressor = form.decompressor()
     is_between = False  # two streams, where the data may end
     is_foreign = False  # what follows a stream, and is none of this format
-    while data := stream.read(STEP_BYTES):
+    while data := stream.read(form.input_bytes):
         taken += len(data)
-        while data:
+        is_hungry = False
+        while not is_hungry:
             if is_between:
                 data = data.lstrip(b"\0")  # padding, as tapes and xz have it
                 is_foreign = not data.startswith(form.start[: len(data)])
@@ -95,7 +108,7 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
                     break
                 decompressor = form.decompressor()
             try:
-                block = decompressor.decompress(data)
+                block = decompressor.decompress(data, *form.most)
             except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
                 reason = f"damaged, or not a {form.name} file: {error}; fetch or make it again"
                 if is_foreign:
@@ -106,6 +119,8 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
             yield block
             is_between = decompressor.eof
             data = decompressor.unused_data
+            needs_input = is_between or getattr(decompressor, "needs_input", True)
+            is_hungry = needs_input and not data
     if not is_between:
         raise UserError(
             f"{name}: truncated: its {form.name} data ends too early, after {taken} bytes; "

@@ -10,8 +10,9 @@ LONGEST_LINE_OF_FILES_BYTES = 16 << 20
 
 LARGEST_RATIO = 200  # bytes that a compressed one may become; text shrinks 3 to 10 times
 UNJUDGED_BYTES = 64 << 20  # decompressed bytes that no ratio is asked of
-STEP_BYTES = 1 << 11
-"""Compressed bytes that a decompressor gets at a time: they hold 64 MiB at most (Zstandard's)."""
+STEP_BYTES = 1 << 20  # bytes that a decompressor gives at a time, where its library can be told so
+ZSTANDARD_STEP_BYTES = 1 << 10
+"""Compressed bytes that Zstandard's gets at a time: they hold 32 MiB at most."""
 
 XZ_MEMORY_BYTES = 256 << 20  # memory of an xz decompressor: xz -9 needs 65 MiB
 MOST_NAMES = 1_000  # names of an archive's members that are compared with one that is not there
