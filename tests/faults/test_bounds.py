@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 import tarfile
 import time
 import zipfile
@@ -75,7 +76,7 @@ def test_aliases_are_counted_where_they_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000])
 def test_odd_json_is_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(UserError, match=r"a\.json: cannot be read"):
+    with pytest.raises(UserError, match=r"a\.json: not JSON: "):
         read_json(tmp_path / "a.json")
 
 
@@ -125,7 +126,7 @@ def test_odd_headers_of_tar_archives_are_one_line(tmp_path: Path, data: bytes) -
         one.read()
 
 
-def test_a_zip_archives_lzma_has_the_memory_of_xz(tmp_path: Path) -> None:
+def test_a_zip_archives_lzma_takes_memory_for_what_it_holds_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("a/b.txt", "A line.\n")
@@ -135,12 +136,10 @@ def test_a_zip_archives_lzma_has_the_memory_of_xz(tmp_path: Path) -> None:
     dictionary = content.index(b"b.txt") + len("b.txt") + 5
     content[dictionary : dictionary + 4] = (1 << 30).to_bytes(4, "little")
     path.write_bytes(content)
-    with (
-        quick(),
-        pytest.raises(UserError, match=r"a\.zip#a/b\.txt: refused: it takes 1,024 MiB of memory"),
-        open_member(path, "a/b.txt"),
-    ):
-        pass
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kilobytes
+    with quick(), open_member(path, "a/b.txt") as stream:
+        assert stream.read() == b"A line.\n"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
 
 
 def test_odd_versions_of_zip_archives_are_one_line(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import yaml
 
 from convs2s.errors import UserError
-from convs2s.files.text import decode_lines
+from convs2s.files.text import text_lines
 
 DATA = Path(__file__).with_name("data")
 
@@ -87,7 +87,7 @@ def read_table(file: Path, required: str, optional: str = "") -> Iterator[DataRo
 
 def _table_lines(file: Path) -> Iterator[tuple[str, str]]:
     with file.open("rb") as stream:
-        for number, line in enumerate(decode_lines(stream, str(file)), start=1):
+        for number, line in enumerate(text_lines(stream.readline, str(file)), start=1):
             if line.strip() and not line.startswith("#"):
                 yield f"{file}:{number}", line
 
@@ -114,7 +114,7 @@ def read_records(file: Path, keys: Sequence[str]) -> Iterator[DataRow]:
 
 def _yaml_root(file: Path) -> yaml.Node | None:
     with file.open("rb") as stream:
-        text = "\n".join(decode_lines(stream, str(file)))
+        text = "\n".join(text_lines(stream.readline, str(file)))
     try:
         return yaml.compose(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:

@@ -15,7 +15,7 @@ from convs2s.config.options import CommandOptions, Options
 from convs2s.config.section import S, Section, field_texts
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
-from convs2s.files.text import bounded_lines, decode_lines, read_lines
+from convs2s.files.text import read_lines, text_lines
 
 RECIPE = PreparationRecipes.model_fields["test"]
 """The preparation of test sets: what is meant where no option names one."""
@@ -166,7 +166,7 @@ def check_options(arguments: argparse.Namespace) -> None:
 def standard_input() -> Iterator[str]:
     """Yield the standard input's lines."""
     name = "standard input"
-    return decode_lines(bounded_lines(sys.stdin.buffer.readline, name), name)
+    return text_lines(sys.stdin.buffer.readline, name)
 
 
 def prepare_streams() -> None:

@@ -192,8 +192,9 @@ def _read_pairs(pairs: Iterable[References], files: LocalFiles) -> Iterator[Line
                     and not line.is_beside(other)
                 ):
                     raise UserError(
-                        f"{source}: its segment {number} has {line.ids}, but {target}'s has "
-                        f"{other.ids}: both files need the same segments in the same order"
+                        f"{source}: its segment {number} has the id {line.ids[1]} of document "
+                        f"{line.ids[0]}, but {target}'s has the id {other.ids[1]} of document "
+                        f"{other.ids[0]}: both files need the same segments in the same order"
                     )
                 yield line, other
 
@@ -206,7 +207,7 @@ def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterato
     member = parsed.member
     name = f"{path}#{member}" if member else str(path)
     with open_member(path, None if parsed.is_records else member) as stream:
-        lines = text_lines(stream, name)
+        lines = text_lines(stream.readline, name)
         file = PurePath(member or path)
         suffixes = PurePath(file.name.lower()).suffixes[-2:]  # one may be that of a compression
         if parsed.is_records:

@@ -3,7 +3,7 @@
 Nothing of BPE is imported here: words are counted again where these counts are written again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from convs2s.config.task import CorpusMetadata
@@ -15,6 +15,8 @@ from convs2s.text.corpus_filter import (
     check_same_settings,
     read_report,
 )
+
+CountsRow = tuple[str, int, int]  # its name, and the numbers of training and validation text
 
 
 def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetadata) -> None:
@@ -35,28 +37,23 @@ def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetada
         limits["too_long"] = f"over {clean.maximum} words"
     if clean.ratio is not None:
         limits["ratio"] = f"one side over {clean.ratio} times as long"
-    rows = [counts_row("read", training["read"], validation["read"])]
+    rows = [("read", training["read"], validation["read"])]
     for reason in REASONS:
         if reason in limits:
-            name = f"dropped: {limits[reason]}"
             dropped = (training["dropped"][reason], validation["dropped"][reason])
-            rows.append(counts_row(name, *dropped))
-    rows.append(counts_row("kept", training["kept"], validation["kept"]))
+            rows.append((f"dropped: {limits[reason]}", *dropped))
+    rows.append(("kept", training["kept"], validation["kept"]))
     lines = counts_table(f"Sentence pairs of {metadata.task}", metadata.stand_in, rows)
     if metadata.paper_pairs:
         lines += ["", f"The paper trains on {metadata.paper_pairs:,} pairs."]
     write_lines(table, lines)
 
 
-def counts_row(name: str, training: int, validation: int) -> list[str]:
-    """Return a row of :func:`counts_table`."""
-    return [name, f"{training:,}", f"{validation:,}"]
-
-
-def counts_table(title: str, stand_in: str | None, rows: Sequence[Sequence[str]]) -> list[str]:
+def counts_table(title: str, stand_in: str | None, rows: Iterable[CountsRow]) -> list[str]:
     """Return a table's lines under its title, below a line that says what stands in for data."""
     lines = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
     lines += underlined(title)
     lines.append("")
-    lines += aligned(["", "training", "validation"], rows)
+    figures = [[name, f"{training:,}", f"{validation:,}"] for name, training, validation in rows]
+    lines += aligned(["", "training", "validation"], figures)
     return lines

@@ -8,7 +8,7 @@ from pathlib import Path
 from convs2s.config.corpus import VocabularySettings
 from convs2s.config.messages import validated
 from convs2s.config.task import DatasetMetadata
-from convs2s.data.counts import counts_row, counts_table
+from convs2s.data.counts import counts_table
 from convs2s.data.store import require_prepared, write_store
 from convs2s.data.vocabulary import (
     END,
@@ -190,10 +190,9 @@ def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | N
     training = read_description(train)
     validation = read_description(valid)
     by_words = (training.pairs + training.dropped, validation.pairs + validation.dropped)
-    rows = [counts_row("kept by words", *by_words)]
+    rows = [("kept by words", *by_words)]
     if most_tokens is not None:
-        name = f"dropped: over {most_tokens} tokens"
-        rows.append(counts_row(name, training.dropped, validation.dropped))
-    rows.append(counts_row("kept", training.pairs, validation.pairs))
+        rows.append((f"dropped: over {most_tokens} tokens", training.dropped, validation.dropped))
+    rows.append(("kept", training.pairs, validation.pairs))
     title = f"Token pairs of {training.task}"
     write_lines(table, counts_table(title, training.stand_in, rows))

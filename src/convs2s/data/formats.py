@@ -41,10 +41,8 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         place = f"{name}:{number}"
         try:
             record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UserError(f"{place}: not JSON: {error.msg}; expected one record a line") from None
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{place}: not a record: {error}") from None
+            raise UserError(f"{place}: not JSON: {error}; expected one record a line") from None
         if not isinstance(record, dict):
             raise UserError(f"{place}: expected a JSON object in braces")
         if key not in record:
@@ -76,43 +74,39 @@ def read_columns(
     The first line names the columns. A UserError has the ``name`` of the table: a column is
     missing, a row has too few fields, or a quote is never closed.
     """
-    rows = csv.reader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
+    rows = csv.DictReader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
-        header = next(rows, [])
-        if missing := [column for column in columns if column not in header]:
+        named = rows.fieldnames or ()
+        if missing := [column for column in columns if column not in named]:
             raise UserError(
                 f"{name}:1: no column {', '.join(missing)}: expected a tab-separated table whose "
                 "first line names its columns"
             )
-        places = [header.index(column) for column in columns]
-        for row in filter(None, rows):  # a blank line, at the end say
-            if len(row) != len(header):
+        for row in rows:
+            if None in row or None in row.values():
                 raise UserError(
-                    f"{name}:{rows.line_num}: {len(row)} fields, but the first line names "
-                    f"{len(header)}"
+                    f"{name}:{rows.line_num}: more or fewer fields than the {len(named)} that the "
+                    "first line names"
                 )
-            yield tuple(row[place] for place in places)
+            yield tuple(row[column] for column in columns)
     except csv.Error as error:
-        raise UserError(f"{name}:{rows.line_num}: not a tab-separated table: {error}") from None
+        raise UserError(
+            f"{name}:{rows.reader.line_num}: not a tab-separated table: {error}"
+        ) from None
 
 
 class Segment(str):
     """The text of a segment on one line."""
 
-    __slots__ = ("document_id", "own_id")
-    document_id: str | None  # None: not stated
-    own_id: str | None
+    __slots__ = ("ids",)
+    ids: tuple[str | None, str | None]  # of its document and its own; None: not stated
 
     def is_beside(self, other: "Segment") -> bool:
         """Whether nothing says that the two are segments of different places."""
-        documents = {self.document_id, other.document_id} - {None}
-        segments = {self.own_id, other.own_id} - {None}
-        return len(documents) < 2 and len(segments) < 2
-
-    @property
-    def ids(self) -> str:
-        """What its file says of its place, for a message."""
-        return f"the id {self.own_id} of document {self.document_id}"
+        return all(
+            mine in (None, its) or its is None
+            for mine, its in zip(self.ids, other.ids, strict=True)
+        )
 
 
 def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
@@ -140,8 +134,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
             if closes:
                 parts.append(line[position : tag.start()])
                 segment = Segment(_joined(parts))
-                segment.document_id = document
-                segment.own_id = own
+                segment.ids = (document, own)
                 yield segment
                 count += 1
                 opened = 0

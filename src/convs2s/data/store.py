@@ -6,7 +6,7 @@ Uncompressed list arrays give offsets and values straight from the memory map, s
 """
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,41 +40,25 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, _SCHEMA) as writer,
     ):
-        batch = _record_batch(islice(rest, ROWS_PER_BATCH))
-        while batch.num_rows:
-            writer.write_batch(batch)
-            count += batch.num_rows
-            batch = _record_batch(islice(rest, ROWS_PER_BATCH))
+        while rows := list(islice(rest, ROWS_PER_BATCH)):
+            sides = [_lists(side) for side in zip(*rows, strict=True)]
+            writer.write_batch(pa.record_batch(sides, schema=_SCHEMA))
+            count += len(rows)
     return count
 
 
-class _Column:
-    """A column in the making: arrays, as an index takes four bytes there and more in lists."""
-
-    def __init__(self) -> None:
-        self._values = array("i")
-        self._offsets = array("i", [0])
-
-    def append(self, indices: list[int]) -> None:
-        self._values.extend(indices)
-        self._offsets.append(len(self._values))
-
-    def lists(self) -> pa.ListArray:
+def _lists(rows: Sequence[Sequence[int]]) -> pa.ListArray:
+    values = array("i")
+    offsets = array("i", [0])
+    for row in rows:
+        values.extend(row)
+        offsets.append(len(values))
+    parts = []
+    for numbers in (offsets, values):
         # Not pa.array, which imports pandas.
-        return pa.ListArray.from_arrays(_numbers(self._offsets), _numbers(self._values))
-
-
-def _numbers(values: "array[int]") -> pa.Array:
-    return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(values)])
-
-
-def _record_batch(rows: Iterable[tuple[list[int], list[int]]]) -> pa.RecordBatch:
-    sources = _Column()
-    targets = _Column()
-    for source, target in rows:
-        sources.append(source)
-        targets.append(target)
-    return pa.record_batch([sources.lists(), targets.lists()], schema=_SCHEMA)
+        buffers = [None, pa.py_buffer(numbers)]
+        parts.append(pa.Array.from_buffers(pa.int32(), len(numbers), buffers))
+    return pa.ListArray.from_arrays(*parts)
 
 
 def require_prepared(path: Path) -> None:

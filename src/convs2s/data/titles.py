@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from convs2s.config.corpus import TITLE_FILES
 from convs2s.config.file_reference import LocalFiles
@@ -29,28 +30,18 @@ class Paper:
     title: str
 
 
-@dataclass(frozen=True)
-class TitleCounts:
-    """What became of the records: what ``counts.json`` says."""
-
-    records: int  # that were read
-    papers: int  # that is, ids
-    dropped: dict[str, int]
-    """Papers left out, by reason: no sentence or title (``empty``); a sentence that says that the
-    paper was withdrawn; one of fewer than four words (``short``); another paper has the same
-    sentence and title (``repeated``)."""
-    formulas: int  # papers with LaTeX in their text, which stays as it is
-    parts: dict[str, int]  # pairs of train, valid and test
-
-
 def write_title_corpus(
     *, records: Sequence[str], files: LocalFiles, one_in: int, outputs: Path, counts: Path
-) -> TitleCounts:
-    """Write the pairs of train, valid and test as ``TITLE_FILES``, and how many there are.
+) -> dict[str, Any]:
+    """Write the pairs of train, valid and test as ``TITLE_FILES``, and what became of the records.
 
     ``records`` are tables of papers, as the configuration names them; an id's first record counts.
     One paper in ``one_in`` is for test, another one for validation. A UserError says that a table
-    is missing or malformed, or that a part would be empty.
+    is missing or malformed, or that a part would be empty. The counts, which are returned as well:
+    ``records`` that were read; ``papers``, that is, ids; those ``dropped``, by reason: no sentence
+    or title (``empty``), a sentence that says that the paper was withdrawn, one of fewer than four
+    words (``short``), another paper has the same sentence and title (``repeated``); ``formulas``:
+    papers with LaTeX in their text, which stays as it is; ``parts``: pairs of each part.
     """
     read = 0
     papers: dict[str, Paper] = {}
@@ -79,11 +70,15 @@ def write_title_corpus(
     for part, of_part in parts.items():
         write_lines(outputs / f"{part}.sentence", (paper.sentence for paper in of_part))
         write_lines(outputs / f"{part}.title", (paper.title for paper in of_part))
-    formulas = sum("$" in paper.sentence + paper.title for paper in kept)
-    sizes = {part: len(of_part) for part, of_part in parts.items()}
-    result = TitleCounts(read, len(papers), dropped, formulas, sizes)
-    write_json(counts, result)
-    return result
+    found = {
+        "records": read,
+        "papers": len(papers),
+        "dropped": dropped,
+        "formulas": sum("$" in paper.sentence + paper.title for paper in kept),
+        "parts": {part: len(of_part) for part, of_part in parts.items()},
+    }
+    write_json(counts, found)
+    return found
 
 
 def arxiv_identifier(written: str) -> str:

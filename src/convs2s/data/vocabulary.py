@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_rows, write_lines
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 PADDING = 0
@@ -59,12 +59,7 @@ def most_frequent(
     for token, count in counts:
         if count >= minimum_count and token not in RESERVED_WORDS:
             kept.append((token, count))
-
-    def order(entry: tuple[str, int]) -> tuple[int, str]:
-        token, count = entry
-        return -count, token
-
-    kept.sort(key=order)
+    kept.sort(key=lambda entry: (-entry[1], entry[0]))
     return kept[:size]
 
 
@@ -79,13 +74,9 @@ def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
 
 def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
     """Yield a vocabulary's types and counts in their order; a UserError names a bad line."""
-    lines = read_lines(path)
-    if next(lines, None) != HEADER:
-        raise UserError(f"{path}:1: not a vocabulary: the first line must be 'type<TAB>count'")
-    for number, line in enumerate(lines, start=2):
-        token, _, count = line.rpartition("\t")
-        if not token or not _COUNT.fullmatch(count):
-            raise UserError(f"{path}:{number}: expected 'type<TAB>count', found {line[:60]!r}")
+    for number, (token, count) in enumerate(read_rows(path, HEADER), start=2):
+        if not _COUNT.fullmatch(count):
+            raise UserError(f"{path}:{number}: expected the count of {token!r}, found {count!r}")
         yield token, int(count)
 
 

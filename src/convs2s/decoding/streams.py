@@ -13,7 +13,7 @@ from convs2s.decoding.split_lines import SplitLines
 from convs2s.decoding.translate import LINES_PER_CHUNK, LineTranslator, Translation
 from convs2s.errors import UserError
 from convs2s.files.limits import LONGEST_LINE_BYTES
-from convs2s.files.text import bounded_lines, decode_lines
+from convs2s.files.text import text_lines
 from convs2s.scoring.n_best import escaped, n_best_line
 
 _BLOCK_BYTES = 1 << 16
@@ -80,7 +80,7 @@ def translate_stream(
 ) -> None:
     """Translate a stream to the standard output; ``name`` is what errors call it."""
     arriving_bytes = ArrivingBytes(stream)
-    lines = decode_lines(bounded_lines(arriving_bytes.readline, name), name)
+    lines = text_lines(arriving_bytes.readline, name)
     first = 1
     for group in arriving(lines, arriving_bytes.waits, LINES_PER_CHUNK):
         sys.stdout.write(translate(list(enumerate(group, start=first))))

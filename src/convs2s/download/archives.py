@@ -15,18 +15,20 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import IO, BinaryIO, TypeVar, cast
+from typing import IO, BinaryIO, Self, TypeVar
 
 from convs2s.errors import UserError, failures_of_file
-from convs2s.files.compressed import BUFFER_BYTES, decompressed, open_input, refuse_bomb
-from convs2s.files.limits import (
-    LARGEST_TAR_HEADER_BYTES,
-    LARGEST_ZIP_LIST_BYTES,
-    MOST_NAMES,
-    XZ_MEMORY_BYTES,
+from convs2s.files.compressed import (
+    BUFFER_BYTES,
+    decompressed,
+    file_of,
+    open_input,
+    refuse_bomb,
 )
+from convs2s.files.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
 
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_ARCHIVE = re.compile(r"[^/]\.(tar(\.[^./]+)?|tgz|tbz2?|txz|zip)$")
 _ABOUT_THE_NEXT = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -35,8 +37,6 @@ _ABOUT_THE_NEXT = {
     tarfile.GNUTYPE_LONGLINK,
 }
 _ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
-_ZIP_NAME_LENGTHS = 26  # where a member's header says how long its name is, which ends the header
-_LZMA_DICTIONARY = 5  # where its data says how much its decompressor has to remember
 _ENCRYPTED = 0x1
 _DAMAGED = "truncated or damaged; fetch the file again"
 
@@ -70,10 +70,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
 
 def is_archive(path: str | PurePath) -> bool:
     """Say whether the name is that of a tar or zip archive."""
-    suffixes = PurePath(str(path).lower()).suffixes
-    known = {".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip"}
-    is_compressed_tar = ".tar" in suffixes[-2:]
-    return is_compressed_tar or not known.isdisjoint(suffixes[-1:])
+    return bool(_ARCHIVE.search(str(path).lower()))
 
 
 def _climbs(name: str) -> bool:
@@ -113,60 +110,25 @@ def _refuse_another(entries: Iterator[tuple[str, Header]], member: str, path: Pa
         raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
 
 
-class _Member(io.RawIOBase):
-    """A member's bytes, with the libraries' errors translated while they are read."""
-
-    def __init__(self, stream: IO[bytes], name: str) -> None:
-        self._stream = stream
-        self._name = name
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        with failures_of_file(self._name, _DAMAGED):
-            data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _buffered(stream: IO[bytes], name: str) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Member(stream, name), BUFFER_BYTES))
-
-
-class _TarBytes:
-    """The bytes that tarfile reads, with a count of what is needed to judge the archive's end.
-
-    tarfile takes whatever is no header for the end of the archive, so that truncation between two
-    members and trailing garbage both go unnoticed.
-    """
-
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream = stream
-        self._path = path
-        self._length = 0
-        self._zeros_from = 0
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        content = len(data.rstrip(b"\0"))
-        if content:
-            self._zeros_from = self._length + content
-        self._length += len(data)
-        return data
-
-    def check_end(self, members_end: int) -> None:
-        """Read to the end: after the last member come zeros, one block of them at the least."""
-        while self.read(BUFFER_BYTES):
-            pass
-        if self._zeros_from > members_end:
-            raise UserError(f"{self._path}: refused: a damaged header, or garbage after its end")
-        if self._length < members_end + tarfile.BLOCKSIZE:
-            raise UserError(f"{self._path}: truncated: its end mark is missing; fetch it again")
+def _member_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield a member's bytes, with the libraries' errors translated while they are read."""
+    with failures_of_file(name, _DAMAGED):
+        while block := stream.read(BUFFER_BYTES):
+            yield block
 
 
 class _TarInfo(tarfile.TarInfo):
     """A header; what one says of the next is read whole, so it must be short."""
+
+    @classmethod
+    def frombuf(cls, block: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Read a header; tarfile takes whatever is none for the end of the archive, zeros are."""
+        try:
+            return super().frombuf(block, encoding, errors)
+        except tarfile.HeaderError:
+            if block != bytes(tarfile.BLOCKSIZE):
+                raise tarfile.ReadError("a damaged header, or its end mark is missing") from None
+            raise
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         is_long = self.type in _ABOUT_THE_NEXT and self.size > LARGEST_TAR_HEADER_BYTES
@@ -175,12 +137,10 @@ class _TarInfo(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
 
 
-def _tar_entries(
-    archive: tarfile.TarFile, content: _TarBytes, path: Path
-) -> Iterator[tuple[str, tarfile.TarInfo]]:
+def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """Yield the name and header of each member; refuse the archive where one is hostile.
 
-    Where all have been asked for, the end of the archive is checked as well.
+    Where all have been asked for, what follows the end of the archive is checked as well.
     """
     while True:
         with failures_of_file(str(path), _DAMAGED):
@@ -194,23 +154,25 @@ def _tar_entries(
         if entry.isdev() or entry.issparse():
             raise UserError(f"{path}: refused: its member {name!r} is a device or a sparse file")
         yield name, entry
-    content.check_end(archive.offset)
+    while data := archive.fileobj.read(BUFFER_BYTES):
+        if data.strip(b"\0"):
+            raise UserError(f"{path}: refused: garbage after its end")
 
 
 @contextmanager
 def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     """Yield a member of a tar archive, reading forwards only."""
-    content = _TarBytes(decompressed(file, path.name, str(path)), path)
+    content = decompressed(file, path.name, str(path))
     with failures_of_file(str(path), _DAMAGED):
         archive = tarfile.TarFile.open(
-            fileobj=cast(BinaryIO, content), mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
+            fileobj=content, mode="r|", bufsize=BUFFER_BYTES, tarinfo=_TarInfo
         )
-    entries = _tar_entries(archive, content, path)
+    entries = _tar_entries(archive, path)
     entry = _found(entries, member, path)
     stream = archive.extractfile(entry) if entry.isreg() else None
     if stream is None:
         raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
-    reader = _buffered(stream, f"{path}#{member}")
+    reader = file_of(_member_blocks(stream, f"{path}#{member}"))
     yield reader
     is_read = not reader.read(1)
     if is_read:  # a reader who wanted the first lines only does not wait for the whole archive
@@ -231,12 +193,8 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
     # zipfile passes over bytes before the first and after the last record: of two archives end to
     # end it reads the last one, and counts from the start of the file.
     first = min((entry.header_offset for entry in archive.infolist()), default=0)
-    file.seek(0)
-    start = file.read(4)
-    end = file.seek(0, io.SEEK_END) - _ZIP_END_BYTES - len(archive.comment)
-    file.seek(max(end, 0))
-    end_record = file.read(4)
-    if first or not start.startswith(b"PK") or not end_record.startswith(b"PK\5\6"):
+    file.seek(-_ZIP_END_BYTES - len(archive.comment), io.SEEK_END)
+    if first or file.read(4) != b"PK\5\6":
         raise UserError(f"{path}: refused: there is something before or after the zip archive")
     return archive
 
@@ -266,22 +224,6 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
             "deflate, bzip2 and LZMA: pack it again"
         )
     refuse_bomb(entry.compress_size, entry.file_size, f"{path}#{member}")
-    if entry.compress_type == zipfile.ZIP_LZMA:
-        _check_lzma(file, entry, f"{path}#{member}")
     with failures_of_file(str(path), _DAMAGED):
         stream = archive.open(entry)
-    yield _buffered(stream, f"{path}#{member}")
-
-
-def _check_lzma(file: BinaryIO, entry: zipfile.ZipInfo, name: str) -> None:
-    """Refuse a member whose decompressor would take more memory than one of xz may."""
-    file.seek(entry.header_offset + _ZIP_NAME_LENGTHS)
-    name_length = int.from_bytes(file.read(2), "little")
-    extra_length = int.from_bytes(file.read(2), "little")
-    file.seek(name_length + extra_length + _LZMA_DICTIONARY, io.SEEK_CUR)
-    needed = int.from_bytes(file.read(4), "little")
-    if needed > XZ_MEMORY_BYTES:
-        raise UserError(
-            f"{name}: refused: it takes {needed >> 20:,} MiB of memory to read, and "
-            f"{XZ_MEMORY_BYTES >> 20} is the most"
-        )
+    yield file_of(_member_blocks(stream, f"{path}#{member}"))

@@ -10,7 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from convs2s.config.file_reference import local_path, masked
-from convs2s.download.partial_file import Expected, PartialFile, SourceError, WrongFileError
+from convs2s.download.partial_file import (
+    MIRROR,
+    UPSTREAM,
+    Expected,
+    PartialFile,
+    SourceError,
+    WrongFileError,
+)
 from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files.atomic import sole_writer
@@ -59,7 +66,7 @@ def download_file(
         failures: dict[str, SourceError] = {}
         for source in sources:
             shown = masked(source)
-            part = PartialFile(output, None if source == url else shown)
+            part = PartialFile(output, UPSTREAM if source == url else MIRROR)
             try:
                 fetch(source, part, expected, waits)
             except SourceError as error:

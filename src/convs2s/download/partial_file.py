@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -52,8 +51,7 @@ class Expected:
 
     def check_size(self, size: int | None) -> None:
         """Raise a WrongFileError if the size is known and differs."""
-        is_known = size is not None and self.size is not None
-        if is_known and size != self.size:
+        if None not in (size, self.size) and size != self.size:
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
     def check(self, path: Path) -> None:
@@ -66,14 +64,12 @@ class Expected:
         if size == 0 and not self.has_checksum:
             raise WrongFileError("is empty")
         # Some upstreams publish nothing better than MD5.
-        checksums = {"sha256": self.sha256, "md5": self.md5}
-        for name, expected in checksums.items():
-            if expected is None:
-                continue
-            with path.open("rb") as stream:
-                got = hashlib.file_digest(stream, name).hexdigest()
-            if got != expected.lower():
-                raise WrongFileError(f"has {name} {got}, expected {expected}")
+        for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
+            if expected:
+                with path.open("rb") as stream:
+                    got = hashlib.file_digest(stream, name).hexdigest()
+                if got != expected.lower():
+                    raise WrongFileError(f"has {name} {got}, expected {expected}")
 
 
 @dataclass(frozen=True)
@@ -91,38 +87,34 @@ class Origin:
         Without a checksum to find a mixture of two files afterwards, the source must vouch for it.
         A weak ETag (RFC 9110, 8.8.1) vouches for the meaning only: other bytes may have the same.
         """
-        stated = (
-            (self.size, earlier.size),
-            (self.etag, earlier.etag),
-            (self.last_modified, earlier.last_modified),
-        )
-        for now, then in stated:
-            if now is not None and then is not None and now != then:
-                return False
+        sizes = {self.size, earlier.size} - {None}
+        tags = {self.etag, earlier.etag} - {None}
+        dates = {self.last_modified, earlier.last_modified} - {None}
+        if max(len(sizes), len(tags), len(dates)) > 1:
+            return False
         if expected.has_checksum:
             return True
-        etags = [self.etag or "", earlier.etag or ""]
-        if any(tag.startswith("W/") for tag in etags):
-            return False
+        is_weak = any(str(tag).startswith("W/") for tag in tags)
         has_date = bool(self.last_modified and earlier.last_modified)
-        return has_date or all(etags)
+        return not is_weak and (has_date or bool(self.etag and earlier.etag))
+
+
+UPSTREAM = ".part"
+MIRROR = ".part-mirror"
 
 
 class PartialFile:
     """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process.
 
-    Each mirror has a part of its own, so that none takes away what another source has given. Who
-    writes here holds the lock of the output (``sole_writer``).
+    Mirrors have a part of their own, so that none takes away what upstream has given. Who writes
+    here holds the lock of the output (``sole_writer``).
     """
 
-    def __init__(self, output: Path, mirror: str | None = None) -> None:
-        """Name the part of an output for upstream, or for a mirror's file, without credentials."""
-        name = f"{output.name}.part"
-        if mirror is not None:
-            name += f"-{hashlib.sha256(mirror.encode()).hexdigest()[:16]}"
+    def __init__(self, output: Path, kind: str = UPSTREAM) -> None:
+        """Name the part of an output that upstream gives, or a mirror."""
         self._output = output
-        self._path = output.with_name(name)
-        self._origin_path = output.with_name(f"{name}.json")
+        self._path = output.with_name(f"{output.name}{kind}")
+        self._origin_path = output.with_name(f"{output.name}{kind}.json")
 
     @property
     def size(self) -> int:
@@ -167,16 +159,12 @@ class PartialFile:
 
     def finish(self) -> None:
         """Give the complete file its name; what other sources have given of it goes."""
-        part_name = re.compile(rf"{re.escape(self._output.name)}\.part(-[0-9a-f]{{16}})?(\.json)?")
         with writing(self._output):
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
-            own = {self._path, self._origin_path}
-            for path in self._output.parent.iterdir():
-                if part_name.fullmatch(path.name) and path not in own:
-                    path.unlink(missing_ok=True)
             self._path.replace(self._output)
-        self._origin_path.unlink(missing_ok=True)
+        for kind in (UPSTREAM, MIRROR):
+            PartialFile(self._output, kind).discard()
 
     def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> None:
         """Add what ``read`` gives until it gives nothing.

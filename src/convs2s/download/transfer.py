@@ -5,6 +5,7 @@ import ssl
 import time
 import urllib.request
 from collections.abc import Sequence
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -75,21 +76,13 @@ def is_url(source: str) -> bool:
 def _copy(source: str, part: PartialFile, expected: Expected) -> None:
     """Copy a file of a mirror's folder."""
     try:
-        stream = Path(source).open("rb")  # noqa: SIM115
-    except OSError as error:
+        with Path(source).open("rb") as stream:
+            size = Path(source).stat().st_size
+            expected.check_size(size)
+            part.begin(Origin(source, size=size))
+            part.append(partial(stream.read, BLOCK_BYTES), size, expected)
+    except OSError as error:  # those of the part name the output
         raise SourceError(error.strerror or str(error)) from None
-    with stream:
-        size = Path(source).stat().st_size
-        expected.check_size(size)
-        part.begin(Origin(source, size=size))
-
-        def read() -> bytes:
-            try:
-                return stream.read(BLOCK_BYTES)
-            except OSError as error:
-                raise SourceError(error.strerror or str(error)) from None
-
-        part.append(read, size, expected)
     part.check(expected)
 
 
@@ -98,8 +91,11 @@ def _download(source: str, part: PartialFile, expected: Expected) -> None:
     earlier = part.origin_from(masked(source))
     # If it is whole, it was killed between the last byte and the renaming.
     if not earlier or earlier.size != part.size:
-        with _open(source, part.size if earlier else 0) as response:
-            _receive(response, masked(source), part, expected)
+        try:
+            with _open(source, part.size if earlier else 0) as response:
+                _receive(response, masked(source), part, expected)
+        except (HTTPException, OSError) as error:
+            raise InterruptedTransferError(f"the connection was cut: {error}") from None
     part.check(expected)
 
 
@@ -129,8 +125,6 @@ def _open(source: str, start: int) -> HTTPResponse:
         if isinstance(cause, _CUT):
             raise InterruptedTransferError(reason) from None
         raise SourceError(f"no connection: {reason}") from None
-    except (HTTPException, OSError) as error:
-        raise InterruptedTransferError(str(error)) from None
     except ValueError as error:  # what urllib says of a redirection that is no URL
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
@@ -142,9 +136,9 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
     """
     headers = response.headers
     is_part = response.status == HTTPStatus.PARTIAL_CONTENT
-    size = response.length
-    end = response.length
     start = None
+    end = response.length
+    size = end
     if is_part:
         start, end, size = _content_range(headers["Content-Range"] or "")
     origin = Origin(source, headers["ETag"], headers["Last-Modified"], size)
@@ -159,13 +153,8 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
         part.begin(origin)
     total = size or expected.size or end  # all up to the end was asked for
 
-    def read() -> bytes:
-        try:  # what has come: waiting for a whole block would lose its beginning at a cut
-            return response.read1(BLOCK_BYTES)
-        except (HTTPException, OSError) as error:
-            raise InterruptedTransferError(f"the connection was cut: {error}") from None
-
-    part.append(read, total, expected)
+    # What has come: waiting for a whole block would lose its beginning at a cut.
+    part.append(partial(response.read1, BLOCK_BYTES), total, expected)
     if total is None:
         return
     if part.size > total:  # without locks another process may write, too

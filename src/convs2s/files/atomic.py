@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import IO
 
 from convs2s.errors import UserError
 from convs2s.files.locks import try_lock, wait_for_lock
@@ -29,7 +28,7 @@ NO_ROOM = FULL | {errno.EIO}  # what the system says where a disk is full, or fa
 NO_FILE = {errno.ENAMETOOLONG, errno.ELOOP}
 """What the system says of a path that can be none of a file, whoever asks."""
 
-_OF_THE_OUTPUT = NO_ROOM | {
+_NO_PLACE = {
     errno.EROFS,
     errno.EACCES,
     errno.EPERM,
@@ -38,7 +37,7 @@ _OF_THE_OUTPUT = NO_ROOM | {
     errno.EISDIR,
     errno.ENAMETOOLONG,
 }
-"""What the system says of a full disk, or of a place where nothing can be written."""
+"""What the system says of a place where nothing can be written."""
 
 
 @contextmanager
@@ -72,15 +71,22 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
     ``parent`` is made where there is none; what killed processes have left in it is removed first.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(parent)
-    folder, lock = _new_folder(parent)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.close()
-        with suppress(OSError):
-            folder.rmdir()  # a network file system keeps what is open
+    for left_lock in parent.glob(f"{PREFIX}*/{_LOCK}"):
+        with suppress(OSError), left_lock.open("r+") as lock:  # of another user, say
+            if try_lock(lock):  # else somebody writes there
+                shutil.rmtree(left_lock.parent, ignore_errors=True)
+    folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
+    unlocked = folder / "lock"
+    with unlocked.open("w") as lock:
+        with suppress(OSError):  # where a file system has no locks, nothing is found left over
+            wait_for_lock(lock)
+        unlocked.rename(folder / _LOCK)  # by which others find it: only now that it is locked
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()  # a network file system keeps what is open
 
 
 @contextmanager
@@ -112,44 +118,13 @@ def sole_writer(path: Path) -> Iterator[None]:
             return
 
 
-def _new_folder(parent: Path) -> tuple[Path, IO[str]]:
-    while True:
-        folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
-        try:
-            lock = (folder / _LOCK).open("w")
-        except FileNotFoundError:
-            continue  # another process took it for a leftover, as it had no lock yet
-        with suppress(OSError):  # where a file system has no locks, nothing is found left over
-            wait_for_lock(lock)
-        if os.fstat(lock.fileno()).st_nlink:
-            return folder, lock
-        lock.close()
-
-
-def _remove_leftovers(parent: Path) -> None:
-    for folder in parent.glob(f"{PREFIX}*"):
-        if folder.is_symlink() or not folder.is_dir():
-            continue
-        try:
-            lock = (folder / _LOCK).open("r+")
-        except FileNotFoundError:
-            with suppress(OSError):
-                folder.rmdir()  # killed before it had one, or about to make it, then it tries again
-            continue
-        except OSError:
-            continue  # of another user, say
-        with lock, suppress(OSError):
-            if try_lock(lock):  # else somebody writes there
-                shutil.rmtree(folder, ignore_errors=True)
-
-
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn an OSError of any library over an output into a UserError of one line."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _OF_THE_OUTPUT or not _is_about(error, path):
+        if error.errno not in NO_ROOM | _NO_PLACE or not _is_about(error, path):
             raise
         reason = error.strerror or str(error)
         for folder in path.parents:

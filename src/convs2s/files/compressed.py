@@ -28,45 +28,6 @@ from convs2s.files.limits import (
 
 BUFFER_BYTES = 1 << 20
 
-_INPUT_BYTES = 1 << 14
-
-
-class _AllAtOnce:
-    """A decompressor of zlib's or Zstandard's, as those of bz2 and lzma are.
-
-    These give so many bytes at most, and say whether they need more input to go on. This one gives
-    all that its input holds, which is bounded by the little input that it gets: gzip's becomes 1032
-    times as much at the most.
-    """
-
-    needs_input = True
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    def decompress(self, data: bytes, _: int) -> bytes:
-        return bytes(self._inner.decompress(data))
-
-    @property
-    def eof(self) -> bool:
-        return bool(self._inner.eof)
-
-    @property
-    def unused_data(self) -> bytes:
-        return bytes(self._inner.unused_data)
-
-
-def _gzip() -> _AllAtOnce:
-    return _AllAtOnce(zlib.decompressobj(wbits=16 + zlib.MAX_WBITS))
-
-
-def _xz() -> lzma.LZMADecompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES)
-
-
-def _zstandard() -> _AllAtOnce:
-    return _AllAtOnce(zstandard.ZstdDecompressor().decompressobj())
-
 
 @dataclass(frozen=True)
 class _Format:
@@ -76,14 +37,34 @@ class _Format:
     suffixes: tuple[str, ...]
     start: bytes  # what its data begin with
     decompressor: Callable[[], Any]
-    input_bytes: int = _INPUT_BYTES  # that its decompressor gets at a time
+    most: tuple[int, ...] = ()
+    """Bytes that the decompressor is told to give at a time. Those of zlib and Zstandard give all
+    that their input holds, and they get little: gzip's grows 1032 times at most."""
+    input_bytes: int = 1 << 14  # that it gets at a time
 
 
 _FORMATS = (
-    _Format("gzip", (".gz", ".tgz"), b"\x1f\x8b", _gzip),
-    _Format("bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor),
-    _Format("xz", (".xz", ".txz"), b"\xfd7zXZ\0", _xz),
-    _Format("Zstandard", (".zst",), b"\x28\xb5\x2f\xfd", _zstandard, ZSTANDARD_STEP_BYTES),
+    _Format(
+        "gzip",
+        (".gz", ".tgz"),
+        b"\x1f\x8b",
+        lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    ),
+    _Format("bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor, (STEP_BYTES,)),
+    _Format(
+        "xz",
+        (".xz", ".txz"),
+        b"\xfd7zXZ\0",
+        lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_BYTES),
+        (STEP_BYTES,),
+    ),
+    _Format(
+        "Zstandard",
+        (".zst",),
+        b"\x28\xb5\x2f\xfd",
+        lambda: zstandard.ZstdDecompressor().decompressobj(),
+        input_bytes=ZSTANDARD_STEP_BYTES,
+    ),
 )
 
 
@@ -96,8 +77,7 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
     suffix = PurePath(file_name.lower()).suffix
     for form in _FORMATS:
         if suffix in form.suffixes:
-            blocks = _decompressed_blocks(stream, form, name)
-            return cast(BinaryIO, io.BufferedReader(_Blocks(blocks), BUFFER_BYTES))
+            return file_of(_decompressed_blocks(stream, form, name))
     return stream
 
 
@@ -114,42 +94,38 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
     """Yield what is in one compressed stream, or in several end to end, as pigz writes them."""
     taken = 0
     given = 0
-
-    def read(*, at_end: bool = False) -> bytes:
-        """Return the next compressed bytes; none are left where the stream may end, else refuse."""
-        nonlocal taken
-        data = stream.read(form.input_bytes)
+    decompressor = form.decompressor()
+    is_between = False  # two streams, where the data may end
+    is_foreign = False  # what follows a stream, and is none of this format
+    while data := stream.read(form.input_bytes):
         taken += len(data)
-        if not data and not at_end:
-            raise UserError(
-                f"{name}: truncated: its {form.name} data ends too early, after {taken} bytes; "
-                "fetch or make the file again"
-            )
-        return data
-
-    data = read()
-    is_first = True
-    while data:
-        decompressor = form.decompressor()
-        is_foreign = not data.startswith(form.start[: len(data)])
-        while not decompressor.eof:
+        is_hungry = False
+        while not is_hungry:
+            if is_between:
+                data = data.lstrip(b"\0")  # padding, as tapes and xz have it
+                is_foreign = not data.startswith(form.start[: len(data)])
+                if not data:
+                    break
+                decompressor = form.decompressor()
             try:
-                block = decompressor.decompress(data, STEP_BYTES)
+                block = decompressor.decompress(data, *form.most)
             except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-                if is_foreign and not is_first:
+                reason = f"damaged, or not a {form.name} file: {error}; fetch or make it again"
+                if is_foreign:
                     reason = f"refused: garbage after the end of its {form.name} data"
-                else:
-                    reason = f"damaged, or not a {form.name} file: {error}; fetch or make it again"
                 raise UserError(f"{name}: {reason}") from None
             given += len(block)
             refuse_bomb(taken, given, name)
             yield block
-            is_hungry = decompressor.needs_input and not decompressor.eof
-            data = read() if is_hungry else b""
-        is_first = False
-        data = decompressor.unused_data.lstrip(b"\0")  # padding, as tapes and xz have it
-        while not data and (more := read(at_end=True)):
-            data = more.lstrip(b"\0")
+            is_between = decompressor.eof
+            data = decompressor.unused_data
+            needs_input = is_between or getattr(decompressor, "needs_input", True)
+            is_hungry = needs_input and not data
+    if not is_between:
+        raise UserError(
+            f"{name}: truncated: its {form.name} data ends too early, after {taken} bytes; "
+            "fetch or make the file again"
+        )
 
 
 class _Blocks(io.RawIOBase):
@@ -175,22 +151,28 @@ class _Blocks(io.RawIOBase):
         return count
 
 
-class InputFile(io.FileIO):
-    """A file of bytes, not buffered, whose failing reads are errors that name it.
+def file_of(blocks: Iterator[bytes]) -> BinaryIO:
+    """Return a file of the bytes of some blocks, each of which is made when it is read."""
+    return cast(BinaryIO, io.BufferedReader(_Blocks(blocks), BUFFER_BYTES))
+
+
+@contextmanager
+def _named_failures(path: str | Path) -> Iterator[None]:
+    """Have errors name the file that is read.
 
     What the system says of a read that fails names no file, and beside an output that is written
     meanwhile it would be taken for a fault of the output.
     """
+    try:
+        yield
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such file") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
-    def __init__(self, path: str | Path) -> None:
-        """Open the file; a UserError says that there is none, or why it cannot be opened."""
-        self._path = path
-        try:
-            super().__init__(str(path), "rb")
-        except FileNotFoundError:
-            raise UserError(f"{path}: no such file") from None
-        except OSError as error:
-            raise self._cannot_be_read(error) from None
+
+class _InputFile(io.FileIO):
+    """A file of bytes whose failing reads are errors that name it."""
 
     # Those of FileIO do not go by ``readinto``, and so pass its errors by.
     read = io.RawIOBase.read  # type: ignore[assignment]
@@ -198,18 +180,14 @@ class InputFile(io.FileIO):
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
         """Fill the buffer as far as one read goes, and return how far; 0 at the end."""
-        try:
+        with _named_failures(self.name):
             return super().readinto(buffer)
-        except OSError as error:
-            raise self._cannot_be_read(error) from None
-
-    def _cannot_be_read(self, error: OSError) -> UserError:
-        return UserError(f"{self._path}: cannot be read: {error.strerror or error}")
 
 
 def open_input(path: str | Path) -> BinaryIO:
-    """Open a file for reading its bytes as they are; errors are as of :class:`InputFile`."""
-    return cast(BinaryIO, io.BufferedReader(InputFile(path), BUFFER_BYTES))
+    """Open a file for reading its bytes as they are; a UserError, also while reading, names it."""
+    with _named_failures(path):
+        return cast(BinaryIO, io.BufferedReader(_InputFile(path), BUFFER_BYTES))
 
 
 def open_text(path: str | Path) -> TextIO:

@@ -24,9 +24,7 @@ LONGEST_SEGMENT = 1 << 20  # characters of an sgm file's segment, whatever lines
 MOST_YAML_VALUES = 200_000  # values of a YAML file, those that an alias repeats counted each time
 DEEPEST_NESTING = 60  # lists and mappings within each other, in YAML
 LONGEST_EXPRESSION = 1_000  # characters of a checkpoint's setting that is an expression
-MOST_ITEMS = 10_000
-"""Values of a checkpoint's setting that is a list, those of its inner lists counted."""
-
+MOST_ITEMS = 10_000  # values of a checkpoint's setting that is a list
 LARGEST_WIDTH = 1 << 16  # channels of a layer, of an embedding, and cells of an LSTM
 MOST_LAYERS = 1_000  # layers of a stack of equal ones, and stacks
 LARGEST_KERNEL = 1 << 10  # kernel width

@@ -15,6 +15,7 @@ from safetensors import safe_open
 
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
+from convs2s.files.compressed import open_input
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -126,8 +127,8 @@ def _json(description: Mapping[str, Any]) -> str:
 
 def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
     """Return the names as they follow in a file: widest types first, so that all are aligned."""
-    ranks = {kind: -rank for rank, kind in enumerate(_TYPES)}
-    return sorted(tensors, key=lambda name: (ranks[str(tensors[name].dtype)], name))
+    kinds = [*reversed(_TYPES)]
+    return sorted(tensors, key=lambda name: (kinds.index(str(tensors[name].dtype)), name))
 
 
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
@@ -195,12 +196,11 @@ def _description(path: Path, stored: Any) -> Fields:
     metadata = stored.metadata() or {}
     if METADATA_KEY not in metadata:
         raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
-    try:
-        description = json.loads(metadata[METADATA_KEY])
-    except (ValueError, RecursionError):
-        description = None
-    if not isinstance(description, dict):
-        raise UserError(f"{path}: damaged: its description is not JSON; fetch or make it again")
+    damaged = "damaged: its description is not JSON; fetch or make it again"
+    with failures_of_file(str(path), damaged):
+        description: Fields = json.loads(metadata[METADATA_KEY])
+        if not isinstance(description, dict):
+            raise ValueError("a value of another kind")
     _check_text(path, description)
     return description
 
@@ -218,10 +218,7 @@ def _check_text(path: Path, description: Mapping[str, object]) -> None:
 def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name the model file in it")
-    if not path.is_file():
-        raise UserError(f"{path}: no such file")
-    if not os.access(path, os.R_OK):
-        raise UserError(f"{path}: cannot be read: Permission denied")
+    open_input(path).close()  # where it cannot, it says so
     expected = "not a model: expected a .safetensors file that convs2s wrote"
     with failures_of_file(str(path), expected), safe_open(path, framework=framework) as stored:
         yield stored

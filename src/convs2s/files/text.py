@@ -12,11 +12,11 @@ from dataclasses import asdict
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
-from convs2s.errors import UserError
+from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
-from convs2s.files.compressed import decompressed_file, open_text
+from convs2s.files.compressed import decompressed_file, open_input, open_text
 from convs2s.files.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -36,29 +36,22 @@ def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str
             names is not UTF-8 or longer than 16 MiB.
     """
     with decompressed_file(path) as stream:
-        yield from text_lines(stream, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark)
+        yield from text_lines(stream.readline, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark)
 
 
 def text_lines(
-    stream: BinaryIO,
+    readline: Callable[[int], bytes],
     name: str,
     longest: int = LONGEST_LINE_BYTES,
     *,
     mark: str = BYTE_ORDER_MARK,
 ) -> Iterator[str]:
-    """Yield the lines of an open binary stream, which is buffered, without their line feeds.
+    """Yield the lines that ``readline`` gives of a buffered stream, without their line feeds.
 
     Raises:
         UserError: the line that it names, after ``name``, is not UTF-8 or has more than ``longest``
-            bytes.
+            bytes, as without line feeds.
     """
-    return decode_lines(bounded_lines(stream.readline, name, longest), name, mark=mark)
-
-
-def bounded_lines(
-    readline: Callable[[int], bytes], name: str, longest: int = LONGEST_LINE_BYTES
-) -> Iterator[bytes]:
-    """Yield lines; a UserError names one of more than ``longest`` bytes, as without line feeds."""
     lines = iter(partial(readline, longest + 1), b"")
     for number, line in enumerate(lines, start=1):
         if len(line) > longest and not line.endswith(b"\n"):
@@ -66,17 +59,6 @@ def bounded_lines(
                 f"{name}:{number}: a line of more than {longest} bytes: is this text "
                 "with one sentence a line?"
             )
-        yield line
-
-
-def decode_lines(
-    lines: Iterable[bytes], name: str, *, mark: str = BYTE_ORDER_MARK
-) -> Iterator[str]:
-    """Yield lines of bytes as text without their line feeds.
-
-    A UserError has ``name`` and the line that is not UTF-8.
-    """
-    for number, line in enumerate(lines, start=1):
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -162,17 +144,9 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def read_json(path: str | Path) -> object:
-    """Return the content of a JSON file; a UserError names the line that is not JSON."""
-    try:
-        return json.loads(Path(path).read_bytes())
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such file") from None
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not UTF-8: {error.reason}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
+    """Return the content of a JSON file; a UserError says where it is not JSON."""
+    with failures_of_file(str(path), "not JSON"), open_input(path) as stream:
+        return json.loads(stream.read())
 
 
 def write_json(path: str | Path, content: object) -> None:

@@ -118,11 +118,14 @@ def _is_plain(tensor: Tensor) -> bool:
     return is_stored and bool(torch.isfinite(tensor.float()).all())
 
 
+_TERM = re.compile(r"\s*(?:(\d+)\s*\*)?\s*(\[[^\[\]]*\])\s*(?:\*\s*(\d+))?\s*")
+
+
 def evaluate(expression: object, name: str) -> Any:
     """Return the value of an expression such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``.
 
-    fairseq's arguments state layers so. It has whole numbers, truth values, tuples, and lists,
-    which ``+`` joins and ``*`` repeats; it is read without eval.
+    fairseq's arguments state layers so: lists of plain values, which ``+`` joins and ``*`` repeats;
+    or one value alone. It is read without eval.
 
     Raises:
         UserError: it has anything else.
@@ -130,37 +133,21 @@ def evaluate(expression: object, name: str) -> Any:
     try:
         if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
             raise ValueError
-        return _value(ast.parse(expression.strip(), mode="eval").body)
+        if "[" not in expression:
+            return ast.literal_eval(expression.strip())
+        values: list[Any] = []
+        for written in expression.split("+"):
+            term = _TERM.fullmatch(written)
+            if not term:
+                raise ValueError
+            items = ast.literal_eval(term[2])
+            times = int(term[1] or 1) * int(term[3] or 1)
+            if len(values) + len(items) * times > MOST_ITEMS:
+                raise ValueError
+            values += items * times
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UserError(
             f"{name}: expected text such as '[(512, 3)] * 9 + [(1024, 3)] * 4', "
             f"not {str(expression)[:60]!r}"
         ) from None
-
-
-def _value(node: ast.expr) -> Any:
-    match node:
-        case ast.Constant(value=int(number)):
-            return number
-        case ast.List(elts=items):
-            return [_value(item) for item in items]
-        case ast.Tuple(elts=items):
-            return tuple(_value(item) for item in items)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            first = _value(left)
-            second = _value(right)
-            if isinstance(first, list) and isinstance(second, list):
-                return first + second
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            match _value(left), _value(right):
-                case (list(items), int(times)) | (int(times), list(items)):
-                    if _count(items) * times <= MOST_ITEMS:
-                        return items * times
-    raise ValueError
-
-
-def _count(items: Any) -> int:
-    """Return the number of values in a list, those of lists and tuples within it counted."""
-    if isinstance(items, list | tuple):
-        return 1 + sum(map(_count, items))
-    return 1
+    return values

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
 from convs2s.config.architecture import Architecture, parse_architecture
@@ -37,6 +38,8 @@ SETTINGS = (
     "dropout",
 )
 """What a checkpoint says of its network; the rest is seen in the weights."""
+
+_LAYERS = TypeAdapter(list[tuple[int, int] | tuple[int, int, Literal[1]]])
 
 FAIRSEQ_SPECIAL_TOKENS = 4
 FIRST_POSITION = 2
@@ -218,21 +221,14 @@ def _rows(checkpoint: Checkpoint, name: str) -> int:
 def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int, int]]:
     """Return the width and kernel of each layer, bottom first."""
     layers = evaluate(arguments[key], f"{name}: {key}")
-    expected = f"{name}: {key}: expected a list of (width, kernel), not {layers!r:.60}"
-    if not isinstance(layers, list):
-        raise UserError(expected)
-    found = []
-    for layer in layers:
-        if not isinstance(layer, tuple) or len(layer) not in (2, 3):
-            raise UserError(expected)
-        width, kernel, *residual = layer
-        if residual not in ([], [1]):
-            raise UserError(
-                f"{name}: {key}: a residual connection that skips layers or is absent cannot be "
-                f"imported: {arguments[key]}"
-            )
-        found.append((width, kernel))
-    return found
+    try:
+        found = _LAYERS.validate_python(layers, strict=True)
+    except ValidationError:
+        raise UserError(
+            f"{name}: {key}: expected a list of (width, kernel), or of (width, kernel, 1) where no "
+            f"residual connection skips layers or is absent, not {layers!r:.60}"
+        ) from None
+    return [(layer[0], layer[1]) for layer in found]
 
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:

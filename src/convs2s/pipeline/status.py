@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from convs2s.config.section import Values
 from convs2s.errors import UserError
+from convs2s.files.atomic import whole_files
 from convs2s.files.locks import try_lock
 from convs2s.paper.failures import STOPPED, reason_in
 from convs2s.pipeline.job import lock_beside
@@ -31,6 +32,8 @@ SILENT_SECONDS = 600.0
 """After which a process on another machine, whose lock cannot be seen here, is taken for dead."""
 
 Condition = Literal["running", "locked", "crashed", "stopped", "not started", "finished"]
+
+Outcome = tuple[Condition, str | None]  # and why
 
 ORDER: Sequence[Condition] = get_args(Condition)  # what a person looks for first
 
@@ -125,8 +128,7 @@ def status(results: Path) -> Status:
 
 
 def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
-    by_name = sorted(statuses, key=lambda status: status.name)
-    return tuple(sorted(by_name, key=lambda status: ORDER.index(status.condition)))
+    return tuple(sorted(statuses, key=lambda one: (ORDER.index(one.condition), one.name)))
 
 
 def _name(run: Path, root: Path) -> str:
@@ -141,10 +143,9 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
     figures = {figure: progress[figure] for figure in _FIGURES if figure in progress}
-    if not holder and progress.get("phase", "finished") == "finished":
-        record = _read_fields(run / "training.json")
-        if record:
-            return TrainingStatus(name, **{**figures, **_finished_training(record)})
+    record = _read_fields(run / "training.json")
+    if record and not holder and progress.get("phase", "finished") == "finished":
+        return TrainingStatus(name, **{**figures, **_finished_training(record)})
     now = time.time()
     figures["owner"] = holder.partition(":")[0] or progress.get("owner")
     written = _time_of_state(folder, progress.get("state") or "*")
@@ -154,13 +155,16 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     trains = bool(holder) and progress.get("owner") == holder
     is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
     if _is_held(folder / LOCK) or (trains and is_elsewhere and silent < SILENT_SECONDS):
-        figures |= _held_training(folder, holder, trains)
-        return TrainingStatus(name, **figures, silent_seconds=silent)
-    figures |= _ended_training(progress, holder)
-    if figures["condition"] == "crashed":
+        figures["silent_seconds"] = silent
+        condition, why = _held_training(_read_fields(folder / REFUSED), progress, holder)
+    else:
+        condition, why = _ended_training(progress, holder)
+    if condition == "running":
+        figures |= {figure: progress.get(figure) for figure in _OF_RUNNING}
+    elif condition == "crashed":
         _, last = _read_ends(_log_of_training(run))
         figures["log"] = tuple(last[-SHOWN_LINES:])
-    return TrainingStatus(name, **figures)
+    return TrainingStatus(name, condition, why, **figures)
 
 
 def _finished_training(record: Values) -> Values:
@@ -201,36 +205,29 @@ def _log_of_training(run: Path) -> Path:
     return run / STATE / LOG_NAME
 
 
-def _held_training(folder: Path, holder: str, trains: bool) -> Values:
-    """Return how a training is whose lock is held; ``trains``: by who last noted its progress."""
-    refused = _read_fields(folder / REFUSED)
+def _held_training(refused: Values, progress: Values, holder: str) -> Outcome:
+    """Return how a training is whose lock is held, by who last noted its progress or another."""
     if holder and refused.get("owner") == holder:
-        why = f"{holder} holds it; {refused.get('refused')} was refused"
-        return {"condition": "locked", "why": why}
-    if not trains:
+        return "locked", f"{holder} holds it; {refused.get('refused')} was refused"
+    if not holder or progress.get("owner") != holder:
         name = holder or "a process that does not say its name"
-        return {"condition": "locked", "why": f"{name} holds it and says nothing of a training"}
-    progress = _read_fields(folder / PROGRESS, Progress)
-    status = {figure: progress.get(figure) for figure in _OF_RUNNING}
-    status["condition"] = "running"
-    if progress.get("phase") != "training":
-        status["why"] = progress.get("phase")
-    return status
+        return "locked", f"{name} holds it and says nothing of a training"
+    phase = progress.get("phase")
+    return "running", None if phase == "training" else phase
 
 
-def _ended_training(progress: Values, holder: str) -> Values:
+def _ended_training(progress: Values, holder: str) -> Outcome:
     """Return how a training is that nobody works on, and that has left no record."""
+    phase = progress.get("phase")
     if not holder:
-        if progress.get("phase") == "finished":
-            why = f"{progress.get('why')}; its record is missing: rerun to write it"
-            return {"condition": "finished", "why": why}
-        return {"condition": "not started"}
+        if phase != "finished":
+            return "not started", None
+        return "finished", f"{progress.get('why')}; its record is missing: rerun to write it"
     owner, ended, stated = holder.partition(": ")
     if not ended:
-        why = f"{owner} has ended without a word: killed, or its machine went down"
-        return {"condition": "crashed", "why": why}
-    stopped = progress.get("owner") == owner and progress.get("phase") == "stopped"
-    return {"condition": "stopped" if stopped else "crashed", "why": stated}
+        return "crashed", f"{owner} has ended without a word: killed, or its machine went down"
+    stopped = progress.get("owner") == owner and phase == "stopped"
+    return "stopped" if stopped else "crashed", stated
 
 
 def _failed_training(name: str, log: Path) -> TrainingStatus:
@@ -266,19 +263,17 @@ def _job_status(log: Path, name: str) -> JobStatus:
     return JobStatus(name, "crashed", owner[1], shown)
 
 
-def _run_folders(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
+def _run_folders(root: Path) -> Iterator[Path]:
     """Yield the folders in which there is, or was, a training: those with its states or record."""
-    entries: dict[str, os.DirEntry[str]] = {}
-    with suppress(OSError), os.scandir(folder) as listed:  # another user's, or just removed
-        entries = {entry.name: entry for entry in listed}
-    if STATE in entries or "training.json" in entries:
-        yield folder
-        return
-    if depth == 0:
-        return
-    for name in sorted(entries.keys() - _NO_RUNS):
-        if not name.startswith(".") and entries[name].is_dir():
-            yield from _run_folders(folder / name, depth - 1)
+    for place, folders, names in os.walk(root, followlinks=True):
+        folder = Path(place)
+        is_run = STATE in folders or "training.json" in names
+        if is_run:
+            yield folder
+        if is_run or len(folder.relative_to(root).parts) == _DEEPEST:
+            folders.clear()
+        others = sorted(set(folders) - _NO_RUNS)
+        folders[:] = [name for name in others if not name.startswith(".")]
 
 
 def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
@@ -290,13 +285,9 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
     places[""] = results / "logs"
     places[f"{results.name}/"] = results.parent / "logs" / results.name  # of a task
     for prefix, place in places.items():
-        # Strings, as of many thousand logs making paths takes seconds.
-        start = len(f"{place}/")
-        for folder, _, names in os.walk(place):
-            for name in sorted(names):
-                if name.endswith(".log"):
-                    path = f"{folder}/{name}"
-                    yield Path(path), prefix + path[start : -len(".log")]
+        for log in whole_files(place):
+            if log.suffix == ".log":
+                yield log, prefix + str(log.relative_to(place)).removesuffix(".log")
 
 
 def _is_held(path: Path) -> bool:

@@ -38,11 +38,12 @@ def console() -> Console:
 
 def view(status: Status, rows: int | None = None, width: int = WIDTH) -> RenderableType:
     """Return what is shown, on so many rows at most; None: any number."""
-    fits = rows is not None
     shown = status.trainings
     if rows is not None:
         shown = shown[: max(1, rows - KEPT_ROWS)]
-    above = [Text(f"trainings: {_counts(status.trainings)}")]
+    above: list[RenderableType] = [Text(f"trainings: {_counts(status.trainings)}")]
+    if shown:
+        above.append(_table(shown, rows is not None, width))
     below = []
     if len(shown) < len(status.trainings):
         below.append(Text(f"and {len(status.trainings) - len(shown)} more"))
@@ -61,9 +62,7 @@ def view(status: Status, rows: int | None = None, width: int = WIDTH) -> Rendera
         for line in below:
             line.no_wrap = True
             line.overflow = "ellipsis"
-    if not shown:
-        return Group(*above, *below)
-    return Group(*above, _table(shown, fits, width), *below)
+    return Group(*above, *below)
 
 
 def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:

@@ -62,8 +62,7 @@ def _write(note: Path, fields: dict[str, str]) -> None:
 
 def _read(note: Path) -> dict[str, str]:
     """Return a note's fields; none where there is no note, or a damaged one."""
+    fields = None
     with suppress(FileNotFoundError, ValueError):
         fields = json.loads(note.read_text("utf-8"))
-        if isinstance(fields, dict):
-            return {str(key): str(value) for key, value in fields.items()}
-    return {}
+    return fields if isinstance(fields, dict) else {}

@@ -69,7 +69,8 @@ def align_words(
             # As many of the rest as are still wanted, each with the same chance.
             in_sample = generator.random() * (total - index) < wanted
             wanted -= in_sample
-            yield pair if in_sample and _can_be_aligned(pair) else None
+            lengths = [len(side.split()) for side in pair] if in_sample else [0]
+            yield pair if min(lengths) > 0 and max(lengths) <= _MOST_WORDS else None
 
     align = _eflomal_directions if aligner == "eflomal" else _fast_align_directions
     directions = align(sample, states)
@@ -85,12 +86,6 @@ def align_words(
     if states.exists():
         shutil.rmtree(states)
     return aligned
-
-
-def _can_be_aligned(pair: Pair) -> bool:
-    source, target = pair
-    lengths = (len(source.split()), len(target.split()))
-    return min(lengths) > 0 and max(lengths) <= _MOST_WORDS
 
 
 def _fast_align_directions(sample: Sample, states: Path) -> Directions:

@@ -10,7 +10,7 @@ that falls as exp(-tension * |j/m - i/n|). Sums over i are geometric series on b
 
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,8 +36,6 @@ _MOST_TENSION = 14.0
 # Of the search for the tension in each iteration.
 _STEPS = 8
 _RATE = 20.0
-
-_IDENTITY = "identity"
 
 
 @dataclass(frozen=True)
@@ -65,14 +63,25 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
     kept = state.kept()
     if "links" in kept:
         return kept["links"].astype(np.int64)
-    shapes = Shapes.of(source.lengths, target.lengths)
+    shapes = Shapes(source.lengths, target.lengths)
     model = _Model(source, target)
-    for iteration in range(model.restore(kept), _ITERATIONS - 1):
+    done = 0
+    if kept:
+        done = int(kept["iterations"])
+        model.tension = float(kept["tension"])
+        model.probability = kept["probability"].astype(np.float32)
+        model.null = kept["null"].astype(np.float64)
+    for iteration in range(done, _ITERATIONS - 1):
         distance = model.expect()
         if iteration:
             model.tension = tightened(model.tension, distance, shapes)
         model.maximize()
-        state.keep(iterations=iteration + 1, **model.parameters())
+        state.keep(
+            iterations=iteration + 1,
+            tension=model.tension,
+            probability=model.probability,
+            null=model.null,
+        )
     links = model.links()
     state.keep(links=links.astype(np.int32))
     return links
@@ -105,37 +114,22 @@ class _Model:
         self._types = int(source.words.max()) + 1
         self._keys = self._word_pairs()
         # Equal at first: what they are does not matter. Half the memory of Python's own numbers.
-        self._probability = np.ones(len(self._keys), dtype=np.float32)
+        self.probability = np.ones(len(self._keys), dtype=np.float32)
         self._count = np.zeros(len(self._keys), dtype=np.float32)
-        self._null = np.ones(int(target.words.max()) + 1)
-        self._null_count = np.zeros_like(self._null)
-
-    def parameters(self) -> dict[str, ArrayLike]:
-        """Return all that the next iteration starts from, by name."""
-        return {"tension": self.tension, "probability": self._probability, "null": self._null}
-
-    def restore(self, kept: Mapping[str, KeptArray]) -> int:
-        """Take parameters that were kept, if any; return after how many iterations they were."""
-        if not kept:
-            return 0
-        self.tension = float(kept["tension"])
-        self._probability[:] = kept["probability"]
-        self._null[:] = kept["null"]
-        return int(kept["iterations"])
+        self.null = np.ones(int(target.words.max()) + 1)
+        self._null_count = np.zeros_like(self.null)
 
     def _word_pairs(self) -> Integers:
         """Return the sorted numbers of all pairs of words that share a sentence pair."""
-        # Parts of like sizes are joined, the last one being the smallest, so that each number is
-        # sorted a few times only.
-        sorted_parts: list[Integers] = []
+        numbers: Integers = np.zeros(0, np.int64)
+        parts: list[Integers] = []
         for pairs in self._pairs():
-            keys = _each_once(pairs.keys)
-            while sorted_parts and len(sorted_parts[-1]) <= 2 * len(keys):
-                keys = _each_once(sorted_parts.pop(), keys)
-            sorted_parts.append(keys)
-        while len(sorted_parts) > 1:
-            sorted_parts.append(_each_once(sorted_parts.pop(), sorted_parts.pop()))
-        return sorted_parts[0]
+            parts.append(_each_once([pairs.keys]))
+            # Parts wait until they are as large, so that each number is sorted a few times only.
+            if sum(map(len, parts)) > len(numbers):
+                numbers = _each_once([numbers, *parts])
+                parts.clear()
+        return _each_once([numbers, *parts])
 
     def _pairs(self) -> Iterator[_Pairs]:
         """Yield the pairs of positions of the corpus, some sentence pairs at a time."""
@@ -185,8 +179,8 @@ class _Model:
         distance = abs(pairs.target_share[pairs.target] - pairs.source_share)  # (P,)
         near = np.exp(-self.tension * distance)  # (P,)
         scale = (1 - _NULL_SHARE) / np.add.reduceat(near, pairs.first)  # (T,)
-        joint = self._probability[slots] * near * scale[pairs.target]
-        null = self._null[self._target.words[pairs.targets]] * _NULL_SHARE
+        joint = self.probability[slots] * near * scale[pairs.target]
+        null = self.null[self._target.words[pairs.targets]] * _NULL_SHARE
         return slots, joint, null
 
     def expect(self) -> float:
@@ -216,9 +210,9 @@ class _Model:
         for part in self._parts():
             source_words = self._keys[part] % self._types
             logarithm = _digamma(self._count[part].astype(np.float64) + _CONCENTRATION)
-            self._probability[part] = np.exp(logarithm - norms[source_words])
+            self.probability[part] = np.exp(logarithm - norms[source_words])
         counted = self._null_count + _CONCENTRATION
-        self._null = np.exp(_digamma(counted) - _digamma(counted.sum(keepdims=True)))
+        self.null = np.exp(_digamma(counted) - _digamma(counted.sum(keepdims=True)))
         self._count[:] = 0
         self._null_count[:] = 0
 
@@ -240,10 +234,9 @@ class _Model:
         return links
 
 
-def _each_once(*parts: Integers) -> Integers:
+def _each_once(parts: Sequence[Integers]) -> Integers:
     """Return all numbers in order, each once; numpy.unique hashes them, which takes far longer."""
     numbers = np.concatenate(parts)
-    del parts  # as large again
     numbers.sort()
     is_new = np.ones(len(numbers), dtype=bool)
     is_new[1:] = numbers[1:] != numbers[:-1]
@@ -268,28 +261,18 @@ def _digamma(values: Floats) -> Floats:
     return recurrence + np.log(middle) + series
 
 
-@dataclass(frozen=True)
 class Shapes:
     """The lengths of a corpus' sentence pairs, a row for each position of a target word."""
 
-    position: Integers  # from 1
-    length: Integers  # words of its sentence
-    others: Integers  # words of the source sentence
-    count: Integers  # sentence pairs of these lengths
-
-    @classmethod
-    def of(cls, source_lengths: Integers, target_lengths: Integers) -> "Shapes":
+    def __init__(self, source_lengths: Integers, target_lengths: Integers) -> None:
         """Count the sentence pairs of each two lengths."""
         pairs = np.stack([target_lengths, source_lengths])
         (length, others), count = np.unique(pairs, axis=1, return_counts=True)
         first_row = np.cumsum(length) - length
-        position = np.arange(length.sum()) - np.repeat(first_row, length) + 1
-        return cls(
-            position=position,
-            length=np.repeat(length, length),
-            others=np.repeat(others, length),
-            count=np.repeat(count, length),
-        )
+        self.position: Integers = np.arange(length.sum()) - np.repeat(first_row, length) + 1
+        self.length: Integers = np.repeat(length, length)  # words of its sentence
+        self.others: Integers = np.repeat(others, length)  # words of the source sentence
+        self.count: Integers = np.repeat(count, length)  # sentence pairs of these lengths
 
 
 def tightened(tension: float, distance: float, shapes: Shapes) -> float:
@@ -341,13 +324,12 @@ class AlignmentState:
         digest = hashlib.sha256(np.__version__.encode())
         for part in depends_on:
             digest.update(hashlib.sha256(part).digest())
-        self._identity = digest.hexdigest()
-        self._path = folder / f"{self._identity[:16]}.npz"
+        self._path = folder / f"{digest.hexdigest()}.npz"
 
     def keep(self, **arrays: ArrayLike) -> None:
         """Keep these arrays in place of those before."""
         with atomic_path(self._path) as temporary, temporary.open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **arrays, **{_IDENTITY: self._identity})
+            np.savez(stream, allow_pickle=False, **arrays, end=True)
 
     def kept(self) -> dict[str, KeptArray]:
         """Return what was kept; nothing where there is nothing, or what there is is damaged."""
@@ -359,9 +341,7 @@ class AlignmentState:
                 np.load(self._path, allow_pickle=False) as stored,
             ):
                 arrays = {name: stored[name] for name in stored.files}  # each has its checksum
-                identity = str(arrays.pop(_IDENTITY))
-                if identity != self._identity:
-                    raise UserError(f"{self._path}: of another text or code")
+                del arrays["end"]  # the last one: where it is missing, others may be
         except UserError as error:
             print(f"{error}; this direction is aligned from the beginning", file=sys.stderr)
             return {}

@@ -35,17 +35,11 @@ class LazyExpression:
         return attribute
 
 
-def _stand_in(name: str, **attributes: Any) -> ModuleType:
-    """Return a module that sacremoses sees in place of the process's own."""
-    module = ModuleType(name)
-    vars(module).update(attributes)
-    return module
-
-
 _STAND_INS = {
-    "re": _stand_in("re", **(vars(re) | {"compile": LazyExpression})),
-    "joblib": _stand_in("joblib", Parallel=None, delayed=None),
+    "re": SimpleNamespace(**vars(re) | {"compile": LazyExpression}),
+    "joblib": SimpleNamespace(Parallel=None, delayed=None),
 }
+"""What sacremoses sees in place of the process's own modules."""
 
 
 def _import(name: str, *rest: Any) -> Any:
@@ -58,15 +52,13 @@ class _LightLoader(SourceFileLoader):
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] != "sacremoses":
-            return None
-        spec = PathFinder.find_spec(name, path)
+        spec = PathFinder.find_spec(name, path) if name.startswith("sacremoses") else None
         if spec:
             spec.loader = cls(name, str(spec.origin))
         return spec
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = vars(builtins) | {"__import__": _import}
+        vars(module)["__builtins__"] = vars(builtins) | {"__import__": _import}
         super().exec_module(module)
 
 

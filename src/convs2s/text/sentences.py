@@ -12,25 +12,17 @@ _END = re.compile(
 _OPENING = "([{\"'“‘"
 _INITIALS = re.compile(r"([A-Z]\.)*[A-Z]")
 
-# fmt: off
-_ABBREVIATIONS = frozenset(
-    {
-        "e.g", "i.e", "al", "cf", "vs", "resp", "approx", "viz", "ca", "w.r.t", "a.k.a", "dr",
-        "prof", "mr", "mrs", "ms", "st", "no", "nos", "fig", "figs", "eq", "eqs", "eqn", "eqns",
-        "sec", "sect", "secs", "ch", "chap", "ref", "refs", "thm", "thms", "lem", "def", "prop",
-        "cor", "tab", "vol", "pp", "ed", "eds", "dept", "univ",
-    }
+_ABBREVIATION = re.compile(
+    r"""e\.g|i\.e|al|cf|vs|resp|approx|viz|ca|w\.r\.t|a\.k\.a|dr|prof|mr|mrs|ms|st|no|nos|fig|figs
+    |eqs?|eqns?|secs?|sect|ch|chap|refs?|thms?|lem|def|prop|cor|tab|vol|pp|eds?|dept|univ""",
+    re.VERBOSE | re.IGNORECASE,
 )
-"""Words before a full stop that ends no sentence."""
+"""A word before a full stop that ends no sentence."""
 
-_OPENERS = frozenset(
-    {
-        "We", "The", "This", "These", "In", "Our", "It", "A", "An", "To", "For", "However",
-        "There", "Here", "That", "Such", "As", "On", "By", "If", "When", "While",
-    }
+_OPENER = re.compile(
+    "We|The|This|These|In|Our|It|A|An|To|For|However|There|Here|That|Such|As|On|By|If|When|While"
 )
-# fmt: on
-"""Words that start a sentence even after a single letter, which is otherwise an initial."""
+"""A word that starts a sentence even after a single letter, which is otherwise an initial."""
 
 
 def first_sentence(text: str) -> str:
@@ -55,9 +47,8 @@ def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
         return False
     _, _, word = text[: end.start()].rpartition(" ")
     word = word.lstrip(_OPENING)
-    if word.lower() in _ABBREVIATIONS:
+    if _ABBREVIATION.fullmatch(word):
         return True
     rest = text[end.end() :].lstrip(_OPENING)
     following, _, _ = rest.partition(" ")
-    is_initial = _INITIALS.fullmatch(word) is not None
-    return is_initial and following.rstrip(",") not in _OPENERS
+    return bool(_INITIALS.fullmatch(word)) and not _OPENER.fullmatch(following.rstrip(","))

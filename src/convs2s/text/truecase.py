@@ -71,12 +71,8 @@ def count_cases(lines: Iterable[str]) -> Counter[str]:
 def learn_truecaser(*, text: Path, output: Path) -> None:
     """Write a table of words of tokenized text and their counts, the most frequent case first."""
     counts = count_cases(read_lines(text, mark=NO_MARK))
-
-    def order(word: str) -> tuple[str, int]:
-        return word.lower(), -counts[word]
-
     # Of equally frequent cases small letters, which come after capital ones, are to be first.
-    ordered = sorted(sorted(counts, reverse=True), key=order)
+    ordered = sorted(sorted(counts, reverse=True), key=lambda word: (word.lower(), -counts[word]))
     rows = (f"{word}\t{counts[word]}" for word in ordered)
     write_lines(output, chain([_HEADER], rows))
 

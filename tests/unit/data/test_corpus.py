@@ -11,7 +11,7 @@ from convs2s.data.formats import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
 from convs2s.files.compressed import decompressed_file
-from convs2s.files.text import decode_lines, read_line_pairs, read_lines, write_lines
+from convs2s.files.text import read_line_pairs, read_lines, text_lines, write_lines
 from tests.support.limits import open_files_of_at_most
 from tests.support.local_files import FilesBelow, write_tar
 
@@ -276,8 +276,8 @@ def test_segments_equal_the_plain_text(shared: Path, name: str, language: str) -
         open_member(archive, f"dev/{name}-src.{language}.sgm") as sgm,
         open_member(archive, f"dev/{name}.{language}") as plain,
     ):
-        segments = list(read_segments(decode_lines(sgm, "sgm"), "sgm"))
-        assert segments == list(decode_lines(plain, "plain"))
+        segments = list(read_segments(text_lines(sgm.readline, "sgm"), "sgm"))
+        assert segments == list(text_lines(plain.readline, "plain"))
 
 
 def test_multi30k_from_the_mirror(shared: Path, tmp_path: Path, sides: Sides) -> None:

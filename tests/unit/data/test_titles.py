@@ -2,10 +2,11 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from convs2s.data.titles import TitleCounts, arxiv_identifier, write_title_corpus
+from convs2s.data.titles import arxiv_identifier, write_title_corpus
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 from tests.support.local_files import FilesBelow
@@ -22,16 +23,17 @@ def table(*papers: tuple[str, str, str]) -> str:
 MANY = [(f"1501.{n:05d}", f"Title {n}", f"This is sentence {n}. More.") for n in range(300)]
 
 
-def write(folder: Path, *tables: str, one_in: int = 5) -> TitleCounts:
+def write(folder: Path, *tables: str, one_in: int = 5) -> SimpleNamespace:
     """Write the pairs of tables."""
     records = []
     for number, text in enumerate(tables):
         records.append(str(folder / f"{number}.tsv"))
         Path(records[-1]).write_text(text, "utf-8")
     counts = folder / "counts.json"
-    return write_title_corpus(
+    made = write_title_corpus(
         records=records, files=FilesBelow(folder), one_in=one_in, outputs=folder, counts=counts
     )
+    return SimpleNamespace(**made)
 
 
 def pairs(folder: Path, part: str) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.errors import UserError
-from convs2s.files.text import bounded_lines, decode_lines, read_lines, write_lines
+from convs2s.files.text import read_lines, text_lines, write_lines
 from tests.support import tiny
 from tests.support.limits import without_locks
 from tests.support.memory import peak_memory
@@ -327,9 +327,7 @@ def test_a_killed_worker_is_an_error_with_advice(
 
 def groups(descriptor: int, most: int = 3) -> Iterator[list[str]]:
     stream = ArrivingBytes(os.fdopen(descriptor, "rb"))
-    return arriving(
-        decode_lines(bounded_lines(stream.readline, "pipe"), "pipe"), stream.waits, most
-    )
+    return arriving(text_lines(stream.readline, "pipe"), stream.waits, most)
 
 
 def test_a_line_does_not_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,7 +365,7 @@ def test_lines_before_a_fault_are_still_answered() -> None:
 def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
     given = io.BytesIO(b"one\n" + bytes(4 << 20))
     stream = ArrivingBytes(io.BufferedReader(given))
-    found = arriving(decode_lines(bounded_lines(stream.readline, "pipe"), "pipe"), stream.waits, 3)
+    found = arriving(text_lines(stream.readline, "pipe"), stream.waits, 3)
     with pytest.raises(UserError, match="pipe:2: a line of more than 1048576 bytes"):
         list(found)
     assert given.tell() < 2 << 20

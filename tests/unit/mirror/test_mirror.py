@@ -17,7 +17,7 @@ from convs2s.data.formats import read_columns, read_field
 from convs2s.data.titles import arxiv_identifier, write_title_corpus
 from convs2s.download.archives import open_member
 from convs2s.files.checksums import sha256
-from convs2s.files.text import decode_lines, read_line_pairs, read_lines
+from convs2s.files.text import read_line_pairs, read_lines, text_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.mirror.write import CONTENTS, write_mirror
 from convs2s.model_file import load_model
@@ -137,7 +137,7 @@ def lines(mirror: Path, reference: str) -> list[str]:
     """The lines of a referenced file."""
     file = parse_file_reference(reference)
     with open_member(file.path(mirror), None if file.is_records else file.member) as stream:
-        read = decode_lines(stream, reference)
+        read = text_lines(stream.readline, reference)
         return list(read_field(read, file.member or "", reference) if file.is_records else read)
 
 
@@ -269,17 +269,17 @@ def test_papers_are_as_odd_as_arxivs(mirror: Path, tmp_path: Path, titles: Task)
         counts=tmp_path / "counts.json",
     )
     papers = PAPER_PAIRS["arxiv"] // 2 + sum(PLANTED_PAPERS.values())
-    assert (found.papers, found.records) == (papers, papers + LISTED_TWICE)
-    assert found.dropped == {"empty": 0, **PLANTED_PAPERS}
-    assert found.formulas == PAPER_PAIRS["arxiv"] // 2 // 25
-    assert sum(found.parts.values()) == papers - sum(PLANTED_PAPERS.values())
-    assert all(10 < found.parts[part] < 40 for part in ("valid", "test"))
+    assert (found["papers"], found["records"]) == (papers, papers + LISTED_TWICE)
+    assert found["dropped"] == {"empty": 0, **PLANTED_PAPERS}
+    assert found["formulas"] == PAPER_PAIRS["arxiv"] // 2 // 25
+    assert sum(found["parts"].values()) == papers - sum(PLANTED_PAPERS.values())
+    assert all(10 < found["parts"][part] < 40 for part in ("valid", "test"))
     written = [
         one
         for file in titles.titles.files
         for (one,) in read_columns(lines(mirror, file), ("arxiv_id",), file)
     ]
-    assert len(written) == found.records
+    assert len(written) == found["records"]
     assert sum(arxiv_identifier(one) != one for one in written) == LISTED_TWICE // 3
 
 

@@ -39,19 +39,6 @@ def test_other_content_has_another_state(
     assert other.kept() == {}
 
 
-def test_a_state_under_the_name_of_another_is_refused(
-    tmp_path: Path, state: AlignmentState, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = only_file(tmp_path)
-    other = AlignmentState(tmp_path / "links.state", [b"other"])
-    other.keep(iterations=1)
-    (renamed,) = set((tmp_path / "links.state").iterdir()) - {path}
-    path.replace(renamed)
-    assert other.kept() == {}
-    said = f"{renamed}: of another text or code; this direction is aligned from the beginning\n"
-    assert capsys.readouterr().err == said
-
-
 def test_no_flipped_bit_is_ever_read(tmp_path: Path, state: AlignmentState) -> None:
     path = only_file(tmp_path)
     whole = path.read_bytes()

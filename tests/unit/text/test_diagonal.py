@@ -8,7 +8,7 @@ from convs2s.text.fast_align import Shapes, _series, tightened
 
 def shapes(*pairs: tuple[int, int]) -> Shapes:
     source, target = np.array(pairs).T
-    return Shapes.of(source, target)
+    return Shapes(source, target)
 
 
 def test_shapes_are_counted() -> None:
