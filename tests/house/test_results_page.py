@@ -85,8 +85,7 @@ def test_a_table_is_made_of_a_ledger_in_few_steps(
 
     def note(frame: FrameType, event: str, argument: object) -> None:
         code = frame.f_code
-        is_part = code.co_name in ("<listcomp>", "<dictcomp>")  # of a function, since Python 3.12
-        if event == "call" and code.co_filename.startswith(package) and not is_part:
+        if event == "call" and code.co_filename.startswith(package):
             called.add((code.co_filename, code.co_firstlineno, code.co_name))
 
     sys.setprofile(note)

@@ -24,15 +24,22 @@ def results(
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    of_all = Counter([entry.processor for runs in by_cell.values() for entry in runs])
+    of_all = Counter[str | None]()
+    for entries_of_cell in by_cell.values():
+        for entry in entries_of_cell:
+            of_all[entry.processor] += 1
     shown = []
     for cell in cells:
-        here = Counter([entry.processor for entry in by_cell[cell.address]])
+        here = Counter[str | None]()
+        for entry in by_cell[cell.address]:
+            here[entry.processor] += 1
         ranked = sorted(
             by_cell[cell.address],
             key=lambda entry: (entry.origin is None, *rank_of(entry.processor, here, of_all)),
         )
-        best = {entry.run.run: entry for entry in ranked}
+        best = {}
+        for entry in ranked:
+            best[entry.run.run] = entry  # the last one, which ranks highest
         shown.append(_with_entries(cell, best, failures or {}))
     return shown
 
@@ -40,19 +47,22 @@ def results(
 def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Cell:
     """Return a cell with the best record of each run that has one."""
     entries = {}
+    scores = {}
+    signatures: dict[str, None] = {}
     missing = []
     failed = {}
     for record in cell.records:
         run = record.run.run
-        if run in best:
-            entries[run] = best[run]
+        if run not in best:
+            missing.append(record)
+            if record.fingerprint in failures:
+                failed[run] = failures[record.fingerprint]
             continue
-        missing.append(record)
-        if record.fingerprint in failures:
-            failed[run] = failures[record.fingerprint]
-    of_measure = {run: entry.scores[cell.measure] for run, entry in entries.items()}
-    scores = {run: score.score for run, score in of_measure.items()}
-    signatures = dict.fromkeys([one.signature for one in of_measure.values() if one.signature])
+        entries[run] = best[run]
+        of_run = best[run].scores[cell.measure]
+        scores[run] = of_run.score
+        if of_run.signature:
+            signatures[of_run.signature] = None
     comparable = len(signatures) < 2
     return replace(
         cell,

@@ -96,7 +96,9 @@ class Sheet:
         printed = []
         numbers: dict[str, int] = {}  # of footnotes, each once, as rows share them
         for row in self.rows:
-            texts = {column: together(row[column]) for column in header}
+            texts = {}
+            for column in header:
+                texts[column] = together(row[column])
             for column, behind in self.joined.items():
                 if row[behind]:
                     texts[column] = f"{row[column]} ({row[behind]})"

@@ -77,7 +77,10 @@ def table_rows(settings: Settings, name: str, shown: Sequence[Cell]) -> list[Tab
     rows = list[TableRow]()
     for number in settings.scale.shown_rows(printed):
         row = printed.rows[number]
-        of_row = {cell.address.column: cell for cell in shown if cell.address.row == number}
+        of_row = {}
+        for cell in shown:
+            if cell.address.row == number:
+                of_row[cell.address.column] = cell
         values: dict[str, TableValue] = {}
         if printed.group_label:
             values[printed.group_label] = TableValue(row.group or "")
@@ -112,7 +115,10 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
         headings.append(f"Left out at this scale, as {because}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
-        rows.append({heading: value.said for heading, value in values.items()})
+        said = {}
+        for heading, value in values.items():
+            said[heading] = value.said
+        rows.append(said)
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
@@ -240,13 +246,14 @@ def _provenance(
     notes += filter(None, [row.note, together(texts["Notes"])])
     scale = settings.options.scale
     stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
-    return {
-        **{heading: TableValue(said) for heading, said in texts.items()},
-        "Scale": TableValue(scale + stand_in),
-        "Command": TableValue(_command(ours.values(), scale)),
-        "Cost": TableValue(_cost(settings, ours.values())),
-        "Notes": TableValue("; ".join(notes)),
-    }
+    provenance = {}
+    for heading, said in texts.items():
+        provenance[heading] = TableValue(said)
+    provenance["Scale"] = TableValue(scale + stand_in)
+    provenance["Command"] = TableValue(_command(ours.values(), scale))
+    provenance["Cost"] = TableValue(_cost(settings, ours.values()))
+    provenance["Notes"] = TableValue("; ".join(notes))
+    return provenance
 
 
 def _provenance_of(cell: Cell) -> dict[str, str]:

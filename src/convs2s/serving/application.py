@@ -43,7 +43,7 @@ HTML = "text/html; charset=utf-8"
 
 HEADERS = {
     "Cache-Control": "no-store",
-    "X-Content-Type-RequestOptions": "nosniff",
+    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
 
