@@ -95,7 +95,7 @@ def test_a_count_of_any_size_is_read(tmp_path: Path, tokens: int) -> None:
 @pytest.mark.parametrize("manifest", [None, [], {"workers": "x"}, {"threads": 10**30}])
 def test_a_damaged_record_of_a_training_is_named(tmp_path: Path, manifest: object) -> None:
     (tmp_path / "training.json").write_text(json.dumps({"manifest": manifest}))
-    with pytest.raises(UserError, match=r"training\.json: no record of a training"):
+    with pytest.raises(UserError, match=r"training\.json: not the record of a training"):
         read_training("task", "model", "seed1", tmp_path)
 
 

@@ -16,7 +16,7 @@ from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import results, runs_by_cell
-from convs2s.paper.table_formats import Sheet, markdown, together
+from convs2s.paper.table_formats import Sheet, as_one_text, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
@@ -87,7 +87,7 @@ def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
     without = "", "not run", "not tested", "no verdict"
     return replace(
         table,
-        rows=[row for row in table.rows if together(row[column]) not in without],
+        rows=[row for row in table.rows if as_one_text(row[column]) not in without],
         left_out=[*table.left_out, *left_out],
     )
 

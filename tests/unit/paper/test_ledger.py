@@ -62,7 +62,7 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
     (entry,) = entries_of(demo, cell, [score])
     assert entry.processor == "an H100, an EPYC"
     write(training, [])
-    with pytest.raises(UserError, match=r"training\.json: no record of a training"):
+    with pytest.raises(UserError, match=r"training\.json: not the record of a training"):
         entries_of(demo, cell, [score])
 
 

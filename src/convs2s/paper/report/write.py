@@ -170,7 +170,7 @@ def _exhibit(
     table = []
     for row, texts_of_row in zip(rows, texts, strict=True):
         said = zip(header, texts_of_row, strict=True)
-        table.append({heading: replace(row[heading], said=text) for heading, text in said})
+        table.append({heading: replace(row[heading], content=text) for heading, text in said})
     is_long = len(table) > _MOST_LINES
     charts = trend_panels(settings, name, shown)
     folded: list[list[Panel]] = []
