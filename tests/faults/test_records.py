@@ -59,7 +59,7 @@ def read_tuning(path: Path) -> object:
         (read_report, "{", "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
-        (read_example, "{}", "f: no example's attention"),
+        (read_example, "{}", "f: not the attention on an example"),
         (read_phrase_map, DEEP, "f: no map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
         (read_translations, DEEP, "f:1: no translation"),
