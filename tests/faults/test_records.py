@@ -60,7 +60,7 @@ def read_tuning(path: Path) -> object:
         (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
         (read_example, "{}", "f: not the attention on an example"),
-        (read_phrase_map, DEEP, "f: no map of phrases"),
+        (read_phrase_map, DEEP, "f: not a map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
         (read_translations, DEEP, "f:1: no translation"),
         (read_list, f"{'9' * 5000} ||| a ||| b ||| 1", "f:1: expected .*; the sentence is"),

@@ -88,7 +88,7 @@ class Cell:
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of the jobs that tune the length penalty on a development set.
 
-        The list is empty for numbers that training itself writes.
+        The list is empty for numbers that training itself writes, with no job after it.
         """
         names = {"testset": development_set, "decoding": self.decoding}
         return [job.format(**names) for job in _TUNING] if self.jobs else []

@@ -103,7 +103,7 @@ def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
-    """Return the best epoch by the criterion of the recipe."""
+    """Return the epoch with the highest validation BLEU, or without BLEU the lowest loss."""
     return min(epochs, key=lambda row: row.criterion)
 
 

@@ -331,14 +331,14 @@ def test_a_changed_line_is_refused(ledger: Path, changed: dict[str, Any], said: 
 )
 def test_what_is_no_line_of_a_ledger_is_refused(ledger: Path, line: bytes) -> None:
     ledger.write_bytes(line + b"\n")
-    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: no entry of a ledger: "):
+    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: not an entry of a ledger: "):
         read_ledger(ledger)
 
 
 def test_a_number_that_is_none_is_refused(ledger: Path) -> None:
     text = ledger.read_text("utf-8")
     ledger.write_text(text.replace('"score": 21.5', '"score": NaN'), "utf-8")
-    with pytest.raises(UserError, match=r"ledger\.jsonl:\d: no entry of a ledger: .*finite"):
+    with pytest.raises(UserError, match=r"ledger\.jsonl:\d: not an entry of a ledger: .*finite"):
         read_ledger(ledger)
 
 
