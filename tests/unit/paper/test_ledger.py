@@ -72,7 +72,7 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
 def test_a_damaged_file_of_numbers_is_named(demo: Settings, content: object) -> None:
     score = path(demo, "bleu")
     write(score, content)
-    with pytest.raises(UserError, match=r"bleu\.json: no file of numbers; delete it and ask"):
+    with pytest.raises(UserError, match=r"bleu\.json: not a file of numbers; delete the file"):
         entries_of(demo, cells(demo, "table4"), [score])
 
 
