@@ -55,7 +55,7 @@ class Sheet:
     """Column -> the column that is printed in parentheses behind its text."""
     left_out: Sequence[str] = ()  # columns, footnotes included, that only CSV keeps
     shared: Mapping[str, str] = field(default_factory=dict)
-    """Footnotes whose most frequent text is printed once above the table -> its format string."""
+    """Footnotes whose text is printed once above the table if most rows have it -> its format."""
 
     @property
     def common(self) -> dict[str, dict[str, str]]:

@@ -29,9 +29,9 @@ _SHARED = {
     "Date": "date: {}",
     "Origin": _PUBLISHED_MARK + " from the published ledger {}",
 }
-"""Columns whose most frequent text is printed once above the table -> its format string.
+"""Columns whose text is printed once above the table if most rows have it -> its format string.
 
-Only rows with another text have a footnote for such a column.
+Only the rows with another text then have a footnote for the column.
 """
 
 FOOTNOTES = _SHARED | {
@@ -143,9 +143,9 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
-        name_of = column.name
-        left_out_columns += [f"{name_of} (mean)", f"{name_of} (deviation)", f"{name_of} (each)"]
-        joined[f"{name_of} (ours)"] = f"{name_of} (difference)"
+        for number in ("mean", "deviation", "each"):
+            left_out_columns.append(f"{column.name} ({number})")
+        joined[f"{column.name} (ours)"] = f"{column.name} (difference)"
     return Sheet(
         headings=headings,
         rows=rows,
@@ -193,37 +193,37 @@ def _values(
     cell = row_cells.get(column.key)
     name = column.name
     digits = column.digits
-    papers = printed_number(row, column.key)
+    printed = printed_number(row, column.key)
     mean = deviation = difference = None
-    scores = ours = difference_text = ""
+    each = ours = difference_text = ""
     if cell is not None:
         mean = cell.mean
         deviation = cell.deviation
-        scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
-        ours = _number(mean, digits) or scores
+        each = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
+        ours = _number(mean, digits) or each
         if deviation is not None:
             ours += f" ± {deviation:.{digits}f}"
         if any(entry.origin for entry in cell.entries.values()):
             ours += f" {_PUBLISHED_MARK}"
     # On stand-in data, both values are scores of different texts: their difference means nothing.
-    compared = None if settings.scale.stand_in else papers
+    compared = None if settings.scale.stand_in else printed
     if mean is not None and compared is not None:
         difference = mean - compared
         difference_text = f"{difference:+.{digits}f}"
     origin: Literal["ours", "absent", "text"] = "ours"
     if mean is None:
-        # Without a mean, ``ours`` has the score of each run, or nothing.
+        # Without a mean, ``ours`` has the score of each run, or it is empty.
         if not ours:
             ours = _why_absent(settings, row, column, row_cells)
         origin = "absent" if ours else "text"
-    printed = _number(row.paper.get(column.key), digits)
+    printed_text = _number(row.paper.get(column.key), digits)
     return {
-        f"{name} (paper)": TableValue(printed, "paper", papers),
+        f"{name} (paper)": TableValue(printed_text, "paper", printed),
         f"{name} (ours)": TableValue(ours, origin, mean, cell),
         f"{name} (difference)": TableValue(difference_text, number=difference),
         f"{name} (mean)": TableValue(_number(mean, digits)),
         f"{name} (deviation)": TableValue(_number(deviation, digits)),
-        f"{name} (each)": TableValue(scores),
+        f"{name} (each)": TableValue(each),
     }
 
 
@@ -248,11 +248,12 @@ def _why_absent(settings: Settings, row: Row, column: Column, row_cells: Mapping
         return "not recorded" if is_recorded_in_training and has_other_scores else "not run"
     if row.task is None:
         return "not run"
-    model = row.model if settings.scale.has_task(row.task) else None
-    if not model or not settings.scale.model_for(model):
+    has_task = settings.scale.has_task(row.task)
+    if not has_task or not row.model or not settings.scale.model_for(row.model):
         return "no stand-in"
     measure = row.measures.get(column.key, column.measure)
-    return "not measured" if measure or column.key in row.paper else ""
+    is_expected = measure is not None or column.key in row.paper
+    return "not measured" if is_expected else ""
 
 
 def _provenance(
@@ -281,8 +282,8 @@ def _provenance(
     scale = settings.options.scale
     stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
     provenance = {}
-    for heading, text_of_column in texts.items():
-        provenance[heading] = TableValue(text_of_column)
+    for heading, text_by_column in texts.items():
+        provenance[heading] = TableValue(text_by_column)
     provenance["Scale"] = TableValue(scale + stand_in)
     provenance["Command"] = TableValue(_command(row_cells.values(), scale))
     provenance["Cost"] = TableValue(_cost(settings, row_cells.values()))
@@ -293,11 +294,12 @@ def _provenance(
 def _provenance_of(cell: Cell) -> dict[str, str]:
     """Return the origin of a cell's value: heading -> text, "" for what does not apply.
 
-    It is empty for a cell without scores, which has the reason in place of its value.
+    The result is empty for a cell without scores, which has the reason in place of its value.
     """
     entries = cell.entries.values()
     if not entries:
         return {}
+    # These dictionaries serve as sets that keep their order.
     digests: dict[str, None] = {}
     processors: dict[str, None] = {}
     origins: dict[str, None] = {}
@@ -375,7 +377,7 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
         if not settings.tasks[cell.task].released:
             for record in cell.missing:
                 wanted.update(record.trainings)
-    missing = set()
+    missing = set()  # with the text in place of the task, as config/costs.yaml names trainings
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []

@@ -202,7 +202,7 @@ class Plan:
 
     @cached_property
     def tasks(self) -> list[str]:
-        """The tasks that the stage targets cover: config.yaml's; without them, those of the tables."""
+        """The tasks of the stage targets: config.yaml's, or by default those of the tables."""
         named = self.settings.options.tasks
         return list(named or dict.fromkeys(cell.task for cell in self.planned_cells))
 
