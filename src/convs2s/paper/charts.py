@@ -101,7 +101,7 @@ def save_figure(
     above = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
     title: list[str] = []
     for line in above:
-        title += textwrap.wrap(line, _LINE) or [""]
+        title += textwrap.wrap(line, _LINE) or [""]  # an empty line is kept
     resolution = "shared" if shares_colors else "independent"
     figure = {
         "concat": [{"width": PANEL_WIDTH, **panel} for panel in panels],

@@ -37,6 +37,7 @@ def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, s
         for record in cell.records:
             if Path(record.file).exists():
                 continue
+            # The logs of the trainings whose model is missing.
             files = [
                 Path(f"{folder}/{member}/train.log")
                 for member in members(record.run.run)

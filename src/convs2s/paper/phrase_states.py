@@ -85,7 +85,7 @@ def pca(states: Array) -> tuple[Array, tuple[float, float]]:
     largest = np.abs(components).argmax(1)
     signs = np.sign(components[np.arange(len(components)), largest])
     points = centered @ (components * signs[:, None])[:2].T
-    # Such components are only rounding errors: all states are on a line, or equal.
+    # A component below this limit exists only by rounding: all states are on a line, or equal.
     points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0
     variance = sizes**2
     shares = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
@@ -108,9 +108,9 @@ def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, floa
         """Return the share if the n-th meaning has the n-th group of indices."""
         return share_between(states[np.concatenate(permuted)], labels)
 
-    order = np.random.default_rng(PERMUTATION_SEED)
+    rng = np.random.default_rng(PERMUTATION_SEED)
     test = stats.permutation_test(
-        groups, share, permutation_type="samples", n_resamples=9_999, rng=order
+        groups, share, permutation_type="samples", n_resamples=9_999, rng=rng
     )
     return float(test.null_distribution.mean()), float(test.pvalue)
 

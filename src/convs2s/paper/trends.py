@@ -31,13 +31,13 @@ def trend_panels(
     table = settings.paper[name]
     columns = list[list[Panel]]()
     for column in table.columns:
+        if is_small and columns:
+            break
         sides = _sides(table, column, shown, only_both=is_small)
-        has_trend = len(sides["ours"]) >= _LEAST_ROWS
-        if is_small:
-            has_trend = has_trend and len(sides["paper"]) >= _LEAST_ROWS and not columns
-        if not has_trend:
+        if len(sides["ours"]) < _LEAST_ROWS:
             continue
-        panels = _panels(settings, table, column, sides, is_small=is_small, first=not columns)
+        is_first = not columns
+        panels = _panels(settings, table, column, sides, is_small=is_small, is_first=is_first)
         columns.append(panels)
     return columns
 
@@ -74,38 +74,39 @@ def _panels(
     sides: _Sides,
     *,
     is_small: bool,
-    first: bool,
+    is_first: bool,
 ) -> list[Panel]:
     """Return a panel for each side with values; both have the same rows and colors.
 
     Both panels have the same axis of values. On stand-in data each has its own, because only the
-    shapes of the trends can be compared there. ``first`` says that this is the first column of the
-    table; the first large panel of a table has the legend of its groups, if there are several.
+    shapes of the trends can be compared there. ``is_first`` says that no column of the table
+    has panels yet. The first large panel of a table has the legend of its groups, if there are
+    several.
     """
     both = [*sides["paper"], *sides["ours"]]
     groups = list(dict.fromkeys(point["group"] for point in both))
     places = sorted({point["place"] for point in both})
     names = {f"{point['place']:g}": _shortened(point["row"]) for point in both}
     panels = list[Panel]()
-    for whose, side in sides.items():
-        if not side:
+    for side, points in sides.items():
+        if not points:
             continue
-        on_axis = side if settings.scale.stand_in else both
-        least = min(point["low"] for point in on_axis)
-        most = max(point["high"] for point in on_axis)
-        is_log = 0 < _WIDE * least < most
-        domain = padded([least, most], is_log=is_log)
-        title = f"{column.name.partition(' (')[0]}, {whose}"
+        on_axis = points if settings.scale.stand_in else both
+        lowest = min(point["low"] for point in on_axis)
+        highest = max(point["high"] for point in on_axis)
+        is_log = lowest > 0 and highest > _WIDE * lowest
+        domain = padded([lowest, highest], is_log=is_log)
+        title = f"{column.name.partition(' (')[0]}, {side}"
         if is_small:
-            title = f"{whose}: {column.name.removeprefix('Validation ')}"
+            title = f"{side}: {column.name.removeprefix('Validation ')}"
         legend = None
-        is_first_panel = first and not panels
+        is_first_panel = is_first and not panels
         if is_first_panel and not is_small and len(groups) > 1:
             legend = {"title": table.group_label, "columns": 1}
         panel = described(
             "trends",
             title=title,
-            points=side,
+            points=points,
             column=column.name,
             number=f".{column.digits}f",
             scale={"type": "log" if is_log else "linear", "domain": domain, "nice": False},

@@ -66,8 +66,8 @@ def write_report(
         UserError: an input is damaged.
     """
     paths = [Path(path) for path in inputs]
-    beside = {path.name: path for path in paths if path.parent == output.parent}
-    entries = read_ledger(beside["ledger.jsonl"])
+    in_folder = {path.name: path for path in paths if path.parent == output.parent}
+    entries = read_ledger(in_folder["ledger.jsonl"])
     trained = trainings(entries, paths)
     maps = [_attention(path) for path in paths if path.name.endswith(".example.json")]
     exhibits = []
@@ -78,12 +78,12 @@ def write_report(
             part["attention"] = maps
         # A figure without interactive charts shows the SVG file that another job has drawn. It is
         # embedded as a data: URL.
-        picture = beside.get(f"{name}.svg")
+        picture = in_folder.get(f"{name}.svg")
         if picture and not printed.is_by_layers and not part["attention"]:
             encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
             part["picture"] = f"data:image/svg+xml;base64,{encoded}"
         exhibits.append(part)
-    logs = {}
+    logs = {}  # anchor of a training -> path of its log, relative to the output's folder
     for run in trained.values():
         log = f"../logs/{run.task}/{run.model}/{run.run}/train.log"
         if (output.parent / log).is_file():
@@ -93,7 +93,7 @@ def write_report(
         "scale": settings.options.scale,
         "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
-        "claims": _claims(settings, beside["claims.json"]),
+        "claims": _claims(settings, in_folder["claims.json"]),
         "verdicts": get_args(Verdict),
         "most_lines": _MOST_LINES,
         "models": _models(recorded),
@@ -164,8 +164,9 @@ def _claims(settings: Settings, path: Path) -> list[PagePart]:
     A claim that was not tested has no rows.
     """
     claims = read_claims(path)
+    summary, _ = printed_claims(settings, claims)
     parts = list[PagePart]()
-    for claim, line in zip(claims, printed_claims(settings, claims)[0].rows, strict=True):
+    for claim, line in zip(claims, summary.rows, strict=True):
         tests = Sheet([], rows_of_findings([claim]), "Verdict", left_out=_IN_SUMMARY)
         header, rows, _ = tests.printed()
         parts.append({"line": line, "header": header, "rows": rows if claim.findings else []})
