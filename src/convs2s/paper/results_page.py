@@ -47,10 +47,10 @@ def write_results_page(
     folder = output.with_suffix("")
     if output.suffix != ".md" or folder.is_file():
         raise UserError(
-            f"{output}: expected the name of a page that ends in .md, where {folder} is not a file"
+            f"{output}: expected the name of a page that ends in .md, and no file named {folder}"
         )
     cells = cells_of_tables(settings)
-    tables = {name: results(of_table, entries) for name, of_table in cells.items()}
+    tables = {name: results(table, entries) for name, table in cells.items()}
     shown = list(chain.from_iterable(cells.values()))
     wanted = {record.fingerprint for cell in shown for record in cell.records}
     runs = runs_by_cell(shown, entries)
@@ -79,8 +79,8 @@ def write_results_page(
         discussion,
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
-    for table in (*written.values(), *_costs(tables)):
-        every_table.append(f"#{markdown(table)}")
+    for printed in (*written.values(), *_costs(tables)):
+        every_table.append(f"#{markdown(printed)}")  # one level below the title of the page
     write_text(output, "\n".join(filter(None, parts)))
     write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
     write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))

@@ -74,11 +74,12 @@ class RunInputs:
             has_exceptions = self._settings.options.rouge_exceptions is not None
             inputs["rouge"] = {**rouge, "exceptions": has_exceptions}
         if numbers.startswith("rescored"):
-            inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
-            # A run of this project may stand in for the other system. Its inputs then count.
             if stand_in := self._settings.scale.n_best:
+                # A run of this project stands in for the other system, so its inputs count.
                 names = stand_in.model_dump(mode="json")
                 inputs["n-best list"] = self.of("nbest", task=task, testset=testset or "", **names)
+            else:
+                inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
         return inputs
 
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:

@@ -115,7 +115,7 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
         write_results_page(settings, [], ledger="a", discussion="", output=Path("page.md"))
     assert not Path("page").exists()
     Path("file").touch()
-    with pytest.raises(UserError, match=r"^file\.md: .* where file is not a file$"):
+    with pytest.raises(UserError, match=r"^file\.md: expected .*, and no file named file$"):
         write_results_page(settings, read, ledger="a", discussion="", output=Path("file.md"))
     write_results_page(settings, read, ledger="a", discussion="", output=Path("page.md"))
     drawn = svg_texts(Path("page", "plateaus.svg"))
