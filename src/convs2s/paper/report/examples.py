@@ -42,6 +42,7 @@ def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[
     chosen: dict[Path, dict[str, object]] = {}
     for entry in entries:
         used = [path for path in map(Path, entry.sha256) if path in present]
+        # The other files are references. Of several references, the report shows the first.
         reference_files = [path for path in used if path.suffix != ".jsonl"]
         for path in used:
             is_translations = entry.run.testset is not None and path.suffix == ".jsonl"
