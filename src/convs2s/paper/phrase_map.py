@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import pandas as pd
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
@@ -53,6 +52,8 @@ def plot_phrase_states(
     *, projections: Sequence[Path], outputs: Sequence[Path], points: Path
 ) -> None:
     """Draw maps of phrases, a panel for each, and write what is drawn as CSV."""
+    import pandas as pd  # not in the environment of the job that projects the phrases
+
     maps = list(map(read_phrase_map, projections))
     rows = []
     for shown in maps:
