@@ -110,7 +110,11 @@ class ModelDescription:
         return len(source), len(target)
 
 
-def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription) -> None:
+def save_model(
+    path: Path,
+    weights: Mapping[str, "Tensor"],
+    description: ModelDescription,
+) -> None:
     """Write a model file."""
     import torch
 
@@ -168,7 +172,11 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
     return model.eval(), description
 
 
-def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
+def _described(
+    path: Path,
+    weights: Fields,
+    fields: Fields,
+) -> ModelDescription:
     """Return the description of a model with these weights (tensors or arrays) and fields.
 
     This takes the arrays of the shortlist out of ``weights``, so that only the network's remain.
@@ -227,7 +235,11 @@ def _shortlist(
     return Shortlist(target, frequent, offsets, candidates)
 
 
-def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
+def check_weights(
+    weights: Mapping[str, "Tensor"],
+    network: "Network",
+    name: str,
+) -> None:
     """Check that weights are finite, and have the names and shapes of a network's parameters.
 
     The values of the network's own parameters are not read.

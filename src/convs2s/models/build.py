@@ -15,7 +15,11 @@ from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
 
-def build_network(architecture: NetworkSettings, source_types: int, target_types: int) -> Network:
+def build_network(
+    architecture: NetworkSettings,
+    source_types: int,
+    target_types: int,
+) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
     if isinstance(architecture, ConvS2SArchitecture):
         return ConvS2S(architecture, source_types, target_types)
@@ -49,7 +53,13 @@ class _NothingDrawn(TorchFunctionMode):
         kwargs: Any = None,
     ) -> Any:
         """Call a function of torch, unless it only serves initialization."""
-        if func in (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_):
+        draws = (
+            Tensor.normal_,
+            Tensor.uniform_,
+            nn.init.normal_,
+            nn.init.uniform_,
+        )
+        if func in draws:
             return args[0] if args else kwargs["tensor"]
         if func is Tensor.norm:
             # Weight normalization takes the norm of each row of its initial weight. Any column has

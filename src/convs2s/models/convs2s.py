@@ -45,8 +45,10 @@ def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
     A context vector is a weighted mean over the source. If all weights are 1/m, its variance is 1/m
     of the variance of the values. The factor restores the variance of the values (section 3.4).
     """
-    lengths = (~padding).sum(1)  # (B,)
-    lengths = lengths.to(precision).view(-1, 1, 1)  # (B, 1, 1)
+    present = ~padding  # (B, m)
+    lengths = present.sum(1)  # (B,)
+    lengths = lengths.to(precision)
+    lengths = lengths.view(-1, 1, 1)  # (B, 1, 1)
     # On a GPU, autocast computes rsqrt in fp32. Without the cast back, the context and all that
     # follows would be in fp32 too.
     return (lengths * lengths.rsqrt()).to(precision)
@@ -61,13 +63,20 @@ class Attention(nn.Module):
     in the authors' code, a block adds its residual after the attention.
     """
 
-    def __init__(self, width: int, embedding: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        embedding: int,
+    ) -> None:
         super().__init__()
         self.in_projection = Linear(width, embedding)  # W and b of equation 1
         self.out_projection = Linear(embedding, width)
 
     def forward(
-        self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
+        self,
+        hidden: Tensor,
+        embedded: Tensor,
+        encoded: EncodedSource,
     ) -> tuple[Tensor, Tensor]:
         """Attend to the source.
 
@@ -78,13 +87,15 @@ class Attention(nn.Module):
         Return the scaled sum of the context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
+        exact_query = query.to(encoded.keys.dtype)
         keys = encoded.keys.transpose(1, 2)  # (B, f, m)
-        scores = torch.bmm(query.to(keys.dtype), keys)  # (B, n, m)
+        scores = torch.bmm(exact_query, keys)  # (B, n, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
         mean = torch.bmm(attention, encoded.values)  # (B, n, f)
         context = mean * encoded.scale  # (B, n, f)
-        projected = self.out_projection(context.to(query.dtype))  # (B, n, d)
+        context = context.to(query.dtype)
+        projected = self.out_projection(context)  # (B, n, d)
         return (projected + hidden) * SQRT_HALF, attention
 
 
@@ -104,7 +115,11 @@ class Block(nn.Module):
     ):
         super().__init__()
         self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, keep_prob)
-        self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
+        self.residual: nn.Identity | Linear
+        if inputs == layer.width:
+            self.residual = nn.Identity()
+        else:
+            self.residual = Linear(inputs, layer.width)
         self.attention = attention
 
 
@@ -112,7 +127,10 @@ class Stack(nn.ModuleList):
     """The blocks of the encoder or the decoder, the bottom one first."""
 
     def __init__(
-        self, architecture: ConvS2SArchitecture, layers: Sequence[Layer], attends: Sequence[bool]
+        self,
+        architecture: ConvS2SArchitecture,
+        layers: Sequence[Layer],
+        attends: Sequence[bool],
     ):
         super().__init__()
         keep_prob = 1.0 - architecture.dropout
@@ -139,7 +157,11 @@ class Stack(nn.ModuleList):
 class ConvEncoder(nn.Module):
     """Embeddings, a stack of convolutional blocks, and a map back to the width of embeddings."""
 
-    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
+    def __init__(
+        self,
+        architecture: ConvS2SArchitecture,
+        types: int,
+    ) -> None:
         super().__init__()
         layers = architecture.encoder_layers
         width = architecture.embedding
@@ -148,7 +170,8 @@ class ConvEncoder(nn.Module):
         keep_prob = 1.0 - self.dropout
         self.embedding = Embedding(types, width, positions, self.dropout)
         self.in_projection = Linear(width, layers[0].width, keep_prob)
-        self.blocks = Stack(architecture, layers, [False] * len(layers))
+        attends = [False] * len(layers)
+        self.blocks = Stack(architecture, layers, attends)
         self.out_projection = Linear(layers[-1].width, width)
         self.gradient_factor = 1.0
         # Each attention layer of the decoder adds to the encoder's gradient (section 3.4).
@@ -164,7 +187,11 @@ class ConvEncoder(nn.Module):
                 for parameter in module.parameters():
                     parameter.register_hook(lambda gradient: gradient / attention_layers)
 
-    def forward(self, source: Tensor, padding: Tensor) -> EncodedSource:
+    def forward(
+        self,
+        source: Tensor,
+        padding: Tensor,
+    ) -> EncodedSource:
         """Encode source indices (B, m); ``padding`` (B, m) is True where the source is padding."""
         embedded = self.embedding(source)  # (B, m, f)
         x = self.in_projection(embedded)  # (B, m, d)
@@ -186,7 +213,11 @@ class ConvEncoder(nn.Module):
 class ConvDecoder(nn.Module):
     """Embeddings, causal convolutional blocks with attention, and the output layer."""
 
-    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
+    def __init__(
+        self,
+        architecture: ConvS2SArchitecture,
+        types: int,
+    ) -> None:
         super().__init__()
         layers = architecture.decoder_layers
         width = architecture.embedding
@@ -205,7 +236,10 @@ class ConvDecoder(nn.Module):
             self.output = Linear(output_width, types, keep_prob)
 
     def forward(
-        self, previous: Tensor, encoded: EncodedSource, windows: Windows | None = None
+        self,
+        previous: Tensor,
+        encoded: EncodedSource,
+        windows: Windows | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Read target tokens, and attend to the encoded source.
 
@@ -247,20 +281,31 @@ class ConvS2S(Network):
     decoder: ConvDecoder
 
     def __init__(
-        self, architecture: ConvS2SArchitecture, source_types: int, target_types: int
+        self,
+        architecture: ConvS2SArchitecture,
+        source_types: int,
+        target_types: int,
     ) -> None:
         """Draw the parameters from torch's global generator, first those of the encoder."""
         encoder = ConvEncoder(architecture, source_types)
         decoder = ConvDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
-        self._positions = {side: architecture.positions.rows(side) for side in ("source", "target")}
+        positions = architecture.positions
+        self._positions = {
+            "source": positions.rows("source"),
+            "target": positions.rows("target"),
+        }
 
     @property
     def positions(self) -> Mapping[str, int | None]:
         """The number of rows of each side's position table, or None without a table."""
         return self._positions
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
+    def encode(
+        self,
+        source: Tensor,
+        lengths: Tensor | None = None,
+    ) -> EncodedSource:
         """Encode padded source indices (B, m).
 
         ``lengths`` is not used: the network only needs to know which tokens are padding.

@@ -62,7 +62,11 @@ class InferenceNetwork(Protocol):
 
     output: LinearMap
 
-    def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
+    def start(
+        self,
+        source: Tensor,
+        hypotheses: int,
+    ) -> IncrementalState:
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
 
 
@@ -96,7 +100,8 @@ class Ensemble:
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
         self._inference = [for_inference(network, precision) for network in networks]
-        self._device = next(networks[0].parameters()).device
+        parameter = next(networks[0].parameters())
+        self._device = parameter.device
 
     @property
     def attends(self) -> bool:
@@ -111,7 +116,10 @@ class Ensemble:
         return least_positions(network.positions[side] for network in self.networks)
 
     def start(
-        self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
+        self,
+        source: Tensor,
+        hypotheses: int,
+        shortlist: Shortlisted | None = None,
     ) -> "DecoderState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each.
 
@@ -124,11 +132,21 @@ class Ensemble:
         types = torch.as_tensor(shortlist.types, device=source.device)
         mask = torch.as_tensor(shortlist.mask, device=source.device)
         outputs = [output.of(types) for output in outputs]
-        return DecoderState(states, outputs, source, self._average, types, mask)
+        return DecoderState(
+            states,
+            outputs,
+            source,
+            self._average,
+            types,
+            mask,
+        )
 
     @torch.inference_mode()
     def start_search(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> "DecoderState":
         """Encode a source that is an array on the CPU, for a search; see ``start``.
 
@@ -225,8 +243,10 @@ class DecoderState:
         # One tensor of float64 transfers all results: it represents scores and indices exactly.
         parts = [totals.double(), parents, tokens]
         if attention is not None:
-            on_words = attention.masked_fill(self._no_word.unsqueeze(1), -1.0)
-            parts.append(on_words.argmax(2))  # (B, K)
+            no_word = self._no_word.unsqueeze(1)  # (B, 1, m)
+            on_words = attention.masked_fill(no_word, -1.0)  # (B, K, m)
+            places = on_words.argmax(2)  # (B, K)
+            parts.append(places)
         joined = torch.cat(parts, 1)  # (B, 3C + K), or (B, 3C) without attention
         transferred = joined.cpu().numpy()
         indices = transferred[:, count:].astype(np.int64)
@@ -237,7 +257,11 @@ class DecoderState:
             places=None if attention is None else indices[:, 2 * count :],
         )
 
-    def _limit(self, predictions: Tensor, limits: Limits) -> None:
+    def _limit(
+        self,
+        predictions: Tensor,
+        limits: Limits,
+    ) -> None:
         """Apply constraints on the next token to predictions (B, K, S), in place.
 
         Special tokens have the same indices in a shortlist as in the whole vocabulary, because they
@@ -249,7 +273,8 @@ class DecoderState:
         end = predictions.select(2, END)  # (B, K), a view
         if not limits.may_end:
             others = np.flatnonzero(~limits.must_end)
-            end.index_fill_(0, self._to_device(others), -torch.inf)
+            may_go_on = self._to_device(others)
+            end.index_fill_(0, may_go_on, -torch.inf)
         if limits.must_end.any():
             # Allow only </s>: set the log-probabilities of all types to -inf, then restore its.
             ending = self._to_device(np.flatnonzero(limits.must_end))
@@ -259,18 +284,21 @@ class DecoderState:
 
     def _to_device(self, array: NDArray[np.generic]) -> Tensor:
         """Copy an array to the networks' device, without waiting for the copy to end."""
-        return torch.from_numpy(array).to(self._no_word.device, non_blocking=True)
+        device = self._no_word.device
+        return torch.from_numpy(array).to(device, non_blocking=True)
 
     def _predict(self, features: Sequence[Tensor]) -> Tensor:
         """Return the averaged log-probabilities (B, K, S) from each network's features."""
         predictions = []
         for x, output in zip(features, self._outputs, strict=True):
             logits = output(x)  # (B, K, S)
-            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            at_least_fp32 = torch.promote_types(logits.dtype, torch.float32)
+            logits = logits.to(at_least_fp32)
             if self._mask is None:
                 predictions.append(functional.log_softmax(logits, 2))
                 continue
-            logits = logits.masked_fill(self._mask.unsqueeze(1), -torch.inf)
+            mask = self._mask.unsqueeze(1)  # (B, 1, S)
+            logits = logits.masked_fill(mask, -torch.inf)
             # The shortlist contains the types of all sentences of the batch. Those of the other
             # sentences add zeros to the sum of the softmax, but change the order of its terms. In
             # fp64 that does not change the result.

@@ -25,9 +25,16 @@ from convs2s.models.windows import Windows
 class DecodingConvS2S:
     """A copy of a network with its weights prepared for decoding."""
 
-    def __init__(self, network: ConvS2S, precision: Precision) -> None:
+    def __init__(
+        self,
+        network: ConvS2S,
+        precision: Precision,
+    ) -> None:
         """Copy a network, normalize the weights of the copy and round them to ``precision``."""
-        self.network = deepcopy(network).eval().requires_grad_(False)
+        copied = deepcopy(network)
+        copied.eval()
+        copied.requires_grad_(False)
+        self.network = copied
         output = self.network.output
         weight = output.weight().detach()  # (V, f_out)
         bias = output.bias.detach()  # (V,)
@@ -41,7 +48,11 @@ class DecodingConvS2S:
                 module.bfloat16()
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
-    def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
+    def start(
+        self,
+        source: Tensor,
+        hypotheses: int,
+    ) -> "ConvS2SState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         encoded = self.encode(source)
         return ConvS2SState(self, encoded, source.shape[1], hypotheses)

@@ -26,7 +26,11 @@ class WeightNormalized(nn.Module):
     the output dimension first. ``weight_g``, which is g, and ``bias`` are (outputs,).
     """
 
-    def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        standard_deviation: float,
+    ) -> None:
         """Draw v from a normal distribution with mean 0, and set the bias to 0.
 
         g is the norm of v, so that at first the weight is v itself.
@@ -34,8 +38,10 @@ class WeightNormalized(nn.Module):
         super().__init__()
         drawn = torch.empty(shape).normal_(0.0, standard_deviation)
         self.weight_v = nn.Parameter(drawn)
-        self.weight_g = nn.Parameter(drawn.flatten(1).norm(dim=1))
-        self.bias = nn.Parameter(torch.zeros(shape[0]))
+        norms = drawn.flatten(1).norm(dim=1)  # (outputs,)
+        self.weight_g = nn.Parameter(norms)
+        outputs = shape[0]
+        self.bias = nn.Parameter(torch.zeros(outputs))
         self._fused: LinearMap | None = None
 
     def fuse(self, precision: Precision) -> None:
@@ -49,7 +55,8 @@ class WeightNormalized(nn.Module):
         """Map (..., inputs) to (..., outputs)."""
         if self._fused is not None:
             return self._fused(x)
-        return matmul.linear(x, self.weight(), self.bias)
+        weight = self.weight()
+        return matmul.linear(x, weight, self.bias)
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
@@ -69,7 +76,12 @@ class WeightNormalized(nn.Module):
 class Linear(WeightNormalized):
     """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
-    def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        keep_prob: float = 1.0,
+    ) -> None:
         """Initialize with the standard deviation sqrt(keep_prob / inputs) (section 3.5).
 
         ``keep_prob`` is the probability that dropout right before the map keeps an input.
@@ -110,7 +122,11 @@ class GatedConvolution(WeightNormalized):
         self.inputs = inputs
         self.kernel = kernel
 
-    def forward(self, x: Tensor, left: int) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        left: int,
+    ) -> Tensor:
         """Map (B, n, inputs) to (B, n, outputs).
 
         The window of a position begins ``left`` positions before it.
@@ -127,7 +143,11 @@ class GatedConvolution(WeightNormalized):
 class PlainOutput(nn.Module):
     """A map from features to logits without weight normalization, as the LSTM has it."""
 
-    def __init__(self, inputs: int, types: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        types: int,
+    ) -> None:
         """Allocate the parameters; the network that has this layer must initialize them."""
         super().__init__()
         self.table = nn.Parameter(torch.empty(types, inputs))
@@ -149,7 +169,11 @@ class OutputTable(PlainOutput):
     weight-normalized.
     """
 
-    def __init__(self, inputs: int, types: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        types: int,
+    ) -> None:
         """Draw the table and the bias with the standard deviation 0.1, as any lookup table."""
         super().__init__(inputs, types)
         for parameter in self.parameters():
@@ -177,7 +201,11 @@ class Embedding(nn.Module):
             self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
         self.dropout = drop_probability
 
-    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        positions: Tensor | None = None,
+    ) -> Tensor:
         """Map indices (B, n) to (B, n, width).
 
         ``positions`` (n,) are the positions of the tokens, or (1,) if all tokens are at the same
@@ -210,7 +238,11 @@ class _ScaleGradient(torch.autograd.Function):
     """The identity, whose gradient is multiplied by a factor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        factor: float,
+    ) -> Tensor:
         ctx.factor = factor
         return x.view_as(x)
 

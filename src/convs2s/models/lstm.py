@@ -31,7 +31,7 @@ def reverse_tokens(source: Tensor) -> Tensor:
 
     This brings the first source token close to the first target token (section 3.3).
     """
-    # Number of tokens of each row without ``</s>``.
+    # The number of tokens of each row without ``</s>``.
     tokens = (source != PADDING).sum(1, keepdim=True) - 1  # (B, 1)
     positions = torch.arange(source.shape[1], device=source.device)  # (m,)
     positions = positions.unsqueeze(0)  # (1, m)
@@ -47,7 +47,11 @@ class LstmLayer(nn.LSTM):
     precision. In float16 small gradients vanish, and the next layers expect autocast's precision.
     """
 
-    def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
+    def forward(
+        self,
+        x: Any,
+        state: State | None = None,
+    ) -> tuple[Any, State]:
         """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
 
         Outputs are in the precision of autocast, if it is on.
@@ -57,12 +61,14 @@ class LstmLayer(nn.LSTM):
         precision = bias.dtype
         if device_type == "cpu" or not torch.is_autocast_enabled(device_type):
             return cast(tuple[Any, State], super().forward(x, state))
+        x = x.to(precision)
         if state is not None:
             hidden, cells = state
             state = (hidden.to(precision), cells.to(precision))
         with torch.autocast(device_type, enabled=False):
-            y, after = super().forward(x.to(precision), state)
-        return y.to(torch.get_autocast_dtype(device_type)), after
+            y, after = super().forward(x, state)
+        y = y.to(torch.get_autocast_dtype(device_type))
+        return y, after
 
 
 class Layers(nn.ModuleList):
@@ -89,12 +95,21 @@ class Layers(nn.ModuleList):
 class LstmEncoder(nn.Module):
     """Embeddings and layers, whose final states are the encoded source."""
 
-    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
+    def __init__(
+        self,
+        architecture: LstmArchitecture,
+        types: int,
+    ) -> None:
         super().__init__()
         self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
         self.layers = Layers(architecture)
 
-    def forward(self, source: Tensor, lengths: Tensor, lengths_on_cpu: Tensor) -> list[State]:
+    def forward(
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        lengths_on_cpu: Tensor,
+    ) -> list[State]:
         """Read source indices (B, m); return the last state of each layer.
 
         The lengths of the rows (B,) are given twice: on the device of the source, and on the CPU.
@@ -114,7 +129,8 @@ class LstmEncoder(nn.Module):
         states: list[State] = []
         for number, layer in enumerate(self.layers):
             if number > 0:  # dropout between two layers
-                packed = packed._replace(data=self.layers.drop(packed.data))
+                dropped = self.layers.drop(packed.data)
+                packed = packed._replace(data=dropped)
             packed, state = layer(packed)
             states.append(state)
         return states
@@ -123,13 +139,21 @@ class LstmEncoder(nn.Module):
 class LstmDecoder(nn.Module):
     """Embeddings, layers that start from the encoder's final states, and the output layer."""
 
-    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
+    def __init__(
+        self,
+        architecture: LstmArchitecture,
+        types: int,
+    ) -> None:
         super().__init__()
         self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
         self.layers = Layers(architecture)
         self.output = PlainOutput(architecture.cells, types)
 
-    def forward(self, previous: Tensor, states: list[State]) -> tuple[Tensor, list[State]]:
+    def forward(
+        self,
+        previous: Tensor,
+        states: list[State],
+    ) -> tuple[Tensor, list[State]]:
         """Read target tokens (B, n), starting from the state of each layer.
 
         Return the input of the output layer (B, n, c), and the states after the last token.
@@ -153,7 +177,10 @@ class Lstm(Network):
     decoder: LstmDecoder
 
     def __init__(
-        self, architecture: LstmArchitecture, source_types: int, target_types: int
+        self,
+        architecture: LstmArchitecture,
+        source_types: int,
+        target_types: int,
     ) -> None:
         """Draw every parameter from U(-initialization, initialization) (section 3.4)."""
         encoder = LstmEncoder(architecture, source_types)
@@ -164,7 +191,11 @@ class Lstm(Network):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -bound, bound)
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> list[State]:
+    def encode(
+        self,
+        source: Tensor,
+        lengths: Tensor | None = None,
+    ) -> list[State]:
         """Encode padded source indices (B, m); return the final state of each layer.
 
         ``lengths`` (B,) on the CPU are computed, which waits for the device, if they are not given.
@@ -195,7 +226,11 @@ class InferenceLstm:
     does not (see ``LstmLayer``).
     """
 
-    def __init__(self, network: Lstm, precision: Precision) -> None:
+    def __init__(
+        self,
+        network: Lstm,
+        precision: Precision,
+    ) -> None:
         """Take a network; ``precision`` is fp32, which keeps that of the weights, or bf16."""
         self._network = network
         weight = network.output.weight().detach()
@@ -204,7 +239,11 @@ class InferenceLstm:
         is_bf16 = precision == "bf16"
         self._autocast = torch.autocast(weight.device.type, torch.bfloat16, enabled=is_bf16)
 
-    def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
+    def start(
+        self,
+        source: Tensor,
+        hypotheses: int,
+    ) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         with self._autocast:
             # The states of a sentence must not depend on the others of its batch. But torch takes

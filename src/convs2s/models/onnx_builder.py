@@ -80,7 +80,11 @@ TypedValue = tuple[Value, int]
 class Graph:
     """A graph under construction."""
 
-    def __init__(self, precision: str, name: str = "") -> None:
+    def __init__(
+        self,
+        precision: str,
+        name: str = "",
+    ) -> None:
         """Begin an empty graph, whose linear maps are computed in ``precision``: fp32 or int8.
 
         ``name`` is a prefix of the names of nodes and constants. Graphs that are joined must have
@@ -93,17 +97,31 @@ class Graph:
         self._outputs: list[ValueInfoProto] = []
         self._constants: dict[str, AnyArray] = {}
 
-    def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
+    def op(
+        self,
+        kind: str,
+        *inputs: Operand,
+        **attributes: Any,
+    ) -> Value:
         """Add a node with one output, and return the output."""
         (value,) = self.ops(kind, 1, *inputs, **attributes)
         return value
 
-    def ops(self, kind: str, outputs: int, *inputs: Operand, **attributes: Any) -> list[Value]:
+    def ops(
+        self,
+        kind: str,
+        outputs: int,
+        *inputs: Operand,
+        **attributes: Any,
+    ) -> list[Value]:
         """Add a node with ``outputs`` outputs, and return them."""
         input_names = []
         for operand in inputs:
-            value = operand if isinstance(operand, Value) else self.constant(operand)
-            input_names.append(value.name)
+            if isinstance(operand, Value):
+                input_names.append(operand.name)
+            else:
+                constant = self.constant(operand)
+                input_names.append(constant.name)
         node_name = f"{self._name}{len(self._nodes)}"
         output_names = [f"{node_name}.{number}" for number in range(outputs)]
         node = helper.make_node(
@@ -133,30 +151,58 @@ class Graph:
         """
         return Value(self, name)
 
-    def input(self, name: str, kind: int, shape: Sequence[int | str] | None = None) -> Value:
+    def input(
+        self,
+        name: str,
+        kind: int,
+        shape: Sequence[int | str] | None = None,
+    ) -> Value:
         """Add an input with elements of type ``kind`` and return it; None means any shape."""
-        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+        info = helper.make_tensor_value_info(name, kind, shape)
+        self._inputs.append(info)
         return self.value(name)
 
-    def output(self, name: str, value: Value, kind: int = FLOATS) -> None:
+    def output(
+        self,
+        name: str,
+        value: Value,
+        kind: int = FLOATS,
+    ) -> None:
         """Make a value an output of the graph, under a name."""
         self.alias(name, value)
         self._declare_output(name, kind)
 
-    def alias(self, name: str, value: Value) -> None:
+    def alias(
+        self,
+        name: str,
+        value: Value,
+    ) -> None:
         """Give a value a second name, by which joined graphs read it."""
         node = helper.make_node("Identity", [value.name], [name])
         self._nodes.append(node)
 
-    def _declare_output(self, name: str, kind: int) -> None:
+    def _declare_output(
+        self,
+        name: str,
+        kind: int,
+    ) -> None:
         """Make the value with this name an output of the graph."""
-        self._outputs.append(helper.make_tensor_value_info(name, kind, None))
+        info = helper.make_tensor_value_info(name, kind, None)
+        self._outputs.append(info)
 
-    def rows(self, x: Value, columns: int) -> Value:
+    def rows(
+        self,
+        x: Value,
+        columns: int,
+    ) -> Value:
         """Reshape (..., columns) to (rows, columns)."""
         return self.op("Reshape", x, [-1, columns])
 
-    def columns(self, x: Value, width: int) -> Value:
+    def columns(
+        self,
+        x: Value,
+        width: int,
+    ) -> Value:
         """Transpose (B, K, width) to (B, width, K).
 
         The Reshape keeps the shape. Without it, ONNX Runtime would fuse the transposition with the
@@ -171,13 +217,23 @@ class Graph:
             return values[0]
         return self.op("Mean", *values)
 
-    def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
+    def linear(
+        self,
+        x: Value,
+        weight: AnyArray,
+        bias: AnyArray,
+    ) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
         if self._is_int8:
             return self._linear_int8(x, weight, bias)
         return self.op("Gemm", x, weight.T, bias)
 
-    def _linear_int8(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
+    def _linear_int8(
+        self,
+        x: Value,
+        weight: AnyArray,
+        bias: AnyArray,
+    ) -> Value:
         """Map (rows, inputs) by a product of 8-bit integers.
 
         The weight has a scale for each output, and x has a scale for each row, so that no row
@@ -186,7 +242,8 @@ class Graph:
         # The weight becomes signed bytes. The minimum avoids a division by 0 if an output has no
         # weight but 0.
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
-        scales = np.maximum(scales, np.finfo(np.float32).tiny)
+        smallest = np.finfo(np.float32).tiny
+        scales = np.maximum(scales, smallest)
         rounded = np.rint(weight / scales[:, None])  # (outputs, inputs)
         weight_bytes = rounded.T.astype(np.int8)  # (inputs, outputs)
         # x becomes unsigned bytes around 128: the product of unsigned and signed bytes is the one
@@ -264,7 +321,12 @@ class Graph:
             body._outputs,
             body_constants,
         )
-        node = helper.make_node("Loop", node_inputs, node_outputs, body=body_graph)
+        node = helper.make_node(
+            "Loop",
+            node_inputs,
+            node_outputs,
+            body=body_graph,
+        )
         self._nodes.append(node)
 
     def session(self) -> InferenceSession:

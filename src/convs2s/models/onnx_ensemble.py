@@ -51,7 +51,12 @@ class OnnxEnsemble:
 
     attends = True
 
-    def __init__(self, networks: Sequence[Weights], precision: str, average: str) -> None:
+    def __init__(
+        self,
+        networks: Sequence[Weights],
+        precision: str,
+        average: str,
+    ) -> None:
         """Build the graphs of the networks. This takes all weights out of ``networks``.
 
         Raises:
@@ -82,7 +87,8 @@ class OnnxEnsemble:
         """
         with self._lock:
             if name not in self._sessions:
-                self._sessions[name] = self._graphs[name].session()
+                graph = self._graphs[name]
+                self._sessions[name] = graph.session()
             return self._sessions[name]
 
     def positions(self, side: str) -> int | None:
@@ -94,7 +100,10 @@ class OnnxEnsemble:
         return least_positions(limits)
 
     def start_search(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> "OnnxDecoder":
         """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
 
@@ -105,12 +114,27 @@ class OnnxEnsemble:
             session = self.session("output")
             return OnnxDecoder(self, parts, hypotheses, session, len(self.types))
         types = shortlist.types
-        layers = [(weight[types], bias[types]) for weight, bias in self._layers]
-        output = continuations(layers, self.precision, self._average, types, is_masked=True)
+        layers = []
+        for weight, bias in self._layers:
+            layers.append((weight[types], bias[types]))
+        output = continuations(
+            layers,
+            self.precision,
+            self._average,
+            types,
+            is_masked=True,
+        )
         missing = -len(types) % GROUP  # types that the graph adds to fill the last group
         mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with the added ones)
         barred = np.where(mask, np.float32(BARRED), np.float32(0))
-        return OnnxDecoder(self, parts, hypotheses, output.session(), len(types), barred)
+        return OnnxDecoder(
+            self,
+            parts,
+            hypotheses,
+            output.session(),
+            len(types),
+            barred,
+        )
 
     def search_alone(
         self,
@@ -145,7 +169,10 @@ class OnnxEnsemble:
         names = [f"{name} of steps" for name in Candidates._fields]
         # Scores, parents and tokens (T, 1, C), and places (T, 1, K).
         found = self.session("search").run(names, given)
-        lists = [steps[:, 0].tolist() for steps in found]
+        lists = []
+        for steps in found:
+            of_sentence = steps[:, 0]  # (T, C) or (T, K)
+            lists.append(of_sentence.tolist())
         return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
@@ -176,10 +203,12 @@ def search_inputs(
     ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
     """
     groups = math.ceil(types / GROUP)
+    filled_types = groups * GROUP  # with those that fill the last group
+    searched_groups = min(candidates, hypotheses * groups)
     return {
-        "penalties": penalties(groups * GROUP, unknown_penalty),
+        "penalties": penalties(filled_types, unknown_penalty),
         "candidates": np.array([candidates]),
-        "groups": np.array([min(candidates, hypotheses * groups)]),
+        "groups": np.array([searched_groups]),
     }
 
 
@@ -282,7 +311,10 @@ class OnnxDecoder:
         """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
         by_sentence = self._rows.reshape(-1, self._hypotheses)  # (B, K)
         self._rows = by_sentence[sentences].reshape(-1)
-        self._parts = {name: part[sentences] for name, part in self._parts.items()}
+        kept = {}
+        for name, part in self._parts.items():
+            kept[name] = part[sentences]
+        self._parts = kept
         if self._mask is not None:
             self._mask = self._mask[sentences]
 

@@ -57,7 +57,11 @@ class Weights:
         self.architecture = cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
 
-    def take(self, name: str, *shape: int) -> AnyArray:
+    def take(
+        self,
+        name: str,
+        *shape: int,
+    ) -> AnyArray:
         """Remove a weight of this shape and return it in fp32.
 
         Raises:
@@ -65,7 +69,9 @@ class Weights:
         """
         array = self._arrays.pop(name, np.zeros(0))
         is_float = array.dtype.kind in "fV"  # numpy shows bfloat16 as V
-        if array.shape != shape or not is_float or not np.isfinite(array).all():
+        if array.shape != shape or not is_float:
+            raise ValueError(name)
+        if not np.isfinite(array).all():
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
@@ -139,7 +145,14 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
         z_by_sentence = op("Reshape", z, by_sentence)  # (B, m, f)
         scaled = (z_by_sentence + embedded) * scale
         values = graph.rows(scaled, weights.architecture.embedding)  # (B * m, f)
-        attended = _attended(graph, weights, by_sentence, z, values, barred)
+        attended = _attended(
+            graph,
+            weights,
+            by_sentence,
+            z,
+            values,
+            barred,
+        )
         for part, value in attended.items():
             name = f"{number}.{part}"
             parts.append(name)
@@ -174,8 +187,23 @@ def _encode(
         x = graph.rows(kept, inputs)  # (B * m, inputs)
         window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * inputs)
         name = f"encoder.blocks.{number}"
-        hidden = _convolution(graph, weights, name, window, inputs, layer, ROOT_OF_HALF)
-        residual = _residual(graph, weights, name, x, inputs, layer.width)
+        hidden = _convolution(
+            graph,
+            weights,
+            name,
+            window,
+            inputs,
+            layer,
+            ROOT_OF_HALF,
+        )
+        residual = _residual(
+            graph,
+            weights,
+            name,
+            x,
+            inputs,
+            layer.width,
+        )
         x = hidden + residual  # (B * m, d) of this block
         inputs = layer.width
     out_weight, out_bias = weights.linear("encoder.out_projection", f, inputs)
@@ -219,7 +247,12 @@ def _attended(
         block_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
         parts[f"keys{number}"] = graph.op("Reshape", block_keys, by_sentence)
         # The context goes through two sums, each of which is multiplied by sqrt(0.5).
-        out_weight, out_bias = weights.linear(f"{name}.out_projection", d, f, share=0.5)
+        out_weight, out_bias = weights.linear(
+            f"{name}.out_projection",
+            d,
+            f,
+            share=0.5,
+        )
         block_values = graph.linear(values, out_weight, out_bias)  # (B * m, d)
         parts[f"values{number}"] = graph.op("Reshape", block_values, by_sentence)
     return parts
@@ -329,12 +362,19 @@ def _residual(
     """Return the residual (rows, d) of a block's input ``x`` (rows, inputs), times sqrt(0.5)."""
     if inputs == d:
         return x * ROOT_OF_HALF
-    weight, bias = weights.linear(f"{name}.residual", d, inputs, share=ROOT_OF_HALF)
+    weight, bias = weights.linear(
+        f"{name}.residual",
+        d,
+        inputs,
+        share=ROOT_OF_HALF,
+    )
     return graph.linear(x, weight, bias)
 
 
 def decoder(
-    networks: Sequence[Weights], precision: str, parts: Sequence[str]
+    networks: Sequence[Weights],
+    precision: str,
+    parts: Sequence[str],
 ) -> tuple[Graph, dict[str, int]]:
     """Return the graph of a decoder step without output layers, and the widths of its states.
 
@@ -373,7 +413,11 @@ def decoder(
     return graph, states
 
 
-def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
+def _decode(
+    graph: Graph,
+    weights: Weights,
+    prefix: str,
+) -> tuple[int, Value]:
     """Add a network's step; return the width of its state, and its mean attention (B, K, m).
 
     The state (R, width) holds the inputs that the convolutions read again at the next position. The
@@ -393,9 +437,8 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     previous = graph.value("previous")
     by_sentence = _by_sentence(graph, previous)  # the shape [B, K, -1]
     embedded = _embed(graph, weights, "target", previous, graph.value("position"))  # (B, K, f)
-    # The part of the scores that all blocks have in common.
     embedded_columns = graph.columns(embedded, f)  # (B, f, K)
-    common = graph.value(f"{prefix}keys") @ embedded_columns  # (B, m, K)
+    common = graph.value(f"{prefix}keys") @ embedded_columns  # (B, m, K), see ``_attend``
     inputs = layers[0].width
     embedded_rows = graph.rows(embedded, f)  # (R, f)
     in_weight, in_bias = weights.linear("decoder.in_projection", inputs, f)
@@ -403,9 +446,9 @@ def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     later: list[Value] = []  # inputs that the next step reads again
     attentions = []
     for number, layer in enumerate(layers):
-        again = layer.kernel - 1  # earlier positions in the window of this block
-        window_inputs = [*earlier[:again], x]
-        earlier = earlier[again:]
+        kept = layer.kernel - 1  # number of earlier inputs in the window of this block
+        window_inputs = [*earlier[:kept], x]
+        earlier = earlier[kept:]
         later += window_inputs[1:]
         window = op("Concat", *window_inputs, axis=1)  # (R, kernel * inputs)
         name = f"decoder.blocks.{number}"
@@ -444,12 +487,14 @@ def _attend(
     The block uses the attention of block ``owner``. ``query`` (B, d, K) is the output of its
     convolution, ``common`` (B, m, K) the part of the scores that all blocks have in common.
     """
-    products = graph.value(f"{prefix}keys{owner}") @ query  # (B, m, K)
+    keys = graph.value(f"{prefix}keys{owner}")  # (B, m, d)
+    products = keys @ query  # (B, m, K)
     bias = graph.value(f"{prefix}bias{owner}")  # (B, m, 1)
     scores = graph.op("Sum", products, common, bias)  # (B, m, K)
     scores = graph.op("Transpose", scores, perm=[0, 2, 1])  # (B, K, m)
     attention = graph.op("Softmax", scores)
-    context = attention @ graph.value(f"{prefix}values{owner}")  # (B, K, d)
+    values = graph.value(f"{prefix}values{owner}")  # (B, m, d)
+    context = attention @ values  # (B, K, d)
     return attention, context
 
 

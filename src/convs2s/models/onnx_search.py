@@ -168,18 +168,12 @@ def continuations(
     subtracted = op("Unsqueeze", subtracted, [1])  # (B, 1, S)
     before = op("Unsqueeze", scores, [2])  # (B, K, 1)
     totals = logs - subtracted + before  # (B, K, S)
-    # Find the best of K * S totals in two passes. The C best totals are in at most C groups, which
-    # are those with the largest maxima.
-    grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
-    maxima = op("ReduceMax", grouped, [2], keepdims=0)  # (B, K * S / GROUP)
-    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)  # (B, groups)
-    group_indices = op("Unsqueeze", groups, [2])  # (B, groups, 1)
-    members = op("GatherND", grouped, group_indices, batch_dims=1)  # (B, groups, GROUP)
-    members = op("Reshape", members, [0, -1])  # (B, groups * GROUP)
-    best, index = graph.ops("TopK", 2, members, count)  # (B, C)
-    rank = index / GROUP  # which of the chosen groups
-    group = op("GatherElements", groups, rank, axis=1)  # (B, C)
-    flat = group * GROUP + index % GROUP  # (B, C), indices of the flattened (K, S)
+    best, flat = _best(
+        graph,
+        totals,
+        count,
+        group_count,
+    )  # (B, C)
     is_barred = best < BARRED / 2
     best = op("Where", is_barred, -np.inf, best)
     parents = flat / len(types)
@@ -188,6 +182,33 @@ def continuations(
     graph.output("parents", parents, INDICES)
     graph.output("chosen", chosen, INDICES)
     return graph
+
+
+def _best(
+    graph: Graph,
+    totals: Value,
+    count: Value,
+    group_count: Value,
+) -> tuple[Value, Value]:
+    """Add the search for the best totals of each sentence; return them and their indices (B, C).
+
+    ``totals`` are (B, K, S). The indices are those of the flattened (K, S). The C best totals are
+    in at most C groups of types, which are those with the largest maxima. So the first pass finds
+    these groups, and the second pass only compares their members.
+    """
+    op = graph.op
+    grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
+    maxima = op("ReduceMax", grouped, [2], keepdims=0)  # (B, K * S / GROUP)
+    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)  # (B, groups)
+    group_indices = op("Unsqueeze", groups, [2])  # (B, groups, 1)
+    members = op("GatherND", grouped, group_indices, batch_dims=1)  # (B, groups, GROUP)
+    members = op("Reshape", members, [0, -1])  # (B, groups * GROUP)
+    best, index = graph.ops("TopK", 2, members, count)  # (B, C)
+    rank = index / GROUP  # (B, C), which of the chosen groups
+    group = op("GatherElements", groups, rank, axis=1)  # (B, C)
+    first = group * GROUP
+    member = index % GROUP
+    return best, first + member
 
 
 def search(
@@ -227,7 +248,8 @@ def search(
     is_too_short = position < body.value("minimum")
     may_not_end = op("Cast", is_too_short, to=INDICES)  # 0 or 1: FREE or NOT_THE_END
     limits = op("Where", has_room, may_not_end, THE_END_ALONE)  # ()
-    body.alias("limits", op("Unsqueeze", limits, [0]))  # (1,)
+    limits = op("Unsqueeze", limits, [0])  # (1,)
+    body.alias("limits", limits)
     body.join(step)
     body.join(output)
     goes_on, carried = _next_step(body, has_room)

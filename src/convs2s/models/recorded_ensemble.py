@@ -89,7 +89,12 @@ class InPlaceConvS2SState(ConvS2SState):
     The attention of a step covers the source with its padding to whole vectors.
     """
 
-    def __init__(self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int) -> None:
+    def __init__(
+        self,
+        decoding: DecodingConvS2S,
+        source: Tensor,
+        hypotheses: int,
+    ) -> None:
         """Encode padded source indices (B', m), to decode K hypotheses of each sentence."""
         encoded = decoding.encode(source)
         padded_length = encoded.keys.shape[1]
@@ -144,7 +149,10 @@ class RecordedEnsemble(Ensemble):
 
     @torch.inference_mode()
     def start_search(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> DecoderState:
         """Encode source indices (B, m) and return a decoder for K hypotheses of each sentence.
 
@@ -160,7 +168,8 @@ class RecordedEnsemble(Ensemble):
         empty = given.new_full((filled_sentences - sentences, length), PADDING)
         empty[:, 0] = END
         filled = torch.cat([given, empty])  # (B', m)
-        shape = Shape(filled_sentences, math.ceil(length / VECTOR), hypotheses)
+        source_vectors = math.ceil(length / VECTOR)
+        shape = Shape(filled_sentences, source_vectors, hypotheses)
         idle = self._idle.pop(shape, None)
         if idle is not None:
             idle.restart(given, filled)
@@ -168,9 +177,14 @@ class RecordedEnsemble(Ensemble):
         while len(self._idle) >= MOST_RECORDINGS:
             longest_idle = next(iter(self._idle))
             del self._idle[longest_idle]
+        states = []
+        outputs = []
+        for network in self._convs2s:
+            states.append(InPlaceConvS2SState(network, filled, hypotheses))
+            outputs.append(network.output)
         return RecordedDecoder(
-            [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s],
-            [network.output for network in self._convs2s],
+            states,
+            outputs,
             given,
             self._average,
             recording=self._recording(),
@@ -212,7 +226,11 @@ class RecordedDecoder(DecoderState):
         self._has_run = False  # whether the first step was run
         self._predicted: Predicted | None = None  # the results of a recorded step
 
-    def restart(self, source: Tensor, filled: Tensor) -> None:
+    def restart(
+        self,
+        source: Tensor,
+        filled: Tensor,
+    ) -> None:
         """Begin with another source (B, m), and the same source filled up (B', m)."""
         self._no_word = (source == PADDING) | (source == END)
         for state in self._in_place:
@@ -228,7 +246,8 @@ class RecordedDecoder(DecoderState):
     ) -> Candidates:
         """Predict, and return the most probable continuations, as ``DecoderState.best`` does."""
         sentences = len(previous)
-        self._previous[:sentences].copy_(self._to_device(previous))
+        on_device = self._to_device(previous)
+        self._previous[:sentences].copy_(on_device)
         predictions, attention = self._run_step()
         predictions = predictions[:sentences]  # (B, K, S)
         if attention is not None:

@@ -42,14 +42,19 @@ class Windows:
         self._blocks = earlier.split(self._widths, dim=1)
         self._later = []
 
-    def add(self, block: int, x: Tensor) -> Tensor:
+    def add(
+        self,
+        block: int,
+        x: Tensor,
+    ) -> Tensor:
         """Add the newest input (B, K, inputs) of a block, given by its number.
 
         Return the windows (B, K, kernel * inputs) that end with this input.
         """
         batch, hypotheses, inputs = x.shape
         newest = x.flatten(0, 1)  # (R, inputs)
-        window = torch.cat([self._blocks[block], newest], dim=1)  # (R, kernel * inputs)
+        earlier = self._blocks[block]  # (R, (kernel - 1) * inputs)
+        window = torch.cat([earlier, newest], dim=1)  # (R, kernel * inputs)
         self._later.append(window[:, inputs:])
         return window.view(batch, hypotheses, -1)
 

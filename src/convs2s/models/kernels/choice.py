@@ -64,8 +64,9 @@ def products_of(network: nn.Module) -> ProductSizes:
         if isinstance(module, WeightNormalized | PlainOutput):
             weight = module.weight()
             outputs, inputs = weight.shape
-            cut = (min(inputs, MOST_INPUTS), min(outputs, MOST_OUTPUTS))
-            products[cut] += weight.numel()
+            cut_inputs = min(inputs, MOST_INPUTS)
+            cut_outputs = min(outputs, MOST_OUTPUTS)
+            products[cut_inputs, cut_outputs] += weight.numel()
     return products
 
 
@@ -83,7 +84,9 @@ def fastest_kernel(products: ProductSizes) -> Kernel:
     if not products or "onednn" not in kernels:
         return "blas"
     rates = _known_rates(products)
-    if rates.get("onednn", 0.0) > FAVOR_OF_BLAS * rates.get("blas", 0.0):
+    onednn = rates.get("onednn", 0.0)
+    blas = rates.get("blas", 0.0)
+    if onednn > FAVOR_OF_BLAS * blas:
         return "onednn"
     return "blas"
 
@@ -108,7 +111,8 @@ def _known_rates(products: ProductSizes) -> dict[str, float]:
             kept: dict[str, dict[str, float]] = {}
             if path.is_file():
                 with failures_of_file(str(path), "not what this program keeps there; remove it"):
-                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(read_json(path))
+                    content = read_json(path)
+                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(content)
             if key not in kept:
                 rates = training_rates(products)
                 kept[key] = {str(kernel): rate for kernel, rate in rates.items()}

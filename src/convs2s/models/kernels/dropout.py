@@ -22,16 +22,24 @@ class _Mask(torch.autograd.Function):
     """Multiplication by a mask. Only the mask is kept for the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        keep: Tensor,
+        scale: float,
+    ) -> Tensor:
         """Return x * keep * scale; ``keep``, in the shape of x, has ones and zeros."""
         ctx.save_for_backward(keep)
         ctx.scale = scale
-        return (x * keep).mul_(scale)
+        masked = x * keep
+        return masked.mul_(scale)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         (keep,) = ctx.saved_tensors
-        return (gradients[0] * keep).mul_(ctx.scale), None, None
+        (gradient,) = gradients
+        masked = gradient * keep
+        return masked.mul_(ctx.scale), None, None
 
 
 def dropout(
@@ -57,7 +65,8 @@ def dropout(
     torch.ge(bits, dropped - _LEVELS // 2, out=keep)
     keep = keep.view(x.shape)
     if padding is not None:
-        keep *= (~padding).to(x.dtype).unsqueeze(2)
+        present = (~padding).to(x.dtype)  # (B, n)
+        keep *= present.unsqueeze(2)
     scale = _LEVELS / (_LEVELS - dropped)
     masked: Tensor = _Mask.apply(x, keep, scale)  # type: ignore[no-untyped-call]
     return masked
@@ -65,10 +74,18 @@ def dropout(
 
 def random_bits(count: int) -> Tensor:
     """Return ``count`` uniform, signed 16-bit integers, with a seed from torch's generator."""
-    seed = int(torch.randint(2**62, ()).numpy())
-    generator = np.random.Generator(np.random.SFC64(seed))
-    # Drawing 64-bit words is faster; each has four of the integers.
-    words = generator.integers(0, 2**64, math.ceil(count / 4), np.uint64)
+    drawn = torch.randint(2**62, ())
+    seed = int(drawn.numpy())
+    bit_generator = np.random.SFC64(seed)
+    generator = np.random.Generator(bit_generator)
+    # Each 64-bit word has four of the integers.
+    word_count = math.ceil(count / 4)
+    words = generator.integers(
+        0,
+        2**64,
+        word_count,
+        np.uint64,
+    )
     bits = words.view(np.int16)
     return torch.from_numpy(bits)[:count]
 

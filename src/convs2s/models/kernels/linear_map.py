@@ -18,7 +18,12 @@ class LinearMap:
     least ``FEWEST_ROWS`` rows: then the terms of each row are added in the same order.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor, precision: Precision) -> None:
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor,
+        precision: Precision,
+    ) -> None:
         """Take a weight (outputs, inputs) and a bias (outputs,).
 
         ``bf16`` rounds both. ``fp32`` keeps their precision, even if it is fp64.
@@ -36,7 +41,8 @@ class LinearMap:
         rows = rows.to(self._bias.dtype)
         count = len(rows)
         if count < FEWEST_ROWS:
-            rows = functional.pad(rows, (0, 0, 0, FEWEST_ROWS - count))
+            missing = FEWEST_ROWS - count
+            rows = functional.pad(rows, (0, 0, 0, missing))
         y = torch.addmm(self._bias, rows, self._transposed)  # (rows, outputs)
         return y[:count].view(*before, -1)
 
@@ -48,5 +54,7 @@ class LinearMap:
         """
         dtype = torch.promote_types(self._bias.dtype, torch.float32)
         weight = self._transposed.t()[outputs]  # (S, inputs)
-        bias = self._bias[outputs]
-        return LinearMap(weight.to(dtype), bias.to(dtype), "fp32")
+        weight = weight.to(dtype)
+        bias = self._bias[outputs]  # (S,)
+        bias = bias.to(dtype)
+        return LinearMap(weight, bias, "fp32")

@@ -76,7 +76,9 @@ class _SummedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Multiply the kept gradients, in place, by the gradient of the loss."""
         (factor,) = gradients
-        scaled = [gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients]
+        scaled = []
+        for gradient in ctx.gradients:
+            scaled.append(gradient.mul_(factor.to(gradient.dtype)))
         return *scaled, None, None, None
 
 
@@ -115,7 +117,8 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
     features_bytes = 2 * features.numel() * size  # the features and their gradient
     # The gradient of the weight in its own precision, and in that of the features the weight and a
     # block's gradient of it.
-    weight_bytes = weight.numel() * (weight.element_size() + 2 * size)
+    number_bytes = weight.element_size() + 2 * size
+    weight_bytes = weight.numel() * number_bytes
     left = MEMORY_OF_GPU - features_bytes - weight_bytes
     row_bytes = 2 * types * size  # two copies of a row of logits
     return max(LEAST_ROWS, left // row_bytes)
@@ -143,9 +146,11 @@ def block_loss(
     share = shares.amax(1).to(precision)  # (r,)
     normalizer = largest - share.log()  # (r,)
     loss = normalizer.sum(dtype=torch.float64)
-    loss -= (1.0 - smoothing) * logits.view(-1)[truth].sum(dtype=torch.float64)
+    true_logits = logits.view(-1)[truth]  # (r,)
+    loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
     if smoothing:
-        loss -= smoothing / types * logits.sum(1).sum(dtype=torch.float64)
+        row_sums = logits.sum(1)  # (r,)
+        loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
     return loss, shares
