@@ -45,7 +45,8 @@ class DecodingConvS2S:
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
             elif isinstance(module, Embedding) and precision == "bf16":
-                # Not module.bfloat16(): it swaps tensors, which a fake device refuses.
+                # ``module.bfloat16()`` would swap the tensors of the parameters, which the fake
+                # device of the tests refuses. So make new parameters.
                 for name, table in list(module.named_parameters()):
                     rounded = nn.Parameter(table.bfloat16(), requires_grad=False)
                     module.register_parameter(name, rounded)
