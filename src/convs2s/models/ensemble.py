@@ -272,11 +272,11 @@ class DecoderState:
             predictions.select(2, UNKNOWN).sub_(limits.unknown_penalty)
         end = predictions.select(2, END)  # (B, K), a view
         if not limits.may_end:
-            others = np.flatnonzero(~limits.must_end)
-            may_go_on = self._to_device(others)
-            end.index_fill_(0, may_go_on, -torch.inf)
+            not_ending = self._to_device(np.flatnonzero(~limits.must_end))
+            end.index_fill_(0, not_ending, -torch.inf)
         if limits.must_end.any():
-            # Allow only </s>: set the log-probabilities of all types to -inf, then restore its.
+            # Allow only </s>: set the log-probabilities of all types to -inf, then restore that of
+            # </s>.
             ending = self._to_device(np.flatnonzero(limits.must_end))
             kept = end.index_select(0, ending)
             predictions.index_fill_(0, ending, -torch.inf)

@@ -205,8 +205,8 @@ class Graph:
     ) -> Value:
         """Transpose (B, K, width) to (B, width, K).
 
-        The Reshape keeps the shape. Without it, ONNX Runtime would fuse the transposition with the
-        product that reads it, which takes four times as long.
+        The Reshape does not change the shape. Without it, ONNX Runtime would fuse the Transpose
+        with the product that reads it, and the fused operation takes four times as long.
         """
         turned = self.op("Transpose", x, perm=[0, 2, 1])
         return self.op("Reshape", turned, [0, width, -1])
@@ -239,8 +239,8 @@ class Graph:
         The weight has a scale for each output, and x has a scale for each row, so that no row
         depends on the others.
         """
-        # The weight becomes signed bytes. The minimum avoids a division by 0 if an output has no
-        # weight but 0.
+        # The weight becomes signed bytes. The minimum scale avoids a division by 0 if all weights
+        # of an output are 0.
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
         smallest = np.finfo(np.float32).tiny
         scales = np.maximum(scales, smallest)
@@ -248,8 +248,8 @@ class Graph:
         weight_bytes = rounded.T.astype(np.int8)  # (inputs, outputs)
         # x becomes unsigned bytes around 128: the product of unsigned and signed bytes is the one
         # that CPUs have instructions for. Each row is divided by its largest magnitude, so that one
-        # step size fits all rows. A row of zeros gives 0 / 0, which becomes any byte; it does no
-        # harm, as the row is multiplied by 0 below.
+        # step size fits all rows. A row of zeros gives 0 / 0, which becomes an arbitrary byte. That
+        # does no harm, because the row of the result is multiplied by 0 below.
         magnitudes = self.op("Abs", x)
         largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
         step = self.constant(1 / LARGEST)

@@ -84,7 +84,8 @@ class Weights:
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
-        ``share`` is one factor for all outputs, or an array with a factor for each (outputs,).
+        The weight that is read is (outputs, *inputs); the returned one is a matrix. ``share`` is
+        one factor for all outputs, or an array with a factor for each output.
         """
         v = self.take(f"{name}.weight_v", outputs, *inputs)
         v = v.reshape(outputs, -1)  # (outputs, all inputs)
@@ -224,9 +225,13 @@ def _attended(
     ``by_sentence`` is the shape [B, m, -1]. ``z`` and ``values`` are (B * m, f). ``barred`` (B, m,
     1) is -inf at padding, else 0.
 
-    The decoder adds three products to the scores of block M: the target embeddings with ``keys``
-    (B, m, f), for all blocks; the output of its convolution with ``keysM`` (B, m, d); and ``biasM``
-    (B, m, 1), which is -inf at padding. It takes the weighted mean of ``valuesM`` (B, m, d).
+    In the decoder, the scores of block M are the sum of three terms:
+
+    - the product of the target embeddings and ``keys`` (B, m, f), the same for all blocks;
+    - the product of the output of its convolution and ``keysM`` (B, m, d);
+    - ``biasM`` (B, m, 1), which is -inf at padding.
+
+    The context is the weighted mean of ``valuesM`` (B, m, d).
     """
     architecture = weights.architecture
     f = architecture.embedding

@@ -239,8 +239,9 @@ def search(
         graph.input(name, INDICES)
     for name in ("penalties", "words", *parts):
         graph.input(name, FLOATS)
-    # Each run of the body is a step. It computes the inputs of the decoder's step, and then that of
-    # the output layers, which find the results of the graphs before them by their names.
+    # Each run of the body is a step of the search. It sets the limits, runs the decoder's step and
+    # then the output layers, and chooses what the next step continues. These parts read each
+    # other's results by name.
     body = Graph(precision, "body.")
     op = body.op
     position = body.value("position")
