@@ -68,6 +68,7 @@ class Attention(nn.Module):
         width: int,
         embedding: int,
     ) -> None:
+        """Take the width d of the block and the width f of the embeddings."""
         super().__init__()
         self.in_projection = Linear(width, embedding)  # W and b of equation 1
         self.out_projection = Linear(embedding, width)
@@ -112,7 +113,11 @@ class Block(nn.Module):
         layer: Layer,
         keep_prob: float,
         attention: Attention | None,
-    ):
+    ) -> None:
+        """Make the layers of a block with input width ``inputs``.
+
+        ``keep_prob`` is the probability that dropout before the convolution keeps an input.
+        """
         super().__init__()
         self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, keep_prob)
         self.residual: nn.Identity | Linear
@@ -131,7 +136,8 @@ class Stack(nn.ModuleList):
         architecture: ConvS2SArchitecture,
         layers: Sequence[Layer],
         attends: Sequence[bool],
-    ):
+    ) -> None:
+        """Make a block for each layer; ``attends`` says which of the blocks have attention."""
         super().__init__()
         keep_prob = 1.0 - architecture.dropout
         inputs = layers[0].width
