@@ -244,12 +244,15 @@ def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) 
     if with_text:
         yield from _text_stages(settings, task, pairs)
     if task.vocabulary.kind == "bpe":
-        merges = task.vocabulary.merges * (1 if task.vocabulary.joint else 2)
+        learners = 1 if task.vocabulary.joint else 2  # one for each side, unless they share codes
+        merges = learners * task.vocabulary.merges
         yield Stage("learn BPE", written=0, core_hours=_hours(merges, costs.merge_rate))
     store = pairs * costs.store_bytes.value
     yield Stage("binarize", written=store, core_hours=_hours(pairs, costs.encode_rate))
     if task.has_dictionary:
-        aligned = min(pairs, task.alignment.pairs or pairs)
+        aligned = pairs  # unless the task limits the number of pairs to align
+        if task.alignment.pairs:
+            aligned = min(pairs, task.alignment.pairs)
         yield Stage(
             "align",
             written=aligned * costs.link_bytes.value,
@@ -300,12 +303,15 @@ def _training(
     task = settings.tasks[name]
     architecture = settings.models[model].architecture
     recipe = settings.models[model].training
-    gpus = 0 if settings.options.device == "cpu" else settings.options.gpus or 0
+    gpus = settings.options.gpus or 0
+    if settings.options.device == "cpu":
+        gpus = 0
     source, target = types_of(task.vocabulary, pairs)
     parameters = architecture.count_parameters(source, target)
     weights = parameters * FLOAT_BYTES
     work = None
-    if layers := architecture.blocks:
+    layers = architecture.blocks
+    if layers:  # an LSTM has none
         work = Work(
             weights=parameters - architecture.count_embeddings(source, target),
             parameters=parameters,
@@ -314,12 +320,13 @@ def _training(
             types=target,
             recipe=recipe,
         )
+    averaged = recipe.average or 1  # the number of sets of parameters that the model is made from
     return TrainingCost(
         model=model,
         runs=runs,
         memory=max(1, gpus) * worker_memory(recipe, parameters, target, gpu=gpus > 0),
         state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
-        kept_bytes=(1 + (recipe.average or 1)) * weights,
+        kept_bytes=(1 + averaged) * weights,
         known=settings.costs.training(task.text_name, model),
         work=work,
     )

@@ -78,7 +78,7 @@ class DryRun:
 
 
 def dry_run(
-    command: Sequence[str], asked: str, targets: Sequence[str], limits_cores: bool
+    command: Sequence[str], asked: str, targets: Sequence[str], *, limits_cores: bool
 ) -> list[str]:
     """Return the command line of a dry run, made from that of the present run.
 
@@ -114,12 +114,13 @@ class _Job:
     """A job of the plan, parsed from the lines with its properties."""
 
     def __init__(self, rule: str, properties: str) -> None:
-        stated = dict(_PROPERTY.findall(properties))
+        values = dict(_PROPERTY.findall(properties))
         self.rule = rule
-        self.inputs = set(_NOTE.sub("", stated.get("input", "")).split(", ")) - {""}
-        self.outputs = set(_NOTE.sub("", stated.get("output", "")).split(", "))
-        self.resources = {"threads": stated.get("threads", "1")}
-        self.resources |= _RESOURCE.findall(stated.get("resources", ""))
+        # A job without inputs has the empty text. That must not match a job without outputs.
+        self.inputs = set(_NOTE.sub("", values.get("input", "")).split(", ")) - {""}
+        self.outputs = set(_NOTE.sub("", values.get("output", "")).split(", "))
+        self.resources = {"threads": values.get("threads", "1")}
+        self.resources |= _RESOURCE.findall(values.get("resources", ""))
 
 
 def parse_plan(text: str, local: Collection[str], translations: int | None) -> DryRun:
@@ -139,8 +140,9 @@ def parse_plan(text: str, local: Collection[str], translations: int | None) -> D
             groups.append((found["group"], []))
         elif found["message"]:
             plan.not_shown += 1
-        elif found["indent"]:
-            groups[-1][1].append(_Job(rule, found["properties"]))
+        elif found["indent"]:  # a job of the last group
+            _, jobs_of_group = groups[-1]
+            jobs_of_group.append(_Job(rule, found["properties"]))
         elif rule in local:
             plan.local += 1
         else:

@@ -13,6 +13,7 @@ _SINFO_SECONDS = 20
 # The columns that _SINFO asks for. A plus sign means that nodes differ, and that the number is the
 # smallest of them.
 _NODES = re.compile(r"^ *(.*)\|(.*)\|(\d+)\+?\|(\d+)\+?\|(\d+)\|(.*?) *$", re.MULTILINE)
+# The option that names partitions, in the text of further options for sbatch.
 _IN_EXTRA = re.compile(r"(?:--partition[= ]|-p ?)([\w,.-]+)")
 
 
@@ -21,8 +22,8 @@ class Partition:
     """A partition of Slurm."""
 
     name: str
-    minutes: float
-    is_default: bool
+    minutes: float  # the time limit of a job; infinity if there is none
+    is_default: bool  # whether jobs that name no partition run in this one
     nodes: list["Nodes"] = field(default_factory=list)
 
 
@@ -36,7 +37,7 @@ class Nodes:
     gpus: Mapping[str, int]  # model -> its number on each node
 
     def gpus_of(self, model: str) -> int:
-        """Return the number of GPUs of a model on each node; for an empty name, of all GPUs."""
+        """Return the number of a model's GPUs on each node; for an empty name, of all its GPUs."""
         return self.gpus.get(model, 0) if model else sum(self.gpus.values())
 
 
@@ -93,7 +94,7 @@ def minutes(time: str) -> float:
 
 
 def refusals(
-    request: Request, partitions: Sequence[Partition], chooses_partition: bool = False
+    request: Request, partitions: Sequence[Partition], *, chooses_partition: bool = False
 ) -> list[Refusal]:
     """Return the reasons why a request can never run on a cluster; an empty list if it can.
 

@@ -32,10 +32,10 @@ class Machine:
     memory: int | None  # bytes of memory; None if the jobs run on other machines
 
 
-def machine(scale: Scale, is_local: bool) -> Machine:
-    """Return the disk space for a scale's folders, and the memory if jobs run on this machine.
+def inspect_machine(scale: Scale, *, is_local: bool) -> Machine:
+    """Return the disk space that is free for a scale's folders, and the memory.
 
-    ``is_local`` says whether they do.
+    ``is_local`` says whether jobs run on this machine. If not, its memory is irrelevant: None.
     """
     results = _existing(scale.results_dir)
     downloads = _existing(scale.downloads_dir)
@@ -84,7 +84,7 @@ def preflight(
     """
     every_cell = list(chain.from_iterable(cells.values()))
     task_budgets = budgets(settings, tasks, every_cell)
-    this_machine = machine(settings.scale, is_local)
+    this_machine = inspect_machine(settings.scale, is_local=is_local)
     exhibits = costs(settings, cells, benchmarks) if cells else None
     lines = report(settings, task_budgets, this_machine, exhibits).splitlines()
     _print("\n".join(lines))
@@ -154,6 +154,7 @@ def report(
 
 
 def _template() -> Template:
+    """Return the template of the report, with the functions and filters that it uses."""
     environment = Environment(
         loader=PackageLoader("convs2s.costs", "data"),
         trim_blocks=True,
@@ -173,7 +174,7 @@ def _template() -> Template:
 
 
 def _aligned(text: str) -> str:
-    """Return a table, from lines whose cells are separated by bars; the first is the header."""
+    """Return lines of cells, which are separated by bars, as a table. The first is the header."""
     rows = [line.split("|") for line in text.splitlines()]
     return "".join(f"{line}\n" for line in aligned(rows[0], rows[1:]))
 
@@ -210,7 +211,7 @@ def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
 
 def _all_downloads(task_budgets: Sequence[Budget]) -> dict[str, int | None]:
     """Return path -> bytes of every file that is still to be downloaded, each once."""
-    return {place: size for budget in task_budgets for place, size in budget.downloads.items()}
+    return {path: size for budget in task_budgets for path, size in budget.downloads.items()}
 
 
 def _disk(task_budgets: Sequence[Budget]) -> float:
@@ -242,4 +243,5 @@ def _amount(size: float) -> str:
 
 
 def _hours(hours: float) -> str:
+    """Format hours with one decimal, or with two if they would be rounded to less than 0.1."""
     return f"{hours:,.1f}" if hours >= 0.1 or not hours else f"{hours:.2f}"

@@ -38,6 +38,7 @@ _FURTHER = (
     "clusters",
     "slurm_extra",
 )
+# The file in a folder of a profile, with the lowest version of Snakemake that may read it.
 _PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
 
 
@@ -75,13 +76,13 @@ def requests_report(
 ) -> Iterator[str]:
     """Plan a run and yield the lines of a report on its requests to a cluster.
 
-    Yield nothing if jobs run on this machine.
+    Yield nothing if jobs run on this machine, or if the command line lacks the target that makes
+    this report.
 
     Args:
         command: the command line of this process: Python, ``-m snakemake`` and its arguments.
         submission: the options of that command line for submission.
-        targets: the targets of the run to plan. They replace the target ``preflight``, which makes
-            this report.
+        targets: the targets of the run to plan. They replace the target ``preflight``.
         prefix: the prefix that a module's ``use rule`` adds to the names of all rules, and so to
             the targets.
         snakefiles: the files of the rules.
@@ -95,7 +96,7 @@ def requests_report(
     targets = [prefix + target for target in targets]
     yield f"planning {', '.join(targets)}, without running anything"
     done = subprocess.run(
-        dry_run(command, asked, targets, submission.limits_cores),
+        dry_run(command, asked, targets, limits_cores=submission.limits_cores),
         cwd=submission.folder,
         capture_output=True,
         text=True,
@@ -129,7 +130,7 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--directory", "-d")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
-    options, _ = parser.parse_known_args(words)
+    options, _ = parser.parse_known_args(words)  # to find the profiles; read again below
     folder = Path.cwd()
     if options.directory is not None and (started_in / options.directory).resolve() == folder:
         folder = started_in
@@ -141,6 +142,7 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
         if profile:
             parser.set_defaults(**_profile(profile, profile_folders))
     options, _ = parser.parse_known_args(words)
+    # Limits are words NAME=NUMBER on a command line. In a profile they may be a mapping.
     limits = options.resources or {}
     if isinstance(limits, list):
         limits = dict(word.split("=", 1) for word in limits)
@@ -213,7 +215,9 @@ def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
     # Requests with the same reason and remedy share a warning.
     refused = defaultdict(list)
     for request, _ in _kinds(plan.requests):
-        for refusal in refusals(request, partitions, submission.chooses_partition):
+        for refusal in refusals(
+            request, partitions, chooses_partition=submission.chooses_partition
+        ):
             refused[refusal.why, refusal.to_set].append((request, refusal.asked))
     for (why, to_set), refused_requests in refused.items():
         names = [request.name for request, _ in refused_requests]

@@ -63,7 +63,9 @@ class Finding:
 
     comparison: str  # what is compared, in words
     verdict: Verdict = "not run"
-    value: float | None = None  # a difference or a slope, positive if it agrees with the claim
+    # A difference or a slope. It is positive if it agrees with the claim; if the claim is that two
+    # sides are equal, it is the first side less the second.
+    value: float | None = None
     measure: str | None = None  # the measure of the value, as the heading of its column names it
     printed: float | None = None  # the same difference of the paper's values, if it prints all
     # The 95% confidence interval of the value; without a verdict, over test sentences alone.
@@ -325,9 +327,9 @@ def _signed(value: float | None) -> str:
 
 
 def _describe_if_scored(finding: Finding, cells: Collection[Evidence]) -> bool:
-    """Describe the cells of a finding, and return True, if every cell has a score.
+    """Describe the cells of a finding if every cell has a score; return whether that is so.
 
-    Otherwise note which cells have none, and why. The comparison cannot go on then.
+    Otherwise note which cells have no score, and why. The caller must then end the comparison.
     """
     missing = [f"{cell.label}: {cell.missing}" for cell in cells if cell.missing]
     if missing:
@@ -338,7 +340,7 @@ def _describe_if_scored(finding: Finding, cells: Collection[Evidence]) -> bool:
 
 
 def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
-    """Test one comparison of cells, before the correction of its p."""
+    """Test one comparison of cells, before the correction of p."""
     found = find([*compared.better, *compared.worse])
     better = found[: len(compared.better)]
     worse = found[len(compared.better) :]
@@ -379,7 +381,7 @@ def _sign(cells: Iterable[Evidence]) -> float:
 
 
 def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding:
-    """Test if the length of translations is that of the references, before the correction.
+    """Test whether translations are as long as the references, before the correction of p.
 
     The value is the length ratio less 1: the share of words by which the translations are longer.
     The claim says that its absolute value is below ``within``.
@@ -399,11 +401,12 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
 
 
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
-    """Test if phrases of different meanings have different states, before the correction.
+    """Test whether phrases differ in their states if they differ in meaning.
 
     The value is the mean over the runs of the share of variance between meanings, less the share
     that chance gives. All runs have the same phrases, so their p-values are not combined: the
-    largest one counts. p is 1 if some runs are above the share by chance and others are not.
+    largest one counts, before the correction. p is 1 if some runs are above the share by chance and
+    others are not.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
     if not _describe_if_scored(finding, [cell]):
@@ -433,7 +436,7 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
 
 
 def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
-    """Test one trend over rows of a table, before the correction.
+    """Test one trend over rows of a table, before the correction of p.
 
     The value is the slope of the least-squares line through the rows' means: the gain for each unit
     of x. A pair of rows in the reverse order refutes a trend, even if its slope is positive. The p
@@ -493,7 +496,7 @@ def judge_effect(
     quantity: Quantity = "score",
     decides: bool = True,
 ) -> None:
-    """Set the value, interval, p and verdict of a finding, before the correction.
+    """Set the value, interval, p and verdict of a finding, before the correction of p.
 
     The verdict is "held" or "not held" by the value alone; `correct` makes it "undecided" if p is
     too large. It is "no verdict" if the cells cannot be compared or have too few runs, and then
@@ -503,7 +506,7 @@ def judge_effect(
         settings: the configuration, for the texts of the tasks.
         finding: the finding to set.
         weighted: the cells, which all have scores, with their weights.
-        region: the open interval in which the claim says that the weighted sum is.
+        region: the open interval that has the weighted sum if the claim is true.
         quantity: what is summed up. From a length ratio, 1 is subtracted.
         decides: if False, set the value and its interval over sentences, but no verdict.
     """
@@ -542,6 +545,7 @@ def judge_effect(
     finding.p, finding.p_error = effect.chance(low, high)
     finding.tests = 1
     finding.test = HIERARCHICAL if has_sentences else RUNS
+    # One sample for several cells means that all cells have the same models.
     if len(samples) == 1 and len(computed) > 1:
         finding.test += SAME_MODELS
 

@@ -34,7 +34,7 @@ LEAST_RUNS_IN_WORDS = {3: "three"}[LEAST_RUNS]
 """``LEAST_RUNS`` as the published texts write it. If that number changes, add its word here."""
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
-"""Cell -> the ledger entries of the runs that the cell shows."""
+"""Address of a cell -> the ledger entries of the runs that the cell shows."""
 
 _ROUNDING = 1e-9  # a sum of weights whose absolute value is below this counts as zero
 
@@ -61,7 +61,7 @@ class Evidence:
 
     @property
     def trainings(self) -> int:
-        """The number of trained models behind the runs. An ensemble counts all its models."""
+        """The number of models that the runs use. Each model of an ensemble counts."""
         return sum(len(members(run)) for run in self.runs)
 
     @property
@@ -136,10 +136,10 @@ class Evidence:
 
 
 ProcessorsOfRun = Callable[[LedgerEntry], list[str | None]]
-"""Return the processors that give the same numbers for a run (`equal_processors`)."""
+"""A function that returns the processors which give the same numbers (`equal_processors`)."""
 
 CellFinder = Callable[[Sequence[CellName]], list[Evidence]]
-"""Return the evidence for cells that are compared, in their order (`on_one_processor`)."""
+"""A function that returns the evidence for cells to compare, in their order."""
 
 Weighted = Sequence[tuple[float, Evidence]]
 """Weights and cells whose weighted sum is tested.
@@ -179,40 +179,40 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
 
 
 def _why_missing(settings: Settings, table: str, row: Row) -> str:
-    """Return why no run of one of this project's own rows has a score."""
+    """Return why a row that this project computes has no score."""
     if table not in settings.paper or settings.scale.why_left_out(row):
         return "left out at this scale"
-    model = row.model if settings.scale.has_task(row.task) else None
-    return "not run" if model and settings.scale.model_for(model) else "no stand-in"
+    if row.model and settings.scale.has_task(row.task) and settings.scale.model_for(row.model):
+        return "not run"
+    return "no stand-in"
 
 
 def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
-    """Return a function that lists the processors that would give the numbers of an entry.
+    """Return a function that lists the processors which would give the numbers of an entry.
 
-    The entry's own processor comes first. Another processor counts as equal under two conditions.
-    Both have made at least one common training of the entry's kind of network and precision, which
-    decide what kernels run. And all their common trainings have the same perplexity to the last
-    digit. That is enough, because a difference in rounding anywhere in a training changes most
-    digits of its perplexity.
+    The entry's own processor comes first. Another processor is equal to it if both have made some
+    of the same trainings, and all these have the same perplexity to the last digit. Only trainings
+    of the entry's kind of network and precision count. Such trainings are enough to decide, because
+    a difference in rounding anywhere in a training changes most digits of its perplexity.
     """
-    # Kernels -> processor -> fingerprint of the training's run -> its perplexity.
-    made: dict[object, dict[str | None, dict[str, float]]] = {}
+    # Kind of network and precision -> processor -> fingerprint of a run -> its perplexity.
+    perplexities: dict[object, dict[str | None, dict[str, float]]] = {}
     for entry in chain.from_iterable(runs.values()):
         score = entry.scores.get("perplexity")
         if entry.processor and score:
-            trained = made.setdefault(_kernels(entry), {}).setdefault(entry.processor, {})
-            trained[entry.fingerprint] = score.score
+            by_processor = perplexities.setdefault(_kernels(entry), {})
+            by_processor.setdefault(entry.processor, {})[entry.fingerprint] = score.score
 
     def processors(entry: LedgerEntry) -> list[str | None]:
         """Return the processors that would give an entry's numbers, the entry's own first."""
-        of_kernels = made.get(_kernels(entry), {})
-        perplexities = of_kernels.get(entry.processor, {})
+        by_processor = perplexities.get(_kernels(entry), {})
+        own_runs = by_processor.get(entry.processor, {})
         equal = [entry.processor]
-        for processor, others in of_kernels.items():
+        for processor, other_runs in by_processor.items():
             if processor == entry.processor:
                 continue
-            common = perplexities.keys() & others.keys()
-            if common and all(perplexities[run] == others[run] for run in common):
+            common = own_runs.keys() & other_runs.keys()
+            if common and all(own_runs[run] == other_runs[run] for run in common):
                 equal.append(processor)
         return equal
 
@@ -220,7 +220,7 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
 
 
 def _kernels(entry: LedgerEntry) -> object:
-    """Return the kind of network and the precision of a run, which decide what kernels run."""
+    """Return the kind of network and the precision of a run, which decide what kernels it uses."""
     trained: Any = entry.inputs.get("trained", {})
     kind = trained.get("architecture", {}).get("kind")
     precision = trained.get("training", {}).get("precision")
@@ -232,10 +232,10 @@ def on_one_processor(
 ) -> list[Evidence]:
     """Return the cells with the runs of one processor only, if one has the runs of all cells.
 
-    A processor also has the runs that an equal processor has made (`equal_processors`). Among
-    several such processors, choose one with runs made here rather than published ones, then the
-    one that the tables prefer (`results.rank_of`). If there is no such processor, return the cells
-    unchanged.
+    A processor also has the runs that an equal processor has made (`equal_processors`). If several
+    processors have the runs of all cells, take one that has made runs here, which are not from a
+    published ledger; among these, take the one that the tables prefer (`results.rank_of`). All
+    entries of the returned cells name this processor. If there is none, return the cells unchanged.
     """
     entries = [entry for cell in cells for entry in cell.entries]
     made_here = {entry.processor for entry in entries if entry.origin is None}
@@ -359,7 +359,8 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
 def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[float] | None:
     """Return the scores that single models of an ensemble have in one of the cells.
 
-    Take the first cell that has at least ``LEAST_RUNS`` of these models; return None without one.
+    This is the first cell that has at least ``LEAST_RUNS`` of these models. If no cell has so many,
+    return None.
     """
     for cell in cells:
         scores_by_model: dict[str, float] = {}

@@ -57,7 +57,7 @@ def model_card(model: Path, name: str = "") -> str:
     )
     environment.filters |= {"number": _number, "indented": _indented}
     with failures_of_file(str(model), "its record of the training is not as expected"):
-        identity = dict(identity)
+        identity = dict(identity)  # an error if it is something else
         card = environment.get_template("card.md.j2").render(
             name=name or model.name,
             size=model.stat().st_size,
@@ -94,8 +94,10 @@ def _printed(value: object) -> str:
         return value
     if value is None or isinstance(value, ChainableUndefined):
         return NOT_RECORDED
-    shown = "".join(sign for sign in str(value) if unicodedata.category(sign)[0] != "C")
-    return " ".join(shown.splitlines())  # Unicode has more ends of lines
+    text = str(value)
+    printable = "".join(letter for letter in text if unicodedata.category(letter)[0] != "C")
+    # Unicode's separators of lines and paragraphs are left. splitlines splits there, too.
+    return " ".join(printable.splitlines())
 
 
 def _number(value: object) -> str:

@@ -103,10 +103,12 @@ def crate(
 
 
 def _entity(identifier: str, kind: str, name: str, **properties: object) -> Entity:
+    """Return an entity of JSON-LD."""
     return {"@id": identifier, "@type": kind, "name": name, **properties}
 
 
 def _links(identifiers: Iterable[object]) -> list[Entity]:
+    """Return references to the entities with these identifiers."""
     return [{"@id": identifier} for identifier in identifiers]
 
 
@@ -152,15 +154,15 @@ def _software(measured: Iterable[Measurement]) -> dict[str, Entity]:
     """Return each set of versions as JSON -> its entity."""
     entities: dict[str, Entity] = {}
     for versions in dict.fromkeys(measurement.versions for measurement in measured):
-        stated = json.loads(versions)
-        packages = stated["packages"] or {}
+        manifest = json.loads(versions)
+        packages = manifest["packages"] or {}
         needed = [f"{name} {version}" for name, version in packages.items() if version]
         entities[versions] = _entity(
             f"#convs2s-{len(entities) + 1}",
             "SoftwareApplication",
             "convs2s",
-            version=f"{stated['convs2s']}, revision {stated['revision']}",
-            softwareRequirements=[f"python {stated['python']}", *needed],
-            processorRequirements=f"ran on {stated['processor']}, {stated['system']}",
+            version=f"{manifest['convs2s']}, revision {manifest['revision']}",
+            softwareRequirements=[f"python {manifest['python']}", *needed],
+            processorRequirements=f"ran on {manifest['processor']}, {manifest['system']}",
         )
     return entities

@@ -179,6 +179,7 @@ def _find_start(folder: Path, measured: Collection[Measurement]) -> Path:
     paths = [path for measurement in measured for path in measurement.checksums]
     # Look for one recorded file, if possible not for a model, because models may have been removed.
     recorded = min(paths, key=lambda path: path.endswith(".safetensors"))
+    # Leave out more and more folders at the beginning of its path, until a file is found.
     for removed_parts in range(recorded.count("/")):
         below = recorded.split("/", removed_parts)[-1]
         for start in folder.resolve().parents:
