@@ -48,8 +48,9 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
     if stand_in:
         headings.append(f"STAND-IN DATA: {stand_in}")
     headings.append(
-        f"Scale: {scale}. Hours of trainings are time times GPUs, or without one "
-        "times threads; of other jobs processor time. Each column: docs/preflight.md."
+        f"Scale: {scale}. The hours of a training are its time, multiplied by the number of GPUs, "
+        "or by the number of threads if it has no GPU. The hours of other jobs are processor time. "
+        "docs/preflight.md explains each column."
     )
     rows = [_row(name, cost) for name, cost in paper_costs.exhibits.items()]
     total = _row("all, each run once", paper_costs.total)
@@ -104,7 +105,7 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
             "Tables and figures": ", ".join(names),
         }
         rows.append(row)
-    headings = ["One training of each model of the papers, as far as they state it"]
+    headings = ["The hours of one training of each model, as the papers state them"]
     return Sheet(headings, rows, "Model")
 
 
