@@ -499,8 +499,7 @@ def judge_effect(
     """Set the value, interval, p and verdict of a finding, before the correction of p.
 
     The verdict is "held" or "not held" by the value alone; `correct` makes it "undecided" if p is
-    too large. It is "no verdict" if the cells cannot be compared or have too few runs, and then
-    there is no p.
+    too large. It is "no verdict", without p, if the cells are incomparable or have too few runs.
 
     Args:
         settings: the configuration, for the texts of the tasks.
