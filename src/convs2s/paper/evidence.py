@@ -323,7 +323,7 @@ def why_no_verdict(weighted: Weighted) -> str | None:
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
     """Return a sample for each set of models, with the weighted sum of its cells.
 
-    Cells of the same models, such as two beam sizes, are added up model by model. So the variance
+    Cells of the same models, such as two decodings, are added up model by model. So the variance
     between models that their scores have in common cancels out.
     """
     groups = defaultdict[object, list[tuple[float, Evidence]]](list)

@@ -56,7 +56,7 @@ def model_card(model: Path, name: str = "") -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"number": _number, "indented": _indented}
-    with failures_of_file(str(model), "its record of the training is not as expected"):
+    with failures_of_file(str(model), "its record of a training is not as expected"):
         identity = dict(identity)  # an error if it is something else
         card = environment.get_template("card.md.j2").render(
             name=name or model.name,
