@@ -78,8 +78,8 @@ def models_of_run(wildcards):
 def tuned_penalty(wildcards, listed=None):
     """Return the file with the length penalty that was tuned for a decoding on the development set.
 
-    It is such as `<results>/{task}/models/{model}/{run}/valid.{decoding}.length_penalty.json`. There
-    is none if the decoding states a number. `listed` is the test set of an n-best list, see
+    It is such as `<results>/{task}/models/{model}/{run}/valid.{decoding}.length_penalty.json`. No
+    file is needed if the decoding states a number. `listed` is the test set of an n-best list, see
     `penalty_of_list`.
     """
     return plan.tuned_penalty(

@@ -1,7 +1,7 @@
 """Rescoring: another model chooses from an n-best list (Sutskever et al., section 3.2).
 
 The param `metadata` has the task's name and its keys `languages` and `preparation.test`, which
-decide how tokens become text. The weights and length penalties to try are constants of
+decide how tokens become text. The ways to choose and the length penalties to try are in
 convs2s.scoring.reranking.
 """
 

@@ -60,8 +60,8 @@ def application(
 ) -> Starlette:
     """Return the web application that translates with a model.
 
-    ``search`` has the defaults of requests. A request may state another beam and other options,
-    within the limits of ``settings``. Translating begins and ends with the application's lifespan.
+    ``search`` has the defaults of requests. A request may state other values, within the limits of
+    ``settings``. Translating begins and ends with the application's lifespan.
 
     Raises:
         UserError: ``search`` exceeds the limits, or needs attention and no model has any.

@@ -79,7 +79,8 @@ def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
     """Check that the server's defaults are within its own limits.
 
     Raises:
-        UserError: the default beam, or the number of texts in a request, exceeds its limit.
+        UserError: the default beam exceeds the largest beam, or a request may have more texts than
+            may wait.
     """
     if search.beam > settings.largest_beam:
         raise UserError(

@@ -10,7 +10,7 @@ from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
 
 class ServerSettings(Section):
-    """Options of ``convs2s serve``; ``largest_beam`` is ``--largest-beam``, and so on."""
+    """Options of ``convs2s serve``; ``most_texts`` is ``--most-texts``, and so on."""
 
     host: Text = "127.0.0.1"
     """Address to listen at. With any but a loopback address, other machines can send requests
@@ -18,7 +18,7 @@ class ServerSettings(Section):
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     """Port to listen at; 0 means any free port."""
     largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10
-    """Largest beam that a request may ask for."""
+    """Maximum number of hypotheses that a request may keep at each step of the search."""
     longest_text: Annotated[int, Field(ge=1, le=LONGEST_LINE_BYTES)] = 2000
     """Maximum size of a text, in bytes of UTF-8."""
     most_texts: PositiveInt = 64
