@@ -58,6 +58,7 @@ def add_train(command: argparse.ArgumentParser) -> None:
         help="print errors only; state/train.log beside the model has all lines",
     )
     _add_machine(command)
+    _add_scheduler(command)
     command.set_defaults(run=_train)
 
 
@@ -109,6 +110,10 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="machines of this Slurm job to train on, with --workers processes each [1]",
     )
+
+
+def _add_scheduler(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``train`` for jobs of a scheduler, which change no result."""
     command.add_argument(
         "--time-limit",
         type=float,
