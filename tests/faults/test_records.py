@@ -71,9 +71,9 @@ def read_tuning(path: Path) -> object:
         (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a vocabulary holds a type twice"),
         (read_training_settings, '{"training": {}}', "f: key 'architecture' is missing"),
         (read_training_settings, NO_BATCH, r"f: model\.training\.batch: expected a number of"),
-        (read_tuning, "{}", "f: no tuning of a length penalty"),
-        (read_tuning, '{"length_penalty": NaN}', "f: no tuning of a length penalty"),
-        (read_tuning, '{"length_penalty": -0.5}', "f: no tuning of a length penalty"),
+        (read_tuning, "{}", "f: not a tuning of a length penalty"),
+        (read_tuning, '{"length_penalty": NaN}', "f: not a tuning of a length penalty"),
+        (read_tuning, '{"length_penalty": -0.5}', "f: not a tuning of a length penalty"),
     ],
 )
 def test_a_damaged_record_is_named(

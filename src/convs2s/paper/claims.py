@@ -438,7 +438,7 @@ def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         if effect.value < 0:
-            p, error = effect.chance(0.0)
+            p, error = effect.two_sided_p(0.0)
             reversals.append((len(pairs) * (p + _ERRORS * error), low, high))
     finding.p_reversal, low, high = min(reversals)
     if finding.p_reversal < LEVEL:
@@ -492,7 +492,7 @@ def judge_effect(
     low, high = region
     finding.verdict = "held" if low < finding.value < high else "not held"
     finding.interval = effect.interval
-    finding.p, finding.p_error = effect.chance(low, high)
+    finding.p, finding.p_error = effect.two_sided_p(low, high)
     finding.tests = 1
     finding.test = HIERARCHICAL if of_sentences else RUNS
     if len(samples) == 1 and len(ours) > 1:

@@ -217,8 +217,8 @@ def test_an_overlong_line_is_cut_and_said(model: Path, capsys: pytest.CaptureFix
     assert cut.source_tokens == whole.source_tokens == ["w1"] * 15
     assert cut.text == whole.text
     assert capsys.readouterr().err == (
-        "warning: line 2, of 100,000 tokens, is cut: the model reads its first 15 alone; split it "
-        f"into sentences: {'w1 ' * 20}...\n"
+        "warning: line 2 has 100,000 tokens and is cut, because the model reads only the first 15; "
+        f"split it into sentences: {'w1 ' * 20}...\n"
     )
 
 

@@ -10,9 +10,9 @@ from convs2s.paper.ledger import LedgerEntry
 from convs2s.scoring.translations import (
     UNKNOWN_WORD,
     DecodedLine,
-    in_place,
     read_translations,
     spread,
+    with_replacements,
 )
 
 _SPREAD = 4
@@ -72,6 +72,6 @@ def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:
         # A word of BPE pieces may hold several.
         taken = list(islice(replacements, word.count(UNKNOWN_WORD)))
         last = taken[-1] if taken else None
-        text = in_place(word, iter(taken))
+        text = with_replacements(word, iter(taken))
         words.append(ShownWord(text, last.source_word, last.by) if last else ShownWord(word))
     return tuple(words)
