@@ -88,7 +88,7 @@ class _Unit(NamedTuple):
 
     source: list[int]
     targets: list[list[int]]
-    keys: list[_Key]  # of each target
+    keys: list[_Key]  # the key of each target, in the order of ``targets``
 
 
 class PairScorer:
@@ -138,7 +138,7 @@ class PairScorer:
         form: Form,
         average: Average = "probabilities",
     ) -> Self:
-        """Load the models; several make an ensemble."""
+        """Load the models. Several models form an ensemble."""
         ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
         return cls(ensemble, description, device, form)
 
@@ -174,7 +174,7 @@ class PairScorer:
                 part = by_length[start : start + TARGETS_PER_UNIT]
                 targets = [rows[index] for index in part]
                 units.append(_Unit(source, targets, [(source_index, index) for index in part]))
-        units.sort(key=_order)
+        units.sort(key=_sort_key)
         threads = torch.get_num_threads() if self.device == "cpu" else 1
         scores: dict[_Key, PairScore] = {}
         for batch_scores in search_in_threads(self._score_batch, list(_batches(units)), threads):
@@ -220,7 +220,7 @@ class PairScorer:
         return self._vocabularies[side].encode(tokens)
 
 
-def _order(unit: _Unit) -> tuple[int, int, list[_Key]]:
+def _sort_key(unit: _Unit) -> tuple[int, int, list[_Key]]:
     """Return the sort key of a unit: its number of targets, its longest target, its keys.
 
     So units with equally many targets, of similar length, share a batch. The keys make the order
@@ -242,7 +242,7 @@ def _width(unit: _Unit) -> int:
 def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     """Yield batches of units with at most ``TARGETS_PER_BATCH`` targets, padding included.
 
-    The units must be sorted by `_order`, so that those of a single target come first. They get
+    The units must be sorted by `_sort_key`, so that those of a single target come first. They get
     batches of their own, because a matrix product of a single row is computed in another way.
     """
     widths = np.array([_width(unit) for unit in units])

@@ -16,7 +16,7 @@ from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.files.text import text_lines
 from convs2s.scoring.n_best import escaped, n_best_line
 
-_BLOCK_BYTES = 1 << 16  # the most bytes of one read
+_BLOCK_BYTES = 1 << 16  # maximum number of bytes in one read
 
 _SECOND_SENTENCE = re.compile(
     r"""(?:\b[^\W\d_A-ZÀ-Þ]\w\w+|[^\W\d_A-ZÀ-Þ]{4})[.!?]["'”’»)]? ["'“‘«(]?[^\W\d_a-zß-ÿ]\w* \w"""

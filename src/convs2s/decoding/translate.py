@@ -350,7 +350,7 @@ class LineTranslator:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return the inode, the size and the time of change of a file.
+    """Return the inode, the size and the time of modification of a file.
 
     At least one of them differs after the file has been changed or replaced.
     """
@@ -394,8 +394,9 @@ def load_searched(
         describe_model(path).architecture.runs_onnx for path in models
     )
     if precision == "auto":
-        precision = "int8" if runs_onnx else "fp32"
-        if device != "cpu":
+        if device == "cpu":
+            precision = "int8" if runs_onnx else "fp32"
+        else:
             from convs2s.devices import has_bf16  # imports torch
 
             precision = "bf16" if has_bf16() else "fp32"

@@ -89,7 +89,7 @@ def replace_unknown(
     source_tokens: Sequence[str],
     dictionary: Mapping[str, str],
 ) -> tuple[list[str], list[Replacement]]:
-    """Replace each ``<unk>`` of an output by way of the source word with the most attention.
+    """Replace each ``<unk>`` of an output, using the source word with the most attention.
 
     The replacement is the source word's entry in the alignment dictionary. If it has none, the
     source word is copied (section 4.3).

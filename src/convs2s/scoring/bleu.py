@@ -123,7 +123,7 @@ class Comparison:
     ) -> Iterator[str]:
         """Yield the comparison as lines of text.
 
-        ``names`` are those of the baseline and the system, and ``counted`` says what was scored.
+        ``names`` are the names of the baseline and the system. ``counted`` says what was scored.
         """
         for name, side in zip(names, (self.baseline, self.system), strict=True):
             yield f"BLEU = {side}  {name}"
@@ -220,6 +220,7 @@ def compare(
         n_samples=samples,
     )
     signatures, columns = test()
+    # The column has a `Result` for each system; `isinstance` only narrows the type.
     first, second = (row for row in columns["BLEU"] if isinstance(row, Result))
     p_value = float(second.p_value or 0.0)
     # sacrebleu counts the resamples whose difference is larger than that of the systems. If the
@@ -238,6 +239,7 @@ def compare(
 def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
     """Return the statistics (lines, 6) from which `tokenized_bleu` is computed."""
     check_lines(hypotheses, references)
+    # Each row also has the totals of n-grams, which `ngram_totals` computes from the words.
     counted = _ScriptBleu("tokenized")._extract_corpus_statistics(hypotheses, references)
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 

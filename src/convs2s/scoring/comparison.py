@@ -86,6 +86,7 @@ def compare_models(
 
 
 def _lines_of(translations: Sequence[DecodedLine], form: BleuForm) -> list[str]:
+    """Return the lines of an output in the form that ``form`` needs."""
     if form == "tokenized":
         return [" ".join(line.words) for line in translations]
     return [line.text for line in translations]
@@ -130,9 +131,8 @@ class OutputComparison:
     same: int  # lines that have the same words in both outputs
     better: int  # lines with a higher sentence BLEU in the system's output
     worse: int  # lines with a lower one
-    shown: tuple[
-        ComparedLine, ...
-    ]  # those that differ most, from the largest gain to the worst loss
+    shown: tuple[ComparedLine, ...]
+    """The lines whose BLEU differs most, from the largest gain to the largest loss."""
 
     def summary(self) -> Iterator[str]:
         """Yield lines of text about the whole test set."""

@@ -19,7 +19,7 @@ SHOWN = 5  # evenly spaced sentences in a file of examples
 
 @dataclass(frozen=True)
 class ReplacedWord:
-    """The replacement of an unknown word by way of the source word with the most attention.
+    """The replacement of an unknown word, found by the source word with the most attention.
 
     It is the source word's entry in the dictionary, or a copy of the source word (section 4.3).
     """
