@@ -104,9 +104,9 @@ def translate_long_file(
                 except Interrupted as stop:
                     if output is None:
                         raise
-                    raise growing.unfinished(
+                    raise growing.interruption_error(
                         f"translation is not finished: {stop} was received; {growing.done} of "
-                        f"{count} lines {growing.left}"
+                        f"{count} lines {growing.message_end}"
                     ) from None
             if sha256(source) != digest:
                 raise UserError(
@@ -124,9 +124,8 @@ def identity_of(
 
     It consists of the checksums of the models, the decoding settings, the device, the version of
     this program, the digests of the code of extensions (networks and the preparation), and
-    ``others``.
-    On a CPU, the settings of `SPEED_ALONE` are left out. On a GPU they count, because it may round
-    a sentence differently in another batch.
+    ``others``. On a CPU, the settings of `SPEED_ALONE` are left out. On a GPU they count, because
+    it may round a sentence differently in another batch.
     """
     described = [describe_model(path) for path in models]
     return {
@@ -154,7 +153,7 @@ _STATE = TypeAdapter(_State)
 class GrowingOutput:
     """An output that can be resumed. ``done`` lines of the input are complete in it."""
 
-    unfinished = UnfinishedError
+    interruption_error = UnfinishedError
 
     def __init__(
         self,
@@ -171,7 +170,7 @@ class GrowingOutput:
         self._part = part
         self._identity = identity
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
-        self.left = f"are in {path}.part: rerun the same command to resume"
+        self.message_end = f"are in {path}.part: rerun the same command to resume"
         state = self._resumed()
         self.done = state.lines
         part.truncate(state.bytes)
@@ -239,8 +238,8 @@ class GrowingOutput:
 class DirectOutput:
     """An output that cannot be resumed: the standard output, a device or a pipe."""
 
-    unfinished = UserError
-    left = "were written; this output cannot be resumed"
+    interruption_error = UserError
+    message_end = "were written; this output cannot be resumed"
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream

@@ -65,7 +65,12 @@ class BleuEvaluation:
     """
 
     AVERAGED: ClassVar = (
-        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "further"),
+        "bleu",
+        "chrf",
+        "length_ratio",
+        "before_replacement",
+        "unknown_words",
+        "further",
     )
     SHARED: ClassVar = ("lines",)
 
@@ -300,6 +305,7 @@ def evaluate_rouge(
 
 
 def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
+    """Count the unknown words in a system's output, and their replacements."""
     replaced_by = Counter(item.by for line in system for item in line.replacements)
     # A word of several tokens can contain <unk>, even more than once.
     total = sum(word.count(UNKNOWN_WORD) for line in system for word in line.words_before)
