@@ -114,24 +114,24 @@ def translate_chunks(
         for chunk in chunks:
             yield len(chunk), translate(chunk)
         return
-    others = set(active_children())
+    other_children = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("fork"), _start, (translate,))
     ahead: deque[tuple[int, Future[str]]] = deque()
     try:
         for chunk in chunks:
             ahead.append((len(chunk), pool.submit(_run, chunk)))
             if len(ahead) > 2 * workers:
-                lines, text = ahead.popleft()
-                yield lines, text.result()
-        for lines, text in ahead:
-            yield lines, text.result()
+                lines, future = ahead.popleft()
+                yield lines, future.result()
+        for lines, future in ahead:
+            yield lines, future.result()
     except BrokenProcessPool:
         raise UserError(
             "a worker was killed, perhaps for lack of memory; to resume, run the same command "
             "again, with fewer --workers or a smaller --batch-sentences"
         ) from None
     except (KeyboardInterrupt, GeneratorExit):
-        for worker in set(active_children()) - others:
+        for worker in set(active_children()) - other_children:
             worker.kill()  # do not wait for its chunk, whose translation is lost in any case
         raise
     finally:
