@@ -10,7 +10,7 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length.
 from copy import deepcopy
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.data.vocabulary import PADDING
@@ -34,7 +34,10 @@ class DecodingConvS2S:
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
             elif isinstance(module, Embedding) and precision == "bf16":
-                module.bfloat16()
+                # Not module.bfloat16(): it swaps tensors, which a fake device refuses.
+                for name, table in list(module.named_parameters()):
+                    rounded = nn.Parameter(table.bfloat16(), requires_grad=False)
+                    module.register_parameter(name, rounded)
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
     def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":

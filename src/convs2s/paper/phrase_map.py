@@ -1,14 +1,14 @@
 """Where phrases lie by the states of an encoder: the record, and the figure made of it."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import pandas as pd
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
-from convs2s.files.text import write_text
+from convs2s.files.text import atomic_text
 from convs2s.paper.charts import COLORS, SHAPES, Panel, Point, described, padded, save_figure
 
 
@@ -60,7 +60,10 @@ def plot_phrase_states(
         for state in shown.states:
             rows.append({**about, **asdict(state), "tokens": " ".join(state.tokens)})
     save_figure(list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False)
-    write_text(points, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+    with atomic_text(points) as stream:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _panel(shown: PhraseMap) -> Panel:
