@@ -62,7 +62,7 @@ def read_tuning(path: Path) -> object:
         (read_example, "{}", "f: no example's attention"),
         (read_phrase_map, DEEP, "f: no map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
-        (read_translations, DEEP, "f:1: no translation"),
+        (read_translations, DEEP, "f:1: not a translation"),
         (read_list, f"{'9' * 5000} ||| a ||| b ||| 1", "f:1: expected .*; the sentence is"),
         (read_codes, "#version: :\na b\n", "f:1: expected '#version: 0.2' or such"),
         (read_codes, "#version: 1.0\na b\n", "f:1: expected '#version: 0.2' or such"),
