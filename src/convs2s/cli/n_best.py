@@ -107,7 +107,7 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
             return
         print("log_probability\ttokens")
         pairs = read_line_pairs(arguments.source, arguments.target)
-        for score in score_pairs(scorer, pairs, str(arguments.source)):
+        for score in score_pairs(scorer, pairs, str(arguments.source), str(arguments.target)):
             print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
