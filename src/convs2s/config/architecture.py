@@ -197,7 +197,9 @@ class ConvS2SArchitecture(NetworkSettings):
     def attends(self) -> tuple[bool, ...]:
         """For each block of the decoder, the lowest first, whether it attends to the source."""
         numbers = range(1, len(self.decoder_layers) + 1)
-        return tuple(self.attention == "all" or number in self.attention for number in numbers)
+        if self.attention == "all":
+            return (True,) * len(numbers)
+        return tuple(number in self.attention for number in numbers)
 
     @property
     def attending_layers(self) -> list[Layer]:

@@ -31,7 +31,7 @@ Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 # For each registry, what a message says that its values are, and the methods that a value needs.
 # Values of ARCHITECTURES are not checked to be subclasses of NetworkSettings, as architecture.py,
 # which defines that class, imports this module.
-_KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
+_EXPECTED: Mapping[Registry, tuple[str, Sequence[str]]] = {
     "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("count_parameters", "build")),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
     "METRICS": ("a function", ("__call__",)),
@@ -42,7 +42,7 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
     """Write the paths of extensions into the environment of this process and its children.
 
     Relative paths start at ``root``. With ``add``, the files are added to those that were exported
-    before: two modules of one workflow may be read in one process, each with its own files.
+    before: two modules of one workflow may be read in one process, each with its built_in files.
     """
     paths = []
     if add:
@@ -72,39 +72,42 @@ def extension_files() -> list[Path]:
     return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
 
 
-def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
+def added(registry: Registry, built_in: Collection[str]) -> dict[str, object]:
     """Return all entries that extensions add to a registry: name -> value.
 
-    ``own`` are the package's names.
+    ``built_in`` are the names that the package has.
 
     Raises:
-        UserError: A name is in ``own``, or two extensions add it.
+        UserError: An extension adds one of these names, or two extensions add the same name.
     """
     found: dict[str, object] = {}
     for path in extension_files():
         names = _names(path, registry)
         for name in sorted(names):
-            if name in own or name in found:
+            if name in built_in or name in found:
                 raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
         found |= names
     return found
 
 
-def check_added(where: str, registry: Registry, name: str | None, own: Collection[str] = ()) -> Any:
+def check_added(
+    where: str, registry: Registry, name: str | None, built_in: Collection[str] = ()
+) -> Any:
     """Return the value that an extension adds under a name.
 
-    Return None if ``name`` is None or is one of the package's names, ``own``.
+    Return None if ``name`` is None, or if it is one of the names ``built_in`` of the package.
 
     Raises:
         UserError: Neither the package nor an extension has the name. The message begins with
             ``where``.
     """
-    if name is None or name in own:
+    if name is None or name in built_in:
         return None
-    known = added(registry, own)
+    known = added(registry, built_in)
     if name not in known:
-        words = unknown(registry.lower().removesuffix("s"), name, [*own, *known])
-        raise UserError(f"{where}: {words} (docs/extending.md: extensions of config.yaml)")
+        noun = registry.lower().removesuffix("s")  # architecture, preparation or metric
+        message = unknown(noun, name, [*built_in, *known])
+        raise UserError(f"{where}: {message} (docs/extending.md: extensions of config.yaml)")
     return known[name]
 
 
@@ -185,7 +188,7 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
         names = getattr(_module(path, _text(path)), registry, {})
     if not isinstance(names, Mapping):
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
-    kind, methods = _KINDS[registry]
+    kind, methods = _EXPECTED[registry]
     for name, value in names.items():
         # Instead of a class of preparations, an extension may give a function that makes one.
         is_function = registry != "ARCHITECTURES" and not isinstance(value, type)

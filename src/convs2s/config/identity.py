@@ -52,7 +52,7 @@ _NEVER: Mapping[type[Section], Collection[str]] = {
     ),
     AlignmentSettings: ("aligner",),
 }
-"""Section -> its keys on which no result depends."""
+"""Section -> its keys that never count, even with a value that is not the default."""
 
 _ALWAYS: Mapping[type[Section], str] = {
     Recipe: "start batch optimizer learning_rate momentum normalize clip label_smoothing schedule "

@@ -224,11 +224,11 @@ def _read_options(
     if given is not None:
         # In a mapping on the command line, such as --config 'plots={sentences: [1]}', Snakemake
         # leaves numbers, truth values and null as texts. It also leaves 1e-4 in a file as text.
-        read = with_texts(given, lambda text: None if text == "null" else text)
-        for key, value in read.items():
+        values = with_texts(given, lambda text: None if text == "null" else text)
+        for key, value in values.items():
             if stated.get(key) != value:  # not from a file
                 origins[key] = giver
-        stated = read
+        stated = values
     return validated(Options, stated, giver, lax=given is not None), origins
 
 
@@ -308,7 +308,10 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
         return entry
     check_known(f"{place}: text", "task", str(text), set(entries) - {name})
     if entries[text].get("text") is not None:
-        raise UserError(f"{place}: text: '{text}' has no text of its own; name the task with it")
+        raise UserError(
+            f"{place}: text: '{text}' has no text of its own; name '{entries[text]['text']}', the "
+            "task whose text it uses"
+        )
     shared = {}
     for key in SHARED_WITH_TEXT:
         if key in entry:
@@ -329,12 +332,12 @@ def _read_models(
     """
     file = "config/models.yaml"
     lax = files.is_lax("models")
+    entries = files.overridden("models", files.entries(file))
 
     def read(name: str) -> ModelSettings:
         place = files.place("models", f"{file}: {name}", name)
         return validated(ModelSettings, _extended(entries, name, file), place, lax=lax)
 
-    entries = files.overridden("models", files.entries(file))
     models = {name: read(name) for name in entries}
     stand_ins: dict[str, str] = {}
     if scale.shrink:

@@ -215,9 +215,10 @@ def check_selection(where: str, model: str, task: Task, settings: Settings) -> N
 
 
 def check_references(settings: Settings, tasks_from: str, place: _Place) -> None:
-    """Check that every name in the configuration refers to something that exists, and more.
+    """Check the parts of the configuration against each other.
 
-    It also checks the rules that concern several keys of a model, task, claim or row.
+    Every name must refer to something that exists, and the keys of each model, task, claim and row
+    must fit each other.
 
     ``tasks_from`` is the file or flag that states the key tasks of config.yaml. ``place`` returns
     the beginning of messages about an entry.
@@ -306,8 +307,11 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         check_known(f"{where}: rouge", "test set", test, task.corpus.tests)
     for test in task.n_best:
         check_known(f"{where}: n_best", "test set", test, task.corpus.tests)
+    _check_headline(f"{where}: headline", task, settings)
+
+
+def _check_headline(where: str, task: Task, settings: Settings) -> None:
     headline = task.headline
-    where = f"{where}: headline"
     check_known(f"{where}.model", "model", headline.model, settings.models)
     check_known(f"{where}.decoding", "decoding", headline.decoding, settings.decodings)
     check_replacement(f"{where}.decoding", headline.model, headline.decoding, settings)
@@ -339,8 +343,8 @@ def _check_vocabulary(where: str, task: Task) -> None:
 def _check_corpus(where: str, task: Task, settings: Settings) -> None:
     """Check the files of a task's corpus.
 
-    All pairs of a test set must have the same number of references, every reference must be valid,
-    and titles:// must name a file that a task makes.
+    All pairs of a test set must have the same number of references. Every reference to a file must
+    be valid, and titles:// must name a file that is made from the papers of a task.
     """
     for name, pairs in task.corpus.tests.items():
         counts = [len(pair.references) for pair in pairs]
@@ -353,17 +357,17 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
             raise UserError(
                 f"{where}.tests.{name}: BLEU uses only the target; leave out references"
             )
-    made: set[str] = set()
+    title_files: set[str] = set()
     for name, other in settings.tasks.items():
         if other.titles and other.text is None:
-            made.update(f"titles://{name}/{file}" for file in TITLE_FILES)
+            title_files.update(f"titles://{name}/{file}" for file in TITLE_FILES)
     for reference in task.references():
         try:
             parse_file_reference(reference).path(Path())  # also checks the URL
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
         if reference.startswith("titles://"):
-            check_known(where, "file", reference, made)
+            check_known(where, "file", reference, title_files)
 
 
 def _check_tuning(where: str, task: Task, decoding: str, settings: Settings) -> None:
@@ -399,10 +403,10 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     # At this scale, the stand-in of the row's task must have the stand-in of the row's test set.
     if not settings.scale.has_task(task_name):
         return
-    task = settings.tasks[settings.scale.task_for(task_name)]
-    where = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{task.name}'"
+    stand_in = settings.tasks[settings.scale.task_for(task_name)]
+    place = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{stand_in.name}'"
     if row.testset is not None:
-        stand_in = settings.scale.testset_for(row.testset)
-        check_known(where, "test set", stand_in, task.corpus.tests)
+        testset = settings.scale.testset_for(row.testset)
+        check_known(place, "test set", testset, stand_in.corpus.tests)
     if row.decoding is not None:
-        _check_tuning(where, task, row.decoding, settings)
+        _check_tuning(place, stand_in, row.decoding, settings)

@@ -189,5 +189,5 @@ def test_folders_have_no_slash_at_their_end() -> None:
     data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
     assert (data.results_dir, data.downloads_dir) == ("mine", f"{Path.home()}/mine/downloads")
     assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
-    with pytest.raises(ValidationError, match="~NAME of a user that is known here"):
+    with pytest.raises(ValidationError, match="~NAME with a user of this machine"):
         scale(results_dir="~nobody at all/x")
