@@ -109,5 +109,7 @@ class Costs(Section):
         known = {(entry.text, entry.model): entry for entry in self.trainings}
         if (text, model) in known:
             return known[text, model]
-        papers = known.get((text, model.removesuffix("_fp32")))
-        return papers if papers and papers.printed else None
+        in_paper = known.get((text, model.removesuffix("_fp32")))
+        if in_paper is None or not in_paper.printed:
+            return None
+        return in_paper

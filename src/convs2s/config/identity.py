@@ -87,17 +87,19 @@ def counted(section: Section, *, with_null: bool = True) -> Values:
 
     If ``with_null`` is false, keys whose value is null are left out.
     """
-    stated: Values = section.model_dump(mode="json", exclude_none=not with_null)
+    values: Values = section.model_dump(mode="json", exclude_none=not with_null)
     if type(section) not in _ALWAYS:
-        return stated
-    counting = section.model_dump(exclude_defaults=True).keys() | _ALWAYS[type(section)].split()
-    for key in list(stated):
+        return values
+    always = _ALWAYS[type(section)].split()
+    never = _NEVER.get(type(section), ())
+    without_defaults = section.model_dump(exclude_defaults=True)
+    for key in list(values):
         value = getattr(section, key)
-        if key not in counting or key in _NEVER.get(type(section), ()):
-            del stated[key]
+        if key in never or (key not in always and key not in without_defaults):
+            del values[key]
         elif isinstance(value, Section):
-            stated[key] = counted(value, with_null=with_null)
-    return stated
+            values[key] = counted(value, with_null=with_null)
+    return values
 
 
 def training_settings(model: ModelSettings) -> dict[str, object]:

@@ -23,7 +23,7 @@ class ScoreFile:
 
     @property
     def suffix(self) -> str:
-        """The constant end of the file's name, such as ``bleu.json`` or ``training.json``."""
+        """The file's name without the parts in braces: ``bleu.json``, ``training.json`` and so on."""
         return re.sub(r"\{\w+\}\.", "", self.pattern)
 
     @property
