@@ -37,7 +37,7 @@ class CellsCompared(Section):
     not help."""
     within: PositiveFloat | None = None
     """How much the sides may differ in either direction, in units of the column, for claims that
-    something makes no difference; null if better has to be better."""
+    something makes no difference; null if the claim is that better is better."""
     models: Annotated[int, Field(ge=2)] | None = None
     """Number of models of the ensembles on the better side, if the claim states it."""
 

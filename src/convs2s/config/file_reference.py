@@ -18,6 +18,8 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")  # USER:PASSWORD@ of an address
 # last @ is therefore taken as a password. In an address that has a port and an @ in its path, this
 # masks the host too.
 _USER = re.compile(r"(?<=:/)(/*)(?:[^/?#\s]*:.*@|[^/?#\s]*@)", re.DOTALL)
+
+# The query of an address, up to a blank or a quotation mark.
 _QUERY = re.compile(r"(:/[^\s?]*\?)[^\s'\"]+")
 
 
@@ -118,7 +120,8 @@ def parse_file_reference(reference: str) -> FileReference:
     if scheme and scheme[1] not in _READ_SCHEMES:
         raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
     parsed = FileReference(location, member or None)
-    if not parsed.is_records and FileReference(member, None).is_records:
+    member_is_records = FileReference(member, None).is_records  # by the suffix of its name
+    if member_is_records and not parsed.is_records:
         raise UserError(f"{shown}: JSON lines in an archive are not read: unpack the archive")
     return parsed
 

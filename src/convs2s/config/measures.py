@@ -23,7 +23,7 @@ class ScoreFile:
 
     @property
     def suffix(self) -> str:
-        """The file's name without the parts in braces: ``bleu.json``, ``training.json`` and so on."""
+        """The file's name without the parts in braces, such as ``bleu.json``."""
         return re.sub(r"\{\w+\}\.", "", self.pattern)
 
     @property

@@ -36,7 +36,7 @@ class Plots(Section):
 
 
 class Overrides(Section):
-    """Single values of the files in config/, changed without editing those files."""
+    """Values that replace single values of the files in config/."""
 
     tasks: dict[str, Values] = {}
     """Task name -> keys of config/tasks/NAME.yaml, with their new values."""
@@ -55,7 +55,7 @@ class Options(Section):
 
     scale: str = "paper"
     """The data and models that stand in for the paper's: the name of a file in config/scales, such
-    as multi30k or demo. paper runs the paper's own."""
+    as multi30k or demo. The scale named paper has the paper's data and models."""
     tasks: SomeItems[str] | None = None
     """Tasks that preflight and the stage targets (download, prepare, align, train, decode,
     evaluate, figures) cover. null: the tasks of the paper's tables."""
@@ -104,8 +104,8 @@ class Options(Section):
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()
-    """Single values of the files in config/, changed without editing those files, for example
-    models: {small: {training: {clip: 1.0}}}."""
+    """Values that replace single values of the files in config/, for example models: {small:
+    {training: {clip: 1.0}}}."""
 
 
 class CommandOptions(Section):

@@ -187,7 +187,7 @@ class Scale(Section):
     def model_for(self, name: str) -> str | None:
         """Return the model that stands in for a model of the paper; None if there is no stand-in.
 
-        On the paper's own data, a model that is not listed is run itself.
+        On the paper's data, a model that is not listed is used itself.
         """
         return self.models.get(name, name if self.stand_in is None else None)
 

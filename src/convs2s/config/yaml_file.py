@@ -37,7 +37,8 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 # For YAML 1.1, a number with an exponent needs a point and a sign (1.0e-4), so 1e-4 would be text.
 _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+0123456789"))
+_FIRST_CHARACTERS = list("-+0123456789")  # PyYAML tries the pattern only on texts that begin so
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, _FIRST_CHARACTERS)
 
 
 def option_files(root: Path) -> dict[str, object]:
