@@ -37,7 +37,7 @@ class CellsCompared(Section):
     not help."""
     within: PositiveFloat | None = None
     """How much the sides may differ in either direction, in units of the column, for claims that
-    something makes no difference; null if the claim is that better is better."""
+    something makes no difference; null for claims that the cells in better are better."""
     models: Annotated[int, Field(ge=2)] | None = None
     """Number of models of the ensembles on the better side, if the claim states it."""
 
@@ -46,7 +46,7 @@ class LengthsCompared(Section):
     """Cells whose translations are said to be as long as the references."""
 
     cells: SomeItems[CellName]
-    """Cells with tokenized BLEU, whose record has the lengths."""
+    """Cells with a score in tokenized BLEU; the lengths are recorded with that score."""
     within: PositiveFloat
     """How much longer or shorter than the references the translations may be, as a share of the
     references' words."""

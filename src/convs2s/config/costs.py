@@ -1,4 +1,4 @@
-"""config/costs.yaml: what work costs, for the budget of ``snakemake preflight``."""
+"""config/costs.yaml: the figures from which ``snakemake preflight`` estimates the cost of work."""
 
 from typing import Literal
 
@@ -50,10 +50,7 @@ class GpuRates(Section):
 
 
 class Costs(Section):
-    """What work costs, for the budget of "snakemake preflight".
-
-    Each figure names its source.
-    """
+    """Figures from which `snakemake preflight` estimates the cost of work, each with its source."""
 
     line_bytes: CostFigure
     """Bytes of a sentence in one language, as plain text."""
@@ -98,7 +95,7 @@ class Costs(Section):
     gpus: Items[GpuRates]
     """GPUs for which `snakemake preflight` estimates the hours of the papers' trainings."""
     trainings: Items[KnownTraining]
-    """Trainings whose time is known. The time of all others is unknown."""
+    """Trainings whose time is known, from a paper or from a measurement."""
 
     def training(self, text: str, model: str) -> KnownTraining | None:
         """Return the known time of a model's training on a task's text; None if it is not known.
