@@ -107,7 +107,7 @@ class OwnNBest(Section):
     run: RunName = "seed1"
     """Run of the model that makes the list, such as seed1 or ensemble2."""
     decoding: str
-    """Decoding of config/decodings.yaml; its beam is the number of hypotheses in the list."""
+    """Decoding of config/decodings.yaml, which sets the number of hypotheses in the list."""
 
     def __str__(self) -> str:
         return f"{self.model} {self.run}, {self.decoding}"

@@ -181,7 +181,7 @@ def test_results_are_no_downloads_and_no_options(copy: Path, folder: str) -> Non
     file = copy / "config/scales/demo.yaml"
     stated = yaml.safe_load(file.read_text("utf-8"))
     file.write_text(yaml.safe_dump(stated | {"results_dir": folder, "downloads_dir": "x/"}))
-    with pytest.raises(UserError, match=r"demo\.yaml: results_dir: name one outside of downloads"):
+    with pytest.raises(UserError, match=r"demo\.yaml: results_dir: expected a folder outside"):
         load(copy, {"scale": "demo"})
 
 
