@@ -1,7 +1,7 @@
-"""What is made from the classes of the configuration: schemas/, docs/configuration.md, config.yaml.
+"""Write schemas/, docs/configuration.md and config.yaml from the classes of the configuration.
 
-``python tools/configuration.py``, typed in a clone, writes them. By the JSON Schemas editors
-complete and check the files of the configuration.
+Run ``python tools/configuration.py`` in a clone. With the JSON Schemas, editors complete and check
+the files of the configuration.
 """
 
 import json
@@ -29,35 +29,37 @@ from json_schema import Schema, alternatives, choices, constant_kind, schema_of
 _INTRODUCTION = """\
 # Configuration
 
-This page is made from the classes in `src/convs2s/config/` (`python tools/configuration.py`);
-change those.
+This page is made from the classes in `src/convs2s/config/` by `python tools/configuration.py`. To
+change it, change the classes.
 
-Settings of one machine (mirrors, cores) go into `config.local.yaml`, which has the keys of
-`config.yaml`, wins over it and is not under version control. `snakemake --config scale=demo` wins
-over both. `convs2s config --task NAME` prints all that applies to one task, defaults included.
+Put the settings of one machine (mirrors, cores) into `config.local.yaml`. It has the same keys as
+`config.yaml`, overrides it and is not under version control. `snakemake --config scale=demo`
+overrides both files. `convs2s config --task NAME` prints all settings that apply to one task,
+including defaults.
 
-A key that no class knows, a key stated twice and a name that refers to nothing are errors.
+An unknown key, a key that is stated twice and a name that refers to nothing are errors.
 
-How to read the tables: `a.b` is the key `b` inside of the mapping `a`; `a[].b` is the key `b` of
-each mapping in the list `a`; `a.NAME` stands for any name inside of `a`. A key with a default can
-be left out. A mapping without one can be left out as well: its keys then have their defaults.
+In the tables, `a.b` is the key `b` in the mapping `a`, `a[].b` is the key `b` of each mapping in
+the list `a`, and `a.NAME` is any name in the mapping `a`. A key with a default can be left out. A
+mapping without a default can be left out too, unless it is required. Its keys then have their
+defaults.
 """
 
 _WIDTH = 100
 _TYPES = {"object": "mapping", "array": "list"}
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 
-_Row = tuple[str, str, str, str]  # of a table of the page: key, type, default, meaning
+_Row = tuple[str, str, str, str]  # a row of a table of the page: key, type, default, meaning
 
 
 class ConfigurationFile(NamedTuple):
-    """A file of the configuration: its path, where NAME is any name, and what it holds."""
+    """A file of the configuration. ``path`` may have NAME in it, for files with any name."""
 
     path: str
     schema: str  # name of its JSON Schema
     section: type[Section]
     holds: Literal["one", "names", "list"] = "one"
-    """One section, names with one each, or a list of them."""
+    """Whether the file has one section, a mapping of names to sections, or a list of sections."""
 
 
 FILES = (
@@ -76,7 +78,10 @@ FILES = (
 
 @cache
 def file_schema(name: str) -> Schema:
-    """Return the JSON Schema of a file as it is stated, before anything is merged into it."""
+    """Return the JSON Schema of a file as a user writes it.
+
+    Keys that ``extends`` or ``text`` supplies are not required.
+    """
     (file,) = (file for file in FILES if file.schema == name)
     entry = schema_of(file.section)
     if file.section is ModelSettings:
@@ -107,7 +112,11 @@ def as_json(name: str) -> str:
 
 
 def _unless_stated(key: str, schema: Schema, left_out: Collection[str] = ()) -> Schema:
-    """Return a schema by which nothing is required where ``key`` says what the rest comes from."""
+    """Return a schema that requires keys only if ``key`` is not stated.
+
+    ``key`` names another entry, which supplies the missing keys. If it is stated, the keys in
+    ``left_out`` are unknown.
+    """
     partial = _partial(schema)
     for name in left_out:
         del partial["properties"][name]
@@ -116,10 +125,13 @@ def _unless_stated(key: str, schema: Schema, left_out: Collection[str] = ()) -> 
 
 
 def _partial(schema: Schema) -> Schema:
-    """Return a schema without required keys, but in lists: those replace each other as a whole."""
+    """Return a schema without required keys at any depth of mappings.
+
+    Mappings in lists keep theirs, because a list replaces the other list as a whole.
+    """
     partial = {key: value for key, value in schema.items() if key not in ("required", "oneOf")}
     for several in ("anyOf", "oneOf"):
-        if several in schema:  # without its required keys, a value may meet more than one
+        if several in schema:  # anyOf: without required keys, a value may fit several options
             partial["anyOf"] = [_partial(option) for option in schema[several]]
     if "properties" in schema:
         partial["properties"] = {
@@ -129,7 +141,7 @@ def _partial(schema: Schema) -> Schema:
 
 
 def reference() -> str:
-    """Return docs/configuration.md: every key of every file, its type, default and meaning."""
+    """Return docs/configuration.md: every key of every file with type, default and meaning."""
     parts = [_INTRODUCTION]
     for file in FILES:
         schema = schema_of(file.section)
@@ -143,7 +155,7 @@ def reference() -> str:
 
 
 def template() -> str:
-    """Return config.yaml with every default, each key under its description as a comment."""
+    """Return config.yaml: every key at its default, below its description as a comment."""
     schema = schema_of(Options)
     lines = [
         "# yaml-language-server: $schema=schemas/config.schema.json",
@@ -154,9 +166,10 @@ def template() -> str:
 
 
 def _rows(mapping: Schema, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
-    """Yield a row for each key of a mapping and for those below it.
+    """Yield a row for each key of a mapping and for the keys of the mappings in it.
 
-    ``told`` has the keys that rows were yielded for -> where, so that they are not told again.
+    ``told`` maps the keys of each mapping that has its rows to its path, so that the second mapping
+    with the same keys only refers to the first.
     """
     for key, schema in mapping["properties"].items():
         path, meaning = prefix + key, schema["description"]
@@ -177,7 +190,7 @@ def _rows(mapping: Schema, prefix: str, told: dict[str, str]) -> Iterator[_Row]:
 
 
 def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
-    """Yield each mapping with keys of its own that a value is or holds, with the path to it."""
+    """Yield each mapping with known keys that a value is or contains, with the path to it."""
     for option in alternatives(schema):
         if "properties" in option:
             yield path, option
@@ -188,7 +201,7 @@ def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
 
 
 def _rows_of_kinds(mappings: list[tuple[str, Schema]], told: dict[str, str]) -> Iterator[_Row]:
-    """Yield the rows of mappings in one place whose keys depend on the kind."""
+    """Yield the rows of several mappings with the same path, whose keys depend on their kind."""
     path = mappings[0][0]
     kinds = {constant_kind(option): option["properties"]["kind"] for _, option in mappings}
     meaning = " ".join(f"{name}: {schema['description']}" for name, schema in kinds.items())
@@ -201,7 +214,7 @@ def _rows_of_kinds(mappings: list[tuple[str, Schema]], told: dict[str, str]) -> 
 
 
 def _type(schema: Schema) -> str:
-    """Return the types that a value may have, with bounds, or what there is to choose from."""
+    """Return the types that a value may have, with their bounds, and the values to choose from."""
     listed = ", ".join(map(yaml_on_one_line, choices(schema)))
     types = [listed] if listed else []
     for option in alternatives(schema):
@@ -219,7 +232,7 @@ def _default(schema: Schema, is_required: bool) -> str:
 
 
 def _commented(mapping: Schema, depth: int) -> Iterator[str]:
-    """Yield the lines of a mapping that states every default."""
+    """Yield the lines of a mapping with every key at its default."""
     indent = "  " * depth
     for key, schema in mapping["properties"].items():
         listed = f" One of {_type(schema)}." if choices(schema) else ""
@@ -239,13 +252,13 @@ def _comment(text: str, depth: int) -> str:
 
 
 def yaml_on_one_line(value: object) -> str:
-    """Write a value on one line of YAML."""
+    """Return a value as YAML on one line."""
     flow = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
     return flow.removesuffix("\n").removesuffix("\n...")
 
 
 def write(folder: Path) -> None:
-    """Write all of them below the folder of a clone."""
+    """Write the schemas, docs/configuration.md and config.yaml into the folder of a clone."""
     texts = {f"schemas/{file.schema}.schema.json": as_json(file.schema) for file in FILES}
     texts |= {"docs/configuration.md": reference(), "config.yaml": template()}
     for place, text in texts.items():

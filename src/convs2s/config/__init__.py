@@ -1,4 +1,4 @@
-"""The configuration as classes: what config.yaml and config/ may say, with every default.
+"""The configuration as classes: every key of config.yaml and config/ with its type and default.
 
-Each section has its class in a module of its own; `convs2s.config.load` reads the files.
+There is a module for each file of the configuration. `convs2s.config.load` reads the files.
 """

@@ -1,4 +1,4 @@
-"""The networks: what ``architecture`` of a model says, in config/models.yaml and in model files."""
+"""The key ``architecture`` of a model, in config/models.yaml and in model files."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -29,19 +29,19 @@ Width = Annotated[int, Field(ge=1, le=LARGEST_WIDTH)]
 
 @dataclass(frozen=True)
 class Layer:
-    """One convolutional block: its number of channels d and its kernel width k."""
+    """One convolutional block: ``width`` is its number of channels d, ``kernel`` its width k."""
 
     width: int
     kernel: int
 
 
 class Blocks(Section):
-    """A stack of equal convolutional blocks."""
+    """A stack of convolutional blocks with the same width and kernel."""
 
     layers: StackDepth
-    """Number of equal blocks."""
+    """Number of blocks in the stack."""
     width: Width
-    """Hidden size d: channels of a block's input and output."""
+    """Hidden size d: number of channels of a block's input and output."""
     kernel: Annotated[int, Field(ge=1, le=LARGEST_KERNEL)]
     """Kernel width k in tokens."""
 
@@ -54,21 +54,25 @@ class Positions(Section):
     target: bool = True
     """Whether target tokens have position embeddings."""
     maximum: Annotated[int, Field(ge=1, le=MOST_POSITIONS)] = 1024
-    """Number of positions, the end token's included; a training on a longer pair is refused at its
-    start. clean.tokens of a task drops such pairs before."""
+    """Number of positions, including that of the end token. A training stops with an error before
+    its first update if a sentence of its data is longer. clean.tokens of a task drops such pairs
+    when the text is prepared."""
 
     def rows(self, side: str) -> int | None:
-        """Return the rows of a side's table of positions; None without positions."""
+        """Return the number of position embeddings of a side; None if the side has none.
+
+        ``side`` is "source" or "target".
+        """
         return self.maximum if getattr(self, side) else None
 
 
 class VocabularySelection(Section):
-    """Which target tokens the output layer scores at a time."""
+    """Which target tokens the output layer scores for a batch."""
 
     frequent: NonNegativeInt = 500
-    """Most frequent target words that are always scored."""
+    """Number of the most frequent target words, which are always scored."""
     candidates: Annotated[int, Field(ge=1, le=100)] = 100
-    """Most target words that a source word brings in."""
+    """Maximum number of target words that are scored because of one source word."""
 
 
 def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
@@ -90,44 +94,54 @@ Stacks = Annotated[
 
 
 class NetworkSettings(Section):
-    """The settings of a network, and what plans ask of them; extensions add subclasses."""
+    """The settings of a network of any kind, and the properties that planning needs.
 
-    has_attention: ClassVar[bool] = True  # which unknown-word replacement and its plots need
-    runs_onnx: ClassVar[bool] = False  # whether ``convs2s.models.onnx_graphs`` has its graphs
+    An extension adds a kind of network as a subclass.
+    """
+
+    has_attention: ClassVar[bool] = True  # needed for unknown-word replacement and attention plots
+    runs_onnx: ClassVar[bool] = False  # whether ``convs2s.models.onnx_graphs`` can build its graphs
 
     kind: str
-    build: ClassVar[Callable[..., Any]]  # of an extension: (source_types, target_types) -> Network
+    build: ClassVar[Callable[..., Any]]  # extensions only: (source_types, target_types) -> Network
 
     @property
     def blocks(self) -> tuple[Layer, ...]:
-        """The convolutional blocks of both sides, the encoder's first, if there are any."""
+        """The convolutional blocks of encoder and decoder, in this order; empty without blocks."""
         return ()
 
     @property
     def selection(self) -> VocabularySelection | None:
-        """Which target tokens the output layer, then a lookup table, scores; None: all."""
+        """The key ``vocabulary_selection``, if this kind has it; None: all tokens are scored."""
         return getattr(self, "vocabulary_selection", None)
 
     def check(self, where: str) -> None:
-        """Check what no single key says; a UserError begins with ``where``."""
+        """Check that the keys fit each other.
+
+        Raises:
+            UserError: They do not; the message begins with ``where``.
+        """
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes; 0: it is not known."""
         return 0
 
     def count_embeddings(self, source_types: int, target_types: int) -> int:
-        """Return how many of the parameters are looked up, and multiply no token."""
+        """Return the number of parameters in lookup tables, which no matrix product uses."""
         return 0
 
     def code(self) -> dict[str, str]:
-        """Return a digest of an extension's code, with which a training begins anew, as "code"."""
+        """Return {"code": digest of the extension's code}; {} for the networks of this package.
+
+        A training counts the digest as a setting, so that it starts anew when the code changes.
+        """
         if type(self).__module__ == __name__:
             return {}
         return {"code": str(digest_of_extension("ARCHITECTURES", self.kind))}
 
 
 class ConvS2SArchitecture(NetworkSettings):
-    """The convolutional network (Gehring et al. 2017), all but its vocabularies."""
+    """The convolutional network (Gehring et al. 2017), without the sizes of its vocabularies."""
 
     runs_onnx: ClassVar[bool] = True
 
@@ -136,71 +150,83 @@ class ConvS2SArchitecture(NetworkSettings):
     embedding: Width = 512
     """Width of the token and position embeddings."""
     output_embedding: Width = 512
-    """Width of the decoder's output just before the softmax layer."""
+    """Width of the decoder's output that enters the softmax layer."""
     encoder: Stacks
-    """Stacks of equal convolutional blocks, bottom first."""
+    """The encoder's convolutional blocks, as a list of stacks of equal blocks, the lowest stack
+    first."""
     decoder: Stacks
-    """Stacks of equal convolutional blocks, bottom first."""
+    """The decoder's convolutional blocks, as a list of stacks of equal blocks, the lowest stack
+    first."""
     attention: (
         Annotated[
             Literal["all"], Expecting("expected all, or a list of block numbers such as [1, 3, 5]")
         ]
         | SomeDistinctItems[PositiveInt]
     ) = "all"
-    """Decoder blocks that attend to the source: all, or a list, from 1 at the bottom (table 5)."""
+    """Decoder blocks that attend to the source: all, or a list of their numbers, where 1 is the
+    lowest block (table 5)."""
     attention_weights: Literal["shared"] | None = None
-    """shared: the attending blocks, of equal width then, have one pair of maps between their width
-    and the embeddings', as in a published tutorial; null: each has its own (section 3.3)."""
+    """shared: all attending blocks use one pair of linear maps between their width and that of the
+    embeddings, as in a published tutorial; the blocks must have the same width. null: each block
+    has a pair of maps (section 3.3)."""
     positions: Positions = Positions()
     """Learned absolute position embeddings (section 3.1, table 4)."""
     dropout: Probability = 0.1
-    """Probability that dropout zeroes a value of embeddings and of layers' inputs."""
+    """Probability with which dropout sets a value of the embeddings or of a block's input to 0."""
     vocabulary_selection: VocabularySelection | None = None
-    """Which target tokens the output layer scores at a time, for word models with a large
-    vocabulary (section 5.4): the most frequent ones and, of each source word, those that the
-    alignment offers; in training those of the references as well. The layer is then a lookup table
-    without weight normalization. null scores all."""
+    """Which target words the output layer scores for a batch, for word models with a large
+    vocabulary (section 5.4): the most frequent words and, for each source word, the words that the
+    alignment pairs with it most often; in training also the words of the references. The output
+    layer is then a lookup table without weight normalization. null: all words are scored."""
     gradient_scaling: Literal["paper", "fairseq", "none"] = "paper"
-    """How the encoder's gradients are scaled: paper divides those of its parameters by the number
-    of attention layers (section 3.4), fairseq divides the gradient that enters its stack by twice
-    that number, none leaves them."""
+    """How the encoder's gradients are scaled. paper divides the gradients of the encoder's
+    parameters by the number of attention layers (section 3.4). fairseq divides the gradient that
+    enters the encoder's stack by twice that number. none does not scale them."""
 
     @property
     def encoder_layers(self) -> tuple[Layer, ...]:
-        """The encoder's blocks one by one, bottom first."""
+        """The encoder's blocks, one entry for each, the lowest first."""
         return _expanded(self.encoder)
 
     @property
     def decoder_layers(self) -> tuple[Layer, ...]:
-        """The decoder's blocks one by one, bottom first."""
+        """The decoder's blocks, one entry for each, the lowest first."""
         return _expanded(self.decoder)
 
     @property
     def attends(self) -> tuple[bool, ...]:
-        """For each block of the decoder, whether it attends to the source."""
+        """For each block of the decoder, the lowest first, whether it attends to the source."""
         numbers = range(1, len(self.decoder_layers) + 1)
-        return tuple(self.attention == "all" or number in self.attention for number in numbers)
+        if self.attention == "all":
+            return (True,) * len(numbers)
+        return tuple(number in self.attention for number in numbers)
 
     @property
     def attending_layers(self) -> list[Layer]:
-        """The decoder's blocks that attend to the source."""
+        """The decoder's blocks that attend to the source, the lowest first."""
         return list(compress(self.decoder_layers, self.attends))
 
     @property
     def blocks(self) -> tuple[Layer, ...]:
-        """The convolutional blocks of both sides, the encoder's first."""
+        """The convolutional blocks of encoder and decoder, in this order."""
         return self.encoder_layers + self.decoder_layers
 
     def check(self, where: str) -> None:
-        """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks."""
+        """Check that ``attention`` and ``attention_weights`` fit the decoder's blocks.
+
+        Raises:
+            UserError: They do not; the message begins with ``where``.
+        """
         widths = sorted({block.width for block in self.attending_layers})
         if self.attention_weights == "shared" and len(widths) > 1:
             raise UserError(
                 f"{where}.attention_weights: blocks of {' and '.join(map(str, widths))} "
                 "channels cannot share them: give the attending blocks one width"
             )
+        if self.attention == "all":
+            return
         layers = len(self.decoder_layers)
-        last = 0 if self.attention == "all" else max(self.attention)
+        last = max(self.attention)
         if last > layers:
             raise UserError(f"{where}.attention: names block {last}, but the decoder has {layers}")
 
@@ -215,9 +241,9 @@ class ConvS2SArchitecture(NetworkSettings):
             below = stack[0].width
             maps.append((embedding, below))
             for layer in stack:
-                maps.append((layer.kernel * below, 2 * layer.width))
+                maps.append((layer.kernel * below, 2 * layer.width))  # 2: values and gates
                 if below != layer.width:
-                    maps.append((below, layer.width))
+                    maps.append((below, layer.width))  # for the residual connection
                 below = layer.width
             maps.append((below, top))
         attending = self.attending_layers
@@ -226,61 +252,76 @@ class ConvS2SArchitecture(NetworkSettings):
         for layer in attending:
             maps.append((layer.width, embedding))
             maps.append((embedding, layer.width))
-        # Beside its weight, each output of a map has a norm and a bias; of a lookup table a bias.
-        of_maps = sum((inputs + 2) * outputs for inputs, outputs in maps)
-        of_type = self.output_embedding + (1 if self.selection else 2)
-        embedded = self.count_embeddings(source_types, target_types)
-        return of_maps + of_type * target_types + embedded
+        # Each output of a map has a row of weights, a norm (weight normalization) and a bias.
+        map_parameters = 0
+        for inputs, outputs in maps:
+            map_parameters += (inputs + 2) * outputs
+        # The softmax layer is such a map, but with vocabulary selection it has no norms.
+        extra = 1 if self.selection else 2
+        softmax_parameters = (self.output_embedding + extra) * target_types
+        embeddings = self.count_embeddings(source_types, target_types)
+        return map_parameters + softmax_parameters + embeddings
 
     def count_embeddings(self, source_types: int, target_types: int) -> int:
-        """Return the number of parameters in the tables of tokens and positions."""
-        positions = sum(self.positions.rows(side) or 0 for side in ("source", "target"))
+        """Return the number of parameters of the token and position embeddings."""
+        positions = 0
+        for side in ("source", "target"):
+            positions += self.positions.rows(side) or 0
         return self.embedding * (source_types + target_types + positions)
 
 
 class LstmArchitecture(NetworkSettings):
-    """The LSTM network (Sutskever et al. 2014), all but its vocabularies."""
+    """The LSTM network (Sutskever et al. 2014), without the sizes of its vocabularies."""
 
-    has_attention: ClassVar[bool] = False  # the decoder sees of the source its final state alone
+    has_attention: ClassVar[bool] = False  # the decoder gets only the encoder's final state
 
     kind: Literal["lstm"]
     """LSTM layers without attention (Sutskever et al. 2014)."""
     layers: StackDepth = 4
-    """Layers of the encoder and of the decoder."""
+    """Number of layers of the encoder, and of the decoder."""
     cells: Width = 1000
-    """Memory cells of a layer."""
+    """Memory cells of each layer."""
     embedding: Width = 1000
     """Width of the token embeddings."""
     dropout: Probability = 0.0
-    """Probability that dropout zeroes a value of embeddings or layers' outputs; 0 in the paper."""
+    """Probability with which dropout sets a value of the embeddings or of a layer's output to 0; 0
+    in the paper."""
     initialization: PositiveFloat = 0.08
-    """Every parameter is drawn uniformly between minus this and this."""
+    """Every parameter is drawn uniformly between minus this value and this value."""
     reverse_source: bool = True
-    """Whether the encoder reads the source reversed, the end token last (section 3.3 there)."""
+    """Whether the encoder reads the source's words in reverse order, with the end token last
+    (Sutskever et al. 2014, section 3.3)."""
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
-        inputs = self.embedding + (self.layers - 1) * self.cells  # of all layers of a side
-        gates = 4 * self.cells  # of a layer; each has two biases
-        of_layers = 2 * gates * (inputs + self.layers * (self.cells + 2))
+        inputs = self.embedding + (self.layers - 1) * self.cells  # summed over a side's layers
+        gates = 4 * self.cells  # outputs of a layer's gates; each has two biases
+        layer_parameters = 2 * gates * (inputs + self.layers * (self.cells + 2))  # of both sides
         embeddings = (source_types + target_types) * self.embedding
-        return of_layers + embeddings + target_types * (self.cells + 1)
+        softmax_parameters = target_types * (self.cells + 1)
+        return layer_parameters + embeddings + softmax_parameters
 
 
 KINDS = "convs2s", "lstm"
-"""The kinds of network of this package; extensions add others."""
+"""The kinds of network that this package has; extensions add others."""
 
 
 def _by_kind(
-    stated: object, read_own: Callable[[object], Any], info: ValidationInfo[bool | None]
+    stated: object, read_built_in: Callable[[object], Any], info: ValidationInfo[bool | None]
 ) -> Any:
-    """Read the settings of a network by their kind; convs2s where none is stated."""
+    """Read the settings of a network with the class of their kind, convs2s by default.
+
+    ``read_built_in`` is pydantic's validator for the kinds of this package. The context of ``info``
+    says whether texts may stand for other values (`convs2s.config.messages.validated`).
+    """
+    if isinstance(stated, NetworkSettings):
+        return stated
     if not isinstance(stated, dict):
-        return stated if isinstance(stated, NetworkSettings) else read_own(stated)
-    kind = str(stated.get("kind", "convs2s"))[:100]  # a message shows it
+        return read_built_in(stated)  # fails with pydantic's message
+    kind = str(stated.get("kind", "convs2s"))[:100]  # shortened, as a message shows it
     section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
     if section is None:
-        return read_own({"kind": "convs2s"} | stated)
+        return read_built_in({"kind": "convs2s"} | stated)
     return validated(section, stated, f"architecture of kind {kind}", lax=bool(info.context))
 
 
@@ -289,17 +330,21 @@ Architecture: TypeAlias = Annotated[
     WrapValidator(_by_kind),
     SerializeAsAny(),
 ]
-"""A network of any kind, of this package or of an extension."""
+"""The settings of a network, of a kind of this package or of an extension."""
 
 
 class _Stated(Section):
-    """What `parse_architecture` reads, under the name that messages give it."""
+    """A mapping with the architecture under its key, so that messages name the key."""
 
     architecture: Architecture
 
 
 def parse_architecture(stated: Mapping[str, object], where: str = "model file") -> Architecture:
-    """Return the network that a model file states; a UserError begins with ``where``."""
+    """Return the architecture that a model file states.
+
+    Raises:
+        UserError: It is not valid; the message begins with ``where``.
+    """
     architecture: Architecture = validated(_Stated, {"architecture": stated}, where).architecture
     architecture.check(f"{where}: architecture")
     return architecture

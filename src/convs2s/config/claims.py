@@ -1,4 +1,4 @@
-"""config/claims.yaml: what the papers say in words, and the cells that decide whether it holds."""
+"""config/claims.yaml: claims that the papers make in words, and the cells that decide them."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated
@@ -12,57 +12,59 @@ from convs2s.errors import UserError
 
 
 class CellName(Section):
-    """A cell of config/paper.yaml."""
+    """The name of a cell of config/paper.yaml."""
 
     table: str
-    """Table or figure."""
+    """Table or figure, by its name in config/paper.yaml."""
     group: str | None = None
-    """Group of the row; null where one row of the table alone has this name."""
+    """Group of the row; null if only one row of the table has this name."""
     row: str
-    """Name of the row (its system)."""
+    """Name of the row (its key system)."""
     column: str = "bleu"
     """Key of the column."""
 
 
 class CellsCompared(Section):
-    """Cells of which some are said to be better than as many others."""
+    """Cells that are said to be better than the same number of other cells."""
 
     better: SomeItems[CellName]
-    """The better cells. Of several the sum counts, and a cell may stand here twice: A and D
-    against B and C ask whether A gains more over B than C over D."""
+    """The cells that are said to be better. If there are several, their sum is compared. A and D
+    against B and C ask whether A gains more over B than C over D; a cell may be listed twice."""
     worse: SomeItems[CellName]
-    """As many cells that are said to be worse."""
+    """The cells that are said to be worse, as many as in better."""
     margin: NonNegativeFloat = 0.0
-    """In units of the column: how far the better may be behind where something does not help."""
+    """How far the better side may be behind, in units of the column, for claims that something does
+    not help."""
     within: PositiveFloat | None = None
-    """In units of the column: by how much the sides may differ either way, for claims that there
-    is no more to gain; null where the better ones are to be better."""
+    """How much the sides may differ in either direction, in units of the column, for claims that
+    something makes no difference; null for claims that the cells in better are better."""
     models: Annotated[int, Field(ge=2)] | None = None
-    """Of how many models the ensembles on the better side are, where the claim says so."""
+    """Number of models of the ensembles on the better side, if the claim states it."""
 
 
 class LengthsCompared(Section):
     """Cells whose translations are said to be as long as the references."""
 
     cells: SomeItems[CellName]
-    """Cells that rest on tokenized BLEU."""
+    """Cells with a score in tokenized BLEU; the lengths are recorded with that score."""
     within: PositiveFloat
-    """By which share of the references' words they may be longer or shorter."""
+    """How much longer or shorter than the references the translations may be, as a share of the
+    references' words."""
 
 
 class Trend(Section):
-    """Rows whose values are said to rise with x: on a line, and no two rows the other way."""
+    """Rows whose values are said to rise with x: by the slope of a line, and in no pair to fall."""
 
     table: str
-    """Table or figure."""
+    """Table or figure, by its name in config/paper.yaml."""
     group: str | None = None
-    """Group of the rows; null where one row of the table alone has each name."""
+    """Group of the rows; null if only one row of the table has each name."""
     column: str = "bleu"
-    """Key of the column; of perplexities and times it is their fall that counts."""
+    """Key of the column. Perplexities and times must fall instead of rise."""
     x: Annotated[dict[str, float], Field(min_length=1)]
-    """Name of a row -> its place on the axis."""
+    """Name of a row -> its value of x."""
     per: Text
-    """What x counts, such as layer."""
+    """The unit of x, such as layer."""
 
     def cell(self, row: str) -> CellName:
         """Return the cell of one of the rows."""
@@ -70,28 +72,29 @@ class Trend(Section):
 
 
 class Claim(Section):
-    """What a paper says in words, and what decides whether it holds here: name -> the fields below.
+    """Claims that a paper makes in words, and the cells that decide each: name -> the fields below.
 
-    The verdict comes from the runs that the tables show; docs/claims.md says how.
+    The verdict is computed from the runs that the tables show; docs/claims.md says how.
     """
 
     says: Text
-    """The claim, in one sentence of our own."""
+    """The claim, in one sentence of this project."""
     source: Text
-    """Paper and section."""
+    """Paper and section that make the claim."""
     comparisons: Items[CellsCompared] = ()
     """Comparisons that must all hold."""
     trends: Items[Trend] = ()
-    """Trends that must all hold, too."""
+    """Trends that must all hold."""
     lengths: Items[LengthsCompared] = ()
-    """Lengths that must all match, too."""
+    """Cells whose translations must all be as long as the references."""
     phrases: Items[CellName] = ()
-    """Cells of phrases_apart whose meanings must all be apart, too."""
+    """Cells of the measure phrases_apart; the states of different meanings must be apart in all of
+    them."""
     untested: str | None = None
-    """Why there is none of these; null where there is one."""
+    """Why the claim has no comparisons, trends, lengths or phrases; null if it has some."""
 
     def cells(self) -> Iterator[CellName]:
-        """Yield every cell that the claim names, as often as it does."""
+        """Yield every cell that the claim names; a cell that it names twice comes twice."""
         for compared in self.comparisons:
             yield from (*compared.better, *compared.worse)
         for trend in self.trends:
@@ -105,31 +108,37 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     """Return the index of a cell's row in its table, from 0.
 
     Raises:
-        UserError: There is none, or several have the name; begins with ``where``.
+        UserError: No row or several rows have the name. The message begins with ``where``.
     """
     check_known(where, "table", cell.table, tables)
     rows = tables[cell.table].rows
     groups = {row.group for row in rows if row.group}
     check_known(where, f"group of {cell.table}", cell.group, groups)
-    systems = {}  # of the group, by index
+    systems = {}  # index of each row of the group, or of the table without a group -> its name
     for index, row in enumerate(rows):
-        if cell.group in (None, row.group):
+        if cell.group is None or row.group == cell.group:
             systems[index] = row.system
     check_known(where, f"row of {cell.table}", cell.row, systems.values())
-    index, *others = [index for index, system in systems.items() if system == cell.row]
-    if others:
+    found = [index for index, system in systems.items() if system == cell.row]
+    if len(found) > 1:
         raise UserError(
-            f"{where}: {cell.table} has {len(others) + 1} rows '{cell.row}'; name the group as well"
+            f"{where}: {cell.table} has {len(found)} rows '{cell.row}'; name the group as well"
         )
-    return index
+    return found[0]
 
 
 def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
-    """Check that a claim names cells that have values, or says why it names none."""
+    """Check that a claim names cells that have values, or says why it names none.
+
+    Raises:
+        UserError: It does neither, or a comparison is malformed. The message begins with ``where``.
+    """
     cells = list(claim.cells())
-    if bool(cells) == (claim.untested is not None):
+    has_reason = claim.untested is not None
+    if bool(cells) == has_reason:  # neither or both
         raise UserError(
-            f"{where}: expected comparisons, trends, lengths or phrases, or else untested: a reason"
+            f"{where}: expected comparisons, trends, lengths or phrases, or only untested with a "
+            "reason"
         )
     for cell in cells:
         _row_with_value(cell, tables, where)
@@ -138,21 +147,24 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
             raise UserError(f"{where}: comparisons: expected margin or within, not both")
         if len(compared.better) != len(compared.worse):
             raise UserError(
-                f"{where}: comparisons: {len(compared.better)} cells are held against "
-                f"{len(compared.worse)}; expected as many"
+                f"{where}: comparisons: better has {len(compared.better)} cells and worse has "
+                f"{len(compared.worse)}; expected the same number"
             )
         both = (*compared.better, *compared.worse)
         rows = [_row_with_value(cell, tables, where) for cell in both]
         if all(row.kind == "cited" for row in rows):
             raise UserError(
-                f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' are printed "
-                "values of others alone, which no run decides; name a row of ours"
+                f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' have only "
+                "printed values, which no run can change; name a row of kind ours"
             )
 
 
 def _row_with_value(cell: CellName, tables: Mapping[str, Table], where: str) -> Row:
-    """Return a cell's row; the cell has a printed value, or one that this project measures."""
-    index = row_index(cell, tables, where)  # which says first whether there is such a table
+    """Return a cell's row after checking that the cell has a value.
+
+    A row of kind cited needs a printed number; a row of kind ours needs a measure.
+    """
+    index = row_index(cell, tables, where)  # also checks the name of the table
     row = tables[cell.table].rows[index]
     columns = {column.key: column for column in tables[cell.table].columns}
     check_known(where, f"column of {cell.table}", cell.column, columns)

@@ -1,4 +1,4 @@
-"""The text of a task: its files, how it is prepared, and what a token of it is."""
+"""The keys of a task that describe its text: files, preparation, alignment and vocabulary."""
 
 import re
 from typing import Annotated, Literal, NamedTuple, Self, get_args
@@ -22,17 +22,18 @@ from convs2s.config.section import (
 Language = Annotated[
     str,
     Expecting(
-        "expected a language code of two or three small letters, perhaps with more after an _ (as "
-        'en_title), in quotes where YAML reads it as a truth value ("no")',
+        "expected a language code of two or three lower-case letters, optionally with a suffix "
+        'such as _title; write "no" in quotes, as YAML reads it as false without them',
         pattern="^[a-z]{2,3}(_[a-z]+)?$",
     ),
 ]
 
-# The names of the other two splits are taken: files are named by them.
+# train and valid are the names of the other two splits. Files are named after splits, so a test set
+# cannot have these names.
 TestSetName = Annotated[
     str,
     Expecting(
-        "expected a name of small letters, digits and underscores other than train and valid",
+        "expected a name of lower-case letters, digits and underscores other than train and valid",
         pattern="^(?!train$|valid$)[a-z][a-z0-9_]*$(?!\n)",
     ),
 ]
@@ -42,17 +43,20 @@ class Languages(Section):
     """Codes of the two languages of a task."""
 
     source: Language
-    """Language that is translated from."""
+    """Code of the language that is translated from."""
     target: Language
-    """Language that is translated to."""
+    """Code of the language that is translated into."""
 
 
 OPUS = "https://object.pouta.csc.fi/OPUS-{0}/{1}/moses/{2}.txt.zip#{0}.{2}.{3}"
-"""Where OPUS has a side of a corpus as plain text (the format that it calls moses)."""
+"""Address of one side of an OPUS corpus as plain text (OPUS calls the format moses).
+
+Its fields are the corpus, the version, the pair of languages and the language of the side.
+"""
 
 
 def _address(name: str) -> str:
-    """Return the address of an entry of OPUS, and any other file's name as it is."""
+    """Return the address that ``opus:...`` abbreviates; return any other name unchanged."""
     if not name.startswith("opus:"):
         return name
     parts = re.fullmatch(r"opus:([\w.-]+)/([\w.-]+)/(\w+)-(\w+)#(\w+)", name, re.ASCII)
@@ -62,8 +66,8 @@ def _address(name: str) -> str:
             return OPUS.format(corpus, version, f"{first}-{second}", side)
     raise PydanticCustomError(
         "opus",
-        "expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE, both languages in the order of "
-        "letters, such as opus:SETIMES/v2/en-ro#ro",
+        "expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE with the two languages in alphabetical "
+        "order, such as opus:SETIMES/v2/en-ro#ro",
     )
 
 
@@ -71,12 +75,12 @@ CorpusFile = Annotated[FileName, AfterValidator(_address)]
 
 
 class FilePair(Section):
-    """Two files, line N of one the translation of line N of the other."""
+    """Two parallel files: line N of the target is the translation of line N of the source."""
 
     source: CorpusFile
-    """File of the source side: a path, an URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`."""
+    """File of the source side: a path, a URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`."""
     target: CorpusFile
-    """File of the target side."""
+    """File of the target side, stated like source."""
 
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
@@ -87,60 +91,66 @@ class FilePair(Section):
 
 
 class ScoredFilePair(FilePair):
-    """Two files of a test set, and what else is right."""
+    """A pair of files of a test set, and further references for its source lines."""
 
     references: Items[FileName] = ()
-    """Further references of ROUGE: files whose line N is another summary of line N of the source;
-    an empty line where one has fewer. The target is the first reference."""
+    """Further references for ROUGE; the target is the first reference. Line N of each file is
+    another summary of line N of the source, or empty if that line has no further summary."""
 
 
 class Corpus(Section):
     """The files of a task."""
 
-    model_config = ConfigDict(regex_engine="python-re")  # for the pattern's (?!...)
+    # The default engine cannot read the (?!...) in the pattern of TestSetName.
+    model_config = ConfigDict(regex_engine="python-re")
 
     train: SomeItems[FilePair]
-    """Pairs of files, read one after the other."""
+    """Pairs of files of the training text, which are read one after the other."""
     valid: Items[FilePair] = ()
-    """The same for validation; left out where hold_out is stated."""
+    """Pairs of files of the validation text. Leave it out if hold_out is stated."""
     tests: Annotated[dict[TestSetName, SomeItems[ScoredFilePair]], Field(min_length=1)]
-    """Test sets: name -> pairs of files."""
+    """Test sets: name -> its pairs of files."""
     obtain: Text | None = None
-    """How to come by the files that nobody may download: what the message says that names those
-    which are missing; null: it asks for them."""
+    """How to get files that the workflow cannot download, for example licensed text. The message
+    that names missing files ends with this advice. null: the message asks the user to put the files
+    there."""
 
 
 class Titles(Section):
-    """Papers, from whose abstracts and titles the workflow makes text."""
+    """Tables of papers; the workflow makes sentence and title pairs from them."""
 
     files: SomeDistinctItems[FileName]
-    """Tab-separated tables with the columns arxiv_id, title and abstract, fields in quotes where
-    they need them: paths or URLs, compressed or not. Of papers with the same id the first counts.
-    The text is titles://TASK/SPLIT.SIDE: train, valid or test; sentence (the first) or title."""
+    """Paths or URLs of tab-separated tables with the columns arxiv_id, title and abstract. The
+    files may be compressed, and fields may be in quotes. If several papers have the same id, the
+    first is used. corpus names the text that is made from the tables as titles://TASK/SPLIT.SIDE.
+    SPLIT is train, valid or test. SIDE is title, or sentence for the first sentence of the
+    abstract."""
     one_in: Annotated[int, Field(ge=3)] = 43
-    """One paper in this many is for test, another one for validation. Its id alone decides, by its
-    SHA-256: other files move no paper from one part to another."""
+    """One paper in this many goes into the test set, and another one into the validation data. The
+    SHA-256 of a paper's id decides, so adding files moves no paper from one split to another."""
 
 
 TITLE_FILES = tuple(
     f"{split}.{side}" for split in ("train", "valid", "test") for side in ("sentence", "title")
 )
-"""What is made of papers: titles://TASK/FILE."""
+"""Names of the files that the workflow makes from ``Titles``: titles://TASK/FILE."""
 
 
 class HoldOut(Section):
     """Training pairs that become the validation data."""
 
     every: Annotated[int, Field(ge=2)]
-    """Each pair whose number is a multiple of this is held out: 100 holds out 1%."""
+    """Each training pair whose number is a multiple of this value is held out; 100 holds out 1% of
+    the pairs."""
 
 
 class HoldOutPart(NamedTuple):
-    """Which training pairs a split takes, where validation is held out from training."""
+    """The training pairs that a split takes if validation data is held out from training."""
 
     every: int
     held: bool
-    """Whether the split takes each pair whose number is a multiple, or (train) all others."""
+    """True (valid): the split takes each pair whose number is a multiple of ``every``. False
+    (train): it takes all others."""
 
 
 PreparationRecipe = Literal[
@@ -153,7 +163,7 @@ PreparationRecipe = Literal[
     "lowercase_test",
     "none",
 ]
-"""A recipe of `convs2s.text.preparation`."""
+"""Name of a recipe that is built in (`convs2s.text.preparation`)."""
 
 PREPARATIONS: tuple[str, ...] = get_args(PreparationRecipe)
 
@@ -164,31 +174,32 @@ class PreparationRecipes(Section):
     """Recipes that turn raw text into words."""
 
     train: PreparationName = "moses_train"
-    """Recipe for training and validation text: moses_train also normalizes punctuation; wmt16 is
-    Sennrich et al.'s for Romanian, wmt16_plain the same without diacritics; stanford is for the
-    text that Luong et al. tokenized; lowercase leaves hyphens within words and lowers all letters,
-    as fairseq's script does to talks; none takes the words of text that comes tokenized."""
+    """Recipe for training and validation text, or the name of an extension's preparation.
+    moses_train tokenizes like moses_test and also normalizes punctuation. wmt16 is the recipe of
+    Sennrich et al. for Romanian; wmt16_plain also removes diacritics. stanford is for the text that
+    Luong et al. tokenized. lowercase lower-cases all letters and does not split words at hyphens,
+    like fairseq's script for talks. none is for text that is already tokenized."""
     test: PreparationName = "moses_test"
-    """Recipe for test text, and for what convs2s translate is given; lowercase_test is lowercase
-    with straight apostrophes; none of both is for text whose
-    words are what blanks separate, and translations are then such words, too."""
+    """Recipe for test text and for the input of `convs2s translate`. lowercase_test is lowercase
+    with straight apostrophes. If train and test are both none, words are what blanks separate, and
+    translations are written as words separated by blanks."""
     truecase: bool = False
-    """Whether words that start a sentence are given the case that they have elsewhere in the
-    training text; translations are capitalized again."""
+    """Whether a word that starts a sentence gets the case that it has elsewhere in the training
+    text. Translations are capitalized again."""
 
 
 class CleanLimits(Section):
-    """Training and validation pairs that are kept."""
+    """The limits that a training or validation pair must keep, or it is dropped."""
 
     minimum: PositiveInt = 1
-    """Fewest words of either side."""
+    """Minimum number of words on each side."""
     maximum: PositiveInt | None = 175
-    """Most words of either side; null sets no limit."""
+    """Maximum number of words on each side; null sets no limit."""
     ratio: Annotated[float, Field(ge=1)] | None = 1.5
-    """Longest side over shortest side at most; null sets no limit."""
+    """Maximum ratio of the longer side's words to the shorter side's; null sets no limit."""
     tokens: PositiveInt | None = 1023
-    """Most tokens of either side, once BPE has split its words; null sets no limit. With the end
-    token, 1023 are what fits into a model's 1024 positions."""
+    """Maximum number of tokens on each side, after BPE has split the words; null sets no limit. A
+    model has 1024 positions by default, and the end token takes one of them."""
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:
@@ -208,43 +219,52 @@ class AlignmentSettings(Section):
     """Word alignment, from which the dictionary for unknown words is made."""
 
     dictionary: Literal["aligned", "identity"] = "aligned"
-    """What stands for an unknown word of word models: aligned is the target word that its source
-    word is aligned to most often; identity the source word itself, for tasks within one language.
-    Then no text is aligned, unless a model selects its vocabulary."""
+    """What a word model writes in place of an unknown word. aligned: the target word that is most
+    often aligned to the source word. identity: the source word itself, for tasks within one
+    language; no text is aligned then, unless a model selects its vocabulary."""
     aligner: AlignerName = "fast_align"
-    """What aligns words: fast_align, this package's own, whose links are always the same for the
-    same text; or eflomal, which is to be installed (docs/install.md) and draws its seed from the
-    system: its links move from run to run."""
+    """The word aligner. fast_align is part of this package and gives the same links each time for
+    the same text. eflomal must be installed (docs/install.md). It draws its seed from the system,
+    so its links differ from run to run."""
     pairs: PositiveInt | None = None
-    """Training pairs to align, drawn at random; null aligns all."""
+    """Number of training pairs that are aligned, drawn at random; null aligns all."""
     seed: NonNegativeInt = 1
-    """Decides which pairs are drawn; the number of parts does not."""
+    """Seed of the draw of pairs. The pairs that are drawn depend on it, and not on the number of
+    parts in which the text is prepared."""
 
 
 class VocabularySettings(Section):
-    """What a token is: a piece of a word that BPE leaves, or a whole word."""
+    """What a token is: a piece of a word as BPE splits it, or a whole word."""
 
     kind: Literal["bpe", "word"] = "bpe"
-    """bpe: byte pair encoding (merges, joint, threshold, glossaries apply, or the sizes in place of
-    a threshold); word: the most frequent words (the sizes apply)."""
+    """bpe: tokens are pieces of words, split by byte pair encoding (keys merges, joint, glossaries,
+    and either threshold or the sizes). word: tokens are the most frequent words (keys source_size
+    and target_size)."""
     merges: PositiveInt = 8000
-    """BPE merge operations (the paper: 40,000)."""
+    """Number of BPE merge operations (40,000 in the paper)."""
     joint: bool = True
-    """Whether one set of merges is learned on both languages together."""
+    """Whether one set of merges is learned from both languages together; false: one set for each
+    language."""
     threshold: NonNegativeInt = 0
-    """Subwords seen less often than this in a language's training text are split; 0 splits none."""
+    """Subwords that occur less often than this in the language's training text are split further;
+    0 splits none."""
     glossaries: Items[Text] = ()
-    """Regular expressions of words that BPE leaves whole."""
+    """Regular expressions; BPE does not split the words that match one of them."""
     source_size: PositiveInt | None = None
-    """Most types of the source vocabulary, special tokens not counted; null keeps all."""
+    """Maximum number of types in the source vocabulary, not counting special tokens; null keeps
+    all."""
     target_size: PositiveInt | None = None
-    """Most types of the target vocabulary; null keeps all."""
+    """Maximum number of types in the target vocabulary, not counting special tokens; null keeps
+    all."""
     minimum_count: PositiveInt = 1
-    """Types seen less often than this in the training text are left out; where there is a
-    threshold, subwords are split further first."""
+    """Types that occur less often than this in the training text are left out of the vocabulary. If
+    there is a threshold, rare subwords are split further before the types are counted."""
 
     def bpe_codes_names(self, *languages: str) -> list[str]:
-        """Return the names of languages' BPE codes: one if joint, none where words are whole."""
+        """Return the names of the BPE codes of these languages.
+
+        Joint codes have one name for all languages; a vocabulary of words has no codes.
+        """
         if self.kind == "word":
             return []
         return ["codes"] if self.joint else [f"codes.{language}" for language in languages]

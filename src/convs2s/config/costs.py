@@ -1,4 +1,4 @@
-"""config/costs.yaml: what work costs, for the budget of ``snakemake preflight``."""
+"""config/costs.yaml: the figures from which ``snakemake preflight`` estimates the cost of work."""
 
 from typing import Literal
 
@@ -6,27 +6,27 @@ from convs2s.config.section import Items, PositiveFloat, Section
 
 
 class CostFigure(Section):
-    """A measured number."""
+    """A figure and its source."""
 
     value: PositiveFloat
     """The figure."""
     source: str
-    """Where it comes from."""
+    """Where the figure comes from."""
 
 
 class KnownTraining(Section):
     """A training whose time is known."""
 
     text: str
-    """The task whose text is trained on."""
+    """The task whose training text the model is trained on."""
     model: str
     """A model of config/models.yaml."""
     device: Literal["GPU", "core"]
-    """What the hours are counted of."""
+    """Unit of the hours: hours of one GPU, or of one CPU core."""
     hours: PositiveFloat
-    """Hours of one training, over all its devices."""
+    """Hours of one training, summed over all its devices."""
     printed: bool = False
-    """Whether a paper states it, of its own devices; false: it was measured here."""
+    """true: a paper states the hours, for its devices; false: they were measured here."""
     source: str
     """Where the figure comes from."""
 
@@ -35,75 +35,78 @@ class GpuRates(Section):
     """The peak rates of a GPU, as its maker states them, without sparsity."""
 
     name: str
-    """Its name."""
+    """Name of the GPU."""
     fp32: PositiveFloat
-    """TFLOP/s in fp32."""
+    """Rate in fp32, in TFLOP/s."""
     tf32: PositiveFloat | None = None
-    """TFLOP/s of matrices in TF32; null: it has none, and multiplies in fp32."""
+    """Rate of matrix products in TF32, in TFLOP/s; null: the GPU does not support TF32, and
+    multiplies in fp32."""
     bf16: PositiveFloat | None = None
-    """TFLOP/s of matrices in bf16; null: it has none."""
+    """Rate of matrix products in bf16, in TFLOP/s; null: the GPU does not support bf16."""
     bandwidth: PositiveFloat
-    """GB/s of its memory."""
+    """Bandwidth of the GPU's memory, in GB/s."""
     source: str
     """Where the figures come from."""
 
 
 class Costs(Section):
-    """What work costs, for the budget of "snakemake preflight".
-
-    Each figure stands with where it comes from.
-    """
+    """Figures from which `snakemake preflight` estimates the cost of work, each with its source."""
 
     line_bytes: CostFigure
-    """Bytes of a sentence of one side, as plain text."""
+    """Bytes of a sentence in one language, as plain text."""
     compressed_line_bytes: CostFigure
-    """Bytes of a sentence of one side in a compressed file."""
+    """Bytes of a sentence in one language, in a compressed file."""
     growth: CostFigure
-    """Bytes of text that a byte of a compressed file becomes."""
+    """Bytes of text for each byte of a compressed file."""
     store_bytes: CostFigure
-    """Bytes of a pair in a token store."""
+    """Bytes of a sentence pair in a token store."""
     link_bytes: CostFigure
-    """Bytes of a pair's word alignment."""
+    """Bytes of the word alignment of a sentence pair."""
     extract_rate: CostFigure
-    """Pairs a second that one core reads from an archive."""
+    """Sentence pairs per second that one core reads from an archive."""
     prepare_rate: CostFigure
-    """Pairs a second that one core normalizes, tokenizes and filters."""
+    """Sentence pairs per second that one core normalizes, tokenizes and filters."""
     truecase_rate: CostFigure
-    """Pairs a second that one core truecases, learning included."""
+    """Sentence pairs per second that one core truecases, including the learning of the cases."""
     count_rate: CostFigure
-    """Pairs a second whose words one core counts."""
+    """Sentence pairs per second whose words one core counts."""
     merge_rate: CostFigure
-    """BPE merges a second that one core learns."""
+    """BPE merges per second that one core learns."""
     encode_rate: CostFigure
-    """Pairs a second that one core splits into tokens and writes to a token store."""
+    """Sentence pairs per second that one core splits into tokens and writes to a token store."""
     align_rate: CostFigure
-    """Pairs a second that one core aligns."""
+    """Sentence pairs per second that one core aligns."""
     align_bytes: CostFigure
-    """Bytes of memory for a pair that is aligned."""
+    """Bytes of memory for each sentence pair that is aligned."""
     sentence_tokens: CostFigure
-    """Tokens of a sentence of one side."""
+    """Tokens of a sentence in one language."""
     share_of_peak: CostFigure
-    """Share of a GPU's matrix rate that products reach, for the estimates of GPUs."""
+    """Share of a GPU's peak rate that matrix products are assumed to reach."""
     block_passes: CostFigure
-    """How often a training reads or writes as many numbers as the outputs of a block."""
+    """Number of times that a training reads or writes an array with the size of a convolutional
+    block's output, for each block, forward and backward."""
     block_operations: CostFigure
-    """Operations that the host starts for each block of a micro-batch, forward and backward."""
+    """Number of operations that the CPU starts on the GPU for each block and micro-batch, forward
+    and backward."""
     operation_microseconds: CostFigure
-    """Microseconds in which the host starts one of them."""
+    """Microseconds that the CPU takes to start one operation on the GPU."""
     paper_gpu: GpuRates
-    """The GPU that the papers' hours are of."""
+    """The GPU on which the papers measured their hours."""
     gpus: Items[GpuRates]
-    """GPUs for which the hours of the papers' trainings are estimated."""
+    """GPUs for which `snakemake preflight` estimates the hours of the papers' trainings."""
     trainings: Items[KnownTraining]
-    """Trainings whose time is known; the time of any other one is not."""
+    """Trainings whose time is known, from a paper or from a measurement."""
 
     def training(self, text: str, model: str) -> KnownTraining | None:
-        """Return what a training of a model on a task's text takes; None where it is not known.
+        """Return the known time of a model's training on a task's text; None if it is not known.
 
-        A paper's hours are those of its recipe, which models ending in _fp32 have too.
+        The hours that a paper prints for NAME also apply to NAME_fp32, which has the paper's recipe
+        without bf16 and compilation.
         """
         known = {(entry.text, entry.model): entry for entry in self.trainings}
         if (text, model) in known:
             return known[text, model]
-        papers = known.get((text, model.removesuffix("_fp32")))
-        return papers if papers and papers.printed else None
+        in_paper = known.get((text, model.removesuffix("_fp32")))
+        if in_paper is None or not in_paper.printed:
+            return None
+        return in_paper

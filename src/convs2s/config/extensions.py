@@ -1,7 +1,8 @@
-"""Files of the user's own that add networks, preparations and metrics (docs/extending.md).
+"""Extensions: a user's Python files that add networks, preparations and metrics.
 
-Only what ``extensions`` of the user's configuration names is run. A plan runs each file down to its
-first import of torch, which it does without; what builds a network runs the rest.
+docs/extending.md describes them. Only files that ``extensions`` of the user's configuration names
+are run. Each file is first run down to its first import of torch, so that planning does not have to
+import torch. ``run_rest`` runs the remaining statements when a network is built.
 """
 
 import ast
@@ -22,14 +23,15 @@ from convs2s.config.yaml_file import option_files
 from convs2s.errors import UserError
 
 VARIABLE = "CONVS2S_EXTENSIONS"
-"""Of the environment: the files, by which jobs of the workflow know what its configuration says."""
+"""Environment variable with the paths of the files; the jobs of the workflow read it."""
 
 Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
-"""What an extension may define: a mapping from the names that it adds."""
+"""Name of a dictionary that an extension may define: name that it adds -> value."""
 
-# What a value of each registry is, and the methods that it needs. Not the class of networks itself:
-# architecture.py, which has it, imports this module.
-_KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
+# For each registry, what a message says that its values are, and the methods that a value needs.
+# Values of ARCHITECTURES are not checked to be subclasses of NetworkSettings, as architecture.py,
+# which defines that class, imports this module.
+_EXPECTED: Mapping[Registry, tuple[str, Sequence[str]]] = {
     "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("count_parameters", "build")),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
     "METRICS": ("a function", ("__call__",)),
@@ -37,70 +39,89 @@ _KINDS: Mapping[Registry, tuple[str, Sequence[str]]] = {
 
 
 def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) -> None:
-    """Have this process, and those that it starts, know these files, named from ``root``.
+    """Write the paths of extensions into the environment of this process and its children.
 
-    ``add``: beside those that it knows, as two modules of one workflow are read in one process.
+    Relative paths start at ``root``. With ``add``, the files are added to those that were exported
+    before: two modules of one workflow may be read in one process, each with its built_in files.
     """
-    known = os.environ.get(VARIABLE, "").split(os.pathsep) if add else []
+    paths = []
+    if add:
+        paths += os.environ.get(VARIABLE, "").split(os.pathsep)
     for file in files:
         path = str((root / file).absolute())
         if os.pathsep in path:
-            raise UserError(f"extensions: {path}: rename what has '{os.pathsep}' in its name")
-        known.append(path)
-    files_once = [path for path in dict.fromkeys(known) if path]
-    os.environ[VARIABLE] = os.pathsep.join(files_once)
+            raise UserError(f"extensions: {path}: rename it, without '{os.pathsep}' in its path")
+        paths.append(path)
+    without_repetitions = [path for path in dict.fromkeys(paths) if path]
+    os.environ[VARIABLE] = os.pathsep.join(without_repetitions)
 
 
 def extension_files() -> list[Path]:
-    """Return the files that were exported, else those of config.yaml in the current folder."""
+    """Return the paths of the extensions that were exported.
+
+    If none were, read ``extensions`` from config.yaml and config.local.yaml in the current folder
+    and export it first.
+    """
     if VARIABLE not in os.environ:
-        stated: tuple[str, ...] = ()
+        files: tuple[str, ...] = ()
         for name, content in option_files(Path.cwd()).items():
             if isinstance(content, dict) and "extensions" in content:
-                stated = validated(Options, {"extensions": content["extensions"]}, name).extensions
-        export_extensions(stated, Path.cwd())
+                # The later file wins.
+                files = validated(Options, {"extensions": content["extensions"]}, name).extensions
+        export_extensions(files, Path.cwd())
     return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
 
 
-def added(registry: Registry, own: Collection[str]) -> dict[str, object]:
-    """Return what extensions add to a registry: name -> value.
+def added(registry: Registry, built_in: Collection[str]) -> dict[str, object]:
+    """Return all entries that extensions add to a registry: name -> value.
+
+    ``built_in`` are the names that the package has.
 
     Raises:
-        UserError: A name is one of the package's (``own``), or two extensions add it.
+        UserError: An extension adds one of these names, or two extensions add the same name.
     """
     found: dict[str, object] = {}
     for path in extension_files():
         names = _names(path, registry)
         for name in sorted(names):
-            if name in own or name in found:
+            if name in built_in or name in found:
                 raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
         found |= names
     return found
 
 
-def check_added(where: str, registry: Registry, name: str | None, own: Collection[str] = ()) -> Any:
-    """Return what an extension has under a name, None of the package's ``own``, or of no name.
+def check_added(
+    where: str, registry: Registry, name: str | None, built_in: Collection[str] = ()
+) -> Any:
+    """Return the value that an extension adds under a name.
+
+    Return None if ``name`` is None, or if it is one of the names ``built_in`` of the package.
 
     Raises:
-        UserError: Nothing has the name; begins with ``where``.
+        UserError: Neither the package nor an extension has the name. The message begins with
+            ``where``.
     """
-    if name is None or name in own:
+    if name is None or name in built_in:
         return None
-    known = added(registry, own)
+    known = added(registry, built_in)
     if name not in known:
-        words = unknown(registry.lower().removesuffix("s"), name, [*own, *known])
-        raise UserError(f"{where}: {words} (docs/extending.md: extensions of config.yaml)")
+        noun = registry.lower().removesuffix("s")  # architecture, preparation or metric
+        message = unknown(noun, name, [*built_in, *known])
+        raise UserError(f"{where}: {message} (docs/extending.md: extensions of config.yaml)")
     return known[name]
 
 
 def run_rest(section: type) -> None:
-    """Run what follows the first import of torch in the file of a class, unless it has been run."""
+    """Run the rest of an extension's file, from its first import of torch on.
+
+    ``section`` is a class that the file defines. The rest is run once.
+    """
     module = sys.modules[section.__module__]
     _run(module, module.__dict__.pop("_rest", []))
 
 
 def digest_of_extension(registry: Registry, name: str) -> str | None:
-    """Return a digest of the code of the extension that adds a name; None: none does."""
+    """Return a digest of the code of the extension that adds a name; None if none adds it."""
     for path in extension_files():
         if name in _names(path, registry):
             code = code_of(_text(path))
@@ -110,32 +131,39 @@ def digest_of_extension(registry: Registry, name: str) -> str | None:
 
 @contextmanager
 def failures_of_code(where: object) -> Iterator[None]:
-    """Turn what an extension's code raises into a UserError with its file and line, if known."""
+    """Turn any exception of an extension's code into a UserError.
+
+    The message begins with the line of the extension at which the exception was raised, or with
+    ``where`` if none of the traceback's files is an extension.
+    """
     try:
         yield
     except UserError:
         raise
-    except Exception as error:  # of code that is the user's own: whatever it raises
+    except Exception as error:  # the user's code may raise any exception
         place = where
-        own = [str(file) for file in extension_files()]
+        extensions = [str(file) for file in extension_files()]
         for step in traceback.extract_tb(error.__traceback__):
-            if step.filename in own:
-                place = f"{step.filename}:{step.lineno}"
+            if step.filename in extensions:
+                place = f"{step.filename}:{step.lineno}"  # the innermost such line is the last
         if isinstance(error, SyntaxError):
             place = f"{error.filename}:{error.lineno}"
         raise UserError(f"{place}: {type(error).__name__}: {error}") from error
 
 
 def code_of(text: str) -> str:
-    """Return what a file of Python runs: its syntax tree without comments and docstrings."""
+    """Return the syntax tree of a Python file, as text, without comments and docstrings.
+
+    The text is the same in every version of Python, so that a digest of it is too.
+    """
     tree = _WithoutWords().visit(ast.parse(text))
-    # Every version writes the same: 3.12 has a field more, and 3.13 leaves out what is empty.
+    # Python 3.12 added the field type_params, and 3.13 leaves out empty lists by default.
     options: Any = {"show_empty": True} if sys.version_info >= (3, 13) else {}
     return ast.dump(tree, **options).replace(", type_params=[]", "")
 
 
 class _WithoutWords(ast.NodeTransformer):
-    """Drops docstrings, and the strings that describe a constant or a field."""
+    """Drops docstrings and the strings below constants and fields that describe them."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         return None if isinstance(node.value, ast.Constant) else node
@@ -150,20 +178,21 @@ def _text(path: Path) -> str:
 
 
 def _names(path: Path, registry: Registry) -> Mapping[str, object]:
-    """Return what an extension adds to a registry.
+    """Return the entries that one extension adds to a registry: name -> value.
 
     Raises:
-        UserError: Its code is wrong; says where.
+        UserError: The file cannot be read, its code fails, or the registry is malformed. The
+            message names the file and, for a failure, the line.
     """
     with failures_of_code(path):
         names = getattr(_module(path, _text(path)), registry, {})
     if not isinstance(names, Mapping):
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
-    kind, methods = _KINDS[registry]
+    kind, methods = _EXPECTED[registry]
     for name, value in names.items():
-        # A function may stand for a class of preparations: it is called to make one.
-        is_maker = registry != "ARCHITECTURES" and not isinstance(value, type)
-        needed = ("__call__",) if is_maker else methods
+        # Instead of a class of preparations, an extension may give a function that makes one.
+        is_function = registry != "ARCHITECTURES" and not isinstance(value, type)
+        needed = ("__call__",) if is_function else methods
         for method in needed:
             if not callable(getattr(value, method, None)):
                 raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
@@ -172,14 +201,17 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
 
 @cache
 def _module(path: Path, text: str) -> ModuleType:
-    """Return an extension as a module that goes by its path, its part without torch run."""
+    """Return the module of an extension after running its part above the first import of torch.
+
+    The path is the module's name. The remaining statements wait in ``_rest`` for `run_rest`.
+    """
     first: list[ast.stmt] = []
     rest = ast.parse(text, path).body
     while rest and not _imports_torch(rest[0]):
         first.append(rest.pop(0))
     module = ModuleType(str(path))
     module.__dict__.update(__file__=str(path), _rest=rest)
-    sys.modules[str(path)] = module  # where pydantic looks for it
+    sys.modules[str(path)] = module  # pydantic looks up a class's module by its name here
     _run(module, first)
     return module
 

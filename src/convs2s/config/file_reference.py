@@ -1,4 +1,4 @@
-"""Files as the configuration names them, and what it knows of those that are fetched."""
+"""References to files in the configuration, and the entries of config/downloads.yaml."""
 
 import base64
 import re
@@ -12,24 +12,31 @@ from urllib.parse import unquote, urlsplit
 from convs2s.config.section import Expecting, PositiveInt, Section
 from convs2s.errors import UserError
 
-_IN_ADDRESS = re.compile(r"(?<=://)[^/?#]*@")
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")  # USER:PASSWORD@ of an address
 
-# Where somebody forgot %XX, a password holds any character: after a colon, all up to the last @
-# counts as one, at the cost of the host of an address with both a port and an @ in its path.
+# A password that was not written with %XX may have any character. Everything from a colon to the
+# last @ is therefore taken as a password. In an address that has a port and an @ in its path, this
+# masks the host too.
 _USER = re.compile(r"(?<=:/)(/*)(?:[^/?#\s]*:.*@|[^/?#\s]*@)", re.DOTALL)
+
+# The query of an address, up to a blank or a quotation mark.
 _QUERY = re.compile(r"(:/[^\s?]*\?)[^\s'\"]+")
 
 
 def masked(text: str) -> str:
-    """Return a text without the passwords of addresses in it, for messages, pages and records.
+    """Return a text without the secrets in its addresses, for messages, pages and records.
 
-    What goes is ``USER:PASSWORD@`` before a host, and what follows a ``?``, such as a token.
+    ``USER:PASSWORD@`` before a host is removed. The query after a ``?``, which may contain a token,
+    is replaced by ``***``.
     """
     return _QUERY.sub(r"\1***", _USER.sub(r"\1", text))
 
 
 def with_texts(value: Any, change: Callable[[str], object]) -> Any:
-    """Return a value of YAML or JSON with each text in it changed, wherever it stands."""
+    """Return a copy of a value of YAML or JSON in which ``change`` is applied to every text.
+
+    Keys of mappings are not changed.
+    """
     if isinstance(value, Mapping):
         return {key: with_texts(item, change) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -40,13 +47,16 @@ def with_texts(value: Any, change: Callable[[str], object]) -> Any:
 
 
 def without_credentials(address: str) -> str:
-    """Return an address without the ``USER:PASSWORD@`` before its host, as a server is asked."""
-    return _IN_ADDRESS.sub("", address)
+    """Return an address without ``USER:PASSWORD@`` before its host.
+
+    A request sends the credentials in a header instead (`authorization`).
+    """
+    return _CREDENTIALS.sub("", address)
 
 
 def authorization(address: str) -> dict[str, str]:
-    """Return the header that an address's credentials make; none where it has none."""
-    match = _IN_ADDRESS.search(address)
+    """Return the header of basic authentication for an address; {} if it has no credentials."""
+    match = _CREDENTIALS.search(address)
     if not match:
         return {}
     credentials = unquote(match[0].removesuffix("@"))
@@ -55,7 +65,10 @@ def authorization(address: str) -> dict[str, str]:
 
 
 def has_valid_port(address: str) -> bool:
-    """Tell an address whose host has no port, or a number, from one cut within a password."""
+    """Return whether the port of an address, if it has one, is a number.
+
+    It is not if a password has a / in it, at which the host is then cut.
+    """
     try:
         urlsplit(address).port  # noqa: B018
     except ValueError:
@@ -65,9 +78,9 @@ def has_valid_port(address: str) -> bool:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
-_READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
+_READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")  # the workflow makes the files of the last two
 _PLAIN_URL = re.compile(rf"({'|'.join(_READ_SCHEMES)})://[^\s\[\]\\]*")
-LocalFiles = Mapping[str, Path]  # a location, as the configuration states it -> its file here
+LocalFiles = Mapping[str, Path]  # location, as the configuration states it -> file on this machine
 
 
 @dataclass(frozen=True)
@@ -75,69 +88,84 @@ class FileReference:
     """A text file as a task's configuration names it."""
 
     location: str  # a URL (http, https, demo, titles) or a path
-    member: str | None  # of the archive there, or the field of a file of JSON lines
+    member: str | None  # member of an archive, or field of a file of JSON lines
 
     @property
     def is_url(self) -> bool:
-        """Whether the file comes into the downloads folder first."""
+        """Whether the location is a URL; its file is written into the downloads folder first."""
         return bool(_SCHEME.match(self.location))
 
     @property
     def is_records(self) -> bool:
-        """Whether it is a file of JSON lines, compressed or not, so that its member is a field."""
+        """Whether the file has JSON lines, compressed or not, so that ``member`` is a field."""
         return ".jsonl" in PurePath(self.location.lower()).suffixes[-2:]
 
     def path(self, downloads: Path) -> Path:
-        """Return where the file lies on this machine: itself, or its place among the downloads."""
+        """Return the path of the file on this machine, which for a URL is below ``downloads``."""
         return local_path(self.location, downloads) if self.is_url else Path(self.location)
 
 
 def parse_file_reference(reference: str) -> FileReference:
-    """Split ``LOCATION#MEMBER``.
+    """Split ``LOCATION#MEMBER`` into its parts.
 
     Raises:
-        UserError: A part is empty, or nothing reads such a file.
+        UserError: A part is empty, the scheme of a URL is not supported, or the member of an
+            archive is a file of JSON lines.
     """
     location, mark, member = reference.partition("#")
     shown = masked(reference)
     if not location or (mark and not member):
-        raise UserError(f"{shown!r}: expected a path or URL, for archives with #MEMBER after it")
+        raise UserError(f"{shown!r}: expected a path or URL, and for an archive #MEMBER after it")
     scheme = _SCHEME.match(location)
     if scheme and scheme[1] not in _READ_SCHEMES:
         raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
     parsed = FileReference(location, member or None)
-    if not parsed.is_records and FileReference(member, None).is_records:
-        raise UserError(f"{shown}: JSON lines of an archive are not read: unpack them")
+    member_is_records = FileReference(member, None).is_records  # by the suffix of its name
+    if member_is_records and not parsed.is_records:
+        raise UserError(f"{shown}: JSON lines in an archive are not read: unpack the archive")
     return parsed
 
 
 def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalFiles:
-    """Return where each location lies, of the files of all in the order that names them first."""
+    """Return the local file of each location.
+
+    ``files`` has one file for each different location, in the order in which ``references`` name
+    the locations first.
+    """
     locations = dict.fromkeys(parse_file_reference(reference).location for reference in references)
     return dict(zip(locations, map(Path, files), strict=True))
 
 
 def files_of_pairs(pairs: Iterable[tuple[str, str]], files: Iterable[str]) -> LocalFiles:
-    """Return the same for the references of pairs of files."""
+    """Return the local file of each location in pairs of references; see `files_by_location`."""
     return files_by_location(chain.from_iterable(pairs), files)
 
 
 def check_model_reference(reference: str, where: str) -> None:
-    """Check what names a model file: a path or an http(s) URL, and no member of an archive."""
+    """Check the reference to a model file: a path or an http(s) URL, not a member of an archive.
+
+    Raises:
+        UserError: It is not valid.
+    """
     if parse_file_reference(reference).member is not None:
         shown = masked(reference)
         raise UserError(f"{where}: {shown}: expected a model file, not a member of an archive")
 
 
 def local_path(url: str, downloads: Path) -> Path:
-    """Return the place of a URL's file: downloads/HOST/PATH, downloads/demo/PATH for demo://PATH.
+    """Return the path of a URL's file below the downloads folder.
+
+    It is downloads/HOST/PATH for http and https, and for example downloads/demo/PATH for
+    demo://PATH.
 
     Raises:
-        UserError: It is no plain http(s), demo or titles URL with a file's name at its end.
+        UserError: It is not a plain http(s), demo or titles URL that ends with the name of a file.
     """
     shown = masked(url)
     if not (url.isascii() and _PLAIN_URL.fullmatch(url) and has_valid_port(url)):
-        raise UserError(f"{shown!r}: expected an http or https URL without blanks, accents as %XX")
+        raise UserError(
+            f"{shown!r}: expected an http or https URL without blanks and with accents as %XX"
+        )
     parts = urlsplit(url)
     if parts.query or parts.fragment or "@" in parts.netloc:
         raise UserError(
@@ -145,7 +173,7 @@ def local_path(url: str, downloads: Path) -> Path:
             "by hand and name the local file instead"
         )
     place = f"{parts.netloc}{parts.path}"
-    if parts.scheme not in _WEB_SCHEMES:  # what the workflow makes has a folder of its own
+    if parts.scheme not in _WEB_SCHEMES:  # a separate folder for files that the workflow makes
         place = f"{parts.scheme}/{place}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
         raise UserError(f"{shown}: expected the URL of one file, without .., // or / at its end")
@@ -164,26 +192,30 @@ Md5 = Annotated[str, Expecting("expected 32 hexadecimal digits", pattern="^[0-9a
 
 
 class Download(Section):
-    """A list of every file that is fetched from the internet, with what is known of it.
+    """A list of the files that are fetched from the internet, with their sizes and checksums.
 
-    The size and checksums are those that public registries state. Where none is known, the first
-    download's own SHA-256 is recorded and enforced from then on.
+    Sizes and checksums are those that public registries state. If a file has no checksum here, the
+    SHA-256 of its first download is recorded, and later downloads must have the same.
     """
 
     url: Url
-    """Address as the tasks' corpora name it."""
+    """Address of the file, as the tasks' corpora name it."""
     bytes: PositiveInt | None = None
-    """Size in bytes; null where not known."""
+    """Size of the file in bytes; null: not known."""
     sha256: Sha256 | None = None
-    """SHA-256 of the file; null where not known."""
+    """SHA-256 of the file; null: not known."""
     md5: Md5 | None = None
-    """MD5 of the file, used where no SHA-256 is known; null where not known."""
+    """MD5 of the file, which is checked if sha256 is null; null: not known."""
     licence: str | None = None
-    """SPDX identifier, `LicenseRef-NAME` for terms without one (docs/data.md); null: not known."""
+    """SPDX identifier of the licence, or `LicenseRef-NAME` for terms without an identifier
+    (docs/data.md); null: not known."""
 
 
 def download_size(location: str, downloads: Mapping[str, Download]) -> int:
-    """Return the bytes of a file: to download, as stated; a user's own, as it is; else 0."""
+    """Return the size of a file in bytes; 0 if it is not known.
+
+    The size of a download is the stated one. The size of a local file is read from the disk.
+    """
     if "://" in location:
         known = known_download(location, downloads)
         return 0 if known is None or known.bytes is None else known.bytes
@@ -192,7 +224,10 @@ def download_size(location: str, downloads: Mapping[str, Download]) -> int:
 
 
 def known_download(url: str, downloads: Mapping[str, Download]) -> Download | None:
-    """Return what is known of a URL's file, also by the other one of http and https."""
+    """Return the entry of a URL's file in config/downloads.yaml; None if there is none.
+
+    The same address with http and with https names the same file.
+    """
     _, _, rest = url.partition("://")
     for name in (url, f"https://{rest}", f"http://{rest}"):
         if name in downloads:

@@ -1,9 +1,10 @@
-"""What of the configuration a result depends on: this module alone decides it.
+"""The keys of the configuration on which results depend. Only this module decides which they are.
 
-A model's ``settings.json``, the identity of a training and the inputs of a run are all made of
-what ``counted`` returns. A key that is new counts only where it is not at its default, so an update
-of the code leaves trainings that run, finished models and published results as they are. Therefore
-no default may change (tests/unit/config/test_identity.py).
+A model's ``settings.json``, the identity of a training and the inputs of a run are all made from
+the values that ``counted`` returns. A key that was added after results were first published counts
+only if its value is not the default. An update of the code therefore keeps running trainings,
+finished models and published results valid. For the same reason, no default may change
+(tests/unit/config/test_identity.py).
 """
 
 from collections.abc import Collection, Mapping
@@ -31,11 +32,11 @@ from convs2s.config.section import Section, Values
 from convs2s.config.task import Task
 
 MACHINE_KEYS = ("checkpoint_minutes", "tensorboard", "threads")
-"""Keys of a recipe that change no result: the workflow states them as options of ``train``."""
+"""Keys of a recipe on which no result depends. The workflow passes them as options of ``train``."""
 
 _NEVER: Mapping[type[Section], Collection[str]] = {
     Recipe: MACHINE_KEYS,
-    # They name or describe the task, or count for some of its runs alone (`RunInputs`).
+    # These keys name or describe the task, or only some of its runs depend on them (`RunInputs`).
     Task: (
         "description",
         "text",
@@ -51,7 +52,7 @@ _NEVER: Mapping[type[Section], Collection[str]] = {
     ),
     AlignmentSettings: ("aligner",),
 }
-"""Section -> its keys that do not count."""
+"""Section -> its keys that never count, even with a value that is not the default."""
 
 _ALWAYS: Mapping[type[Section], str] = {
     Recipe: "start batch optimizer learning_rate momentum normalize clip label_smoothing schedule "
@@ -74,30 +75,35 @@ _ALWAYS: Mapping[type[Section], str] = {
     "minimum_count",
     AlignmentSettings: "dictionary pairs seed",
 }
-"""Section -> its keys that count at their defaults, too: those of when results were first
-published. Of a section that is not listed, as those of extensions, every key counts."""
+"""Section -> its keys that count even at their defaults.
+
+They are the keys that the section had when results were first published. For a section that is not
+listed, such as the settings of an extension's network, every key counts.
+"""
 
 
 def counted(section: Section, *, with_null: bool = True) -> Values:
-    """Return what of a section results depend on, as plain data.
+    """Return the keys of a section on which results depend, with their values as plain data.
 
-    ``with_null``: whether keys that are null are stated, or left out.
+    If ``with_null`` is false, keys whose value is null are left out.
     """
-    stated: Values = section.model_dump(mode="json", exclude_none=not with_null)
+    values: Values = section.model_dump(mode="json", exclude_none=not with_null)
     if type(section) not in _ALWAYS:
-        return stated
-    counting = section.model_dump(exclude_defaults=True).keys() | _ALWAYS[type(section)].split()
-    for key in list(stated):
+        return values
+    always = _ALWAYS[type(section)].split()
+    never = _NEVER.get(type(section), ())
+    without_defaults = section.model_dump(exclude_defaults=True)
+    for key in list(values):
         value = getattr(section, key)
-        if key not in counting or key in _NEVER.get(type(section), ()):
-            del stated[key]
+        if key in never or (key not in always and key not in without_defaults):
+            del values[key]
         elif isinstance(value, Section):
-            stated[key] = counted(value, with_null=with_null)
-    return stated
+            values[key] = counted(value, with_null=with_null)
+    return values
 
 
 def training_settings(model: ModelSettings) -> dict[str, object]:
-    """Return what ``settings.json`` of a model says, for `read_training_settings`."""
+    """Return the content of a model's ``settings.json``, which `read_training_settings` reads."""
     return {
         "architecture": counted(model.architecture),
         "training": counted(model.training),
@@ -108,16 +114,19 @@ def training_settings(model: ModelSettings) -> dict[str, object]:
 class _TrainingSettings(Section):
     architecture: Architecture
     training: Recipe
-    code: str | None = None  # of an extension: another one trains again, nothing reads it
+    # Digest of an extension's code. Nothing reads it; a new digest makes the workflow train again,
+    # as it changes the file.
+    code: str | None = None
 
 
 def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
-    """Read ``architecture`` and ``training`` of a model.
+    """Return the architecture and the recipe in a model's ``settings.json``.
 
     Raises:
-        UserError: The file is damaged, or its settings do not fit; names the file and the key.
+        UserError: The file is damaged, or its settings do not fit each other. The message names the
+            file and the key.
     """
-    from convs2s.files.text import read_json  # needs xopen, which a plan does without
+    from convs2s.files.text import read_json  # imports xopen, which planning does not need
 
     settings = validated(_TrainingSettings, read_json(path), str(path))
     check_model(f"{path}: model", settings.architecture, settings.training)
@@ -125,18 +134,23 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
 
 
 def machine_settings(recipe: Recipe) -> dict[str, object]:
-    """Return options of a training's command; its threads are a resource of the job."""
+    """Return the recipe's keys that the workflow passes as options of the command ``train``.
+
+    ``threads`` is not among them: the workflow passes the threads of the job instead.
+    """
     return recipe.model_dump(mode="json", include={"checkpoint_minutes", "tensorboard"})
 
 
 def recipe_identity(architecture: NetworkSettings, recipe: Recipe) -> dict[str, object]:
-    """Return the settings that a training is known by.
+    """Return the settings that identify a training.
 
-    The model that it starts from is none of them: it counts by its bytes, wherever it lies.
+    The key ``start`` is left out, because the model that a training starts from is identified by
+    its content and not by its path.
     """
     training = counted(recipe, with_null=False)
     training.pop("start", None)
-    # A schedule once said so, and changed nothing by it: trainings of then keep their names.
+    # Schedules once had this key, which had no effect. It stays in the identity, so that trainings
+    # from that time keep theirs.
     training["schedule"]["compare"] = "previous"
     return {
         "architecture": counted(architecture, with_null=False),

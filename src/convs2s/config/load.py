@@ -1,6 +1,6 @@
-"""The configuration: read, merged and validated, for the Snakefile and the command line alike.
+"""Reading, merging and validation of the configuration, for the Snakefile and the command line.
 
-What the files may say is in the classes of this package and in docs/configuration.md.
+The classes of this package and docs/configuration.md describe the keys of the files.
 """
 
 import re
@@ -27,11 +27,11 @@ from convs2s.config.task import SHARED_WITH_TEXT, Task
 from convs2s.config.yaml_file import option_files, read_yaml
 from convs2s.errors import UserError
 
-Entries = dict[str, Values]  # name -> what its entry states
+Entries = dict[str, Values]  # name -> the keys that its entry states
 
-_COMMAND_LINE = "--config or --configfile"
+_COMMAND_LINE = "--config or --configfile"  # name of the command line's values in messages
 FOLDERS_OF_RESULTS = ("archives", "benchmarks", "downloads", "logs", "paper", "scales", "shown")
-"""What lies beside the folders of tasks."""
+"""Folders of the results that are beside the folders of tasks, so no task can have these names."""
 
 
 def load(
@@ -43,13 +43,18 @@ def load(
 ) -> Settings:
     """Read and validate the configuration below ``root``, the folder of config.yaml and config/.
 
-    ``given`` is config.yaml and config.local.yaml as Snakemake merged them; None reads the two.
-    ``shipped`` is the folder of a deployed workflow, whose config/ stands in for what ``root``
-    lacks. ``given_by`` is what messages call ``given`` where another workflow states it; the files
-    of ``root`` then say nothing.
+    ``given`` is the content of config.yaml, config.local.yaml and --config as Snakemake merged
+    them. If it is None, the two files are read here.
+
+    ``shipped`` is the folder of a deployed workflow. A file of config/ that ``root`` does not have
+    is read from there.
+
+    ``given_by`` is the name of ``given`` in messages if another workflow states it. config.yaml and
+    config.local.yaml below ``root`` are then ignored.
 
     Raises:
-        UserError: Names the file, the key and what was expected.
+        UserError: The configuration is not valid. The message names the file, the key and what was
+            expected.
     """
     options, origins = _read_options(root, given, given_by)
     files = _Files(
@@ -61,10 +66,11 @@ def load(
     )
     if not files.find("config").is_dir():
         raise UserError(
-            f"{root}: has no folder config, as a clone or a deployed workflow has: run it there"
+            f"{root}: has no folder config: run the command in a clone or a deployed workflow"
         )
     export_extensions(options.extensions, root, add=given_by is not None)
-    added("ARCHITECTURES", KINDS)  # names that are taken are refused before anybody asks for them
+    # Refuse names that are taken even if the configuration does not use them.
+    added("ARCHITECTURES", KINDS)
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF", *MEASURES})
     place = f"{origins.get('scale', 'config.yaml')}: scale"
@@ -90,7 +96,10 @@ def load(
 
 
 def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
-    """Read the configuration in a job of the workflow, from the folder that Snakemake runs in."""
+    """Read the configuration in a job of the workflow, below the current folder.
+
+    ``config`` is Snakemake's merged configuration. ``shipped`` is the folder of the workflow.
+    """
     return load(Path.cwd(), config, shipped=Path(shipped), given_by="the workflow's configuration")
 
 
@@ -106,34 +115,45 @@ def merged(base: Mapping[str, object], changes: Mapping[str, object]) -> Values:
 
 @dataclass(frozen=True)
 class _Files:
-    """The files of config/, a user's own and the workflow's, and what config.yaml overrides."""
+    """The files of config/ with the overrides of config.yaml.
 
-    own: Path
-    shipped: Path | None  # the folder of the workflow, for what is not there
-    overrides: Mapping[str, Entries]  # of tasks, models and decodings: name -> keys to replace
-    overrides_from: str  # the file or flag that states them
-    has_texts: bool  # whether Snakemake may have left texts in them
+    A file of the user replaces the workflow's file with the same name.
+    """
+
+    own: Path  # folder of the user's config/
+    shipped: Path | None  # folder of the workflow, for files that the user does not have
+    overrides: Mapping[str, Entries]  # "tasks", "models" or "decodings" -> entry -> keys to replace
+    overrides_from: str  # the file or flag that states the overrides
+    has_texts: bool  # whether Snakemake may have left numbers in the overrides as texts
 
     def find(self, file: str) -> Path:
-        """Return where a file lies: the user's own, else what came with the workflow."""
+        """Return the path of a file: the user's file if it exists, otherwise the workflow's."""
         own = self.own / file
         return own if self.shipped is None or own.exists() else self.shipped / file
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all YAML files of a folder, the user's own and those that came."""
-        for file in (self.own / folder).glob("[!.]*.yml"):  # .#NAME is an editor's lock
+        """Return the names of all YAML files in a folder, of the user and of the workflow.
+
+        Raises:
+            UserError: The user's folder has a file NAME.yml, which would be ignored.
+        """
+        # Hidden files are skipped: an editor's lock file is called .#NAME.
+        for file in (self.own / folder).glob("[!.]*.yml"):
             raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
+        roots = [self.own]
+        if self.shipped is not None:
+            roots.append(self.shipped)
         names: set[str] = set()
-        for root in filter(None, (self.own, self.shipped)):
+        for root in roots:
             names.update(file.stem for file in (root / folder).glob("[!.]*.yaml"))
         return sorted(names)
 
     def section(self, section: type[S], file: str) -> S:
-        """Return the one section that a file states."""
+        """Return the content of a file that has a single section."""
         return validated(section, read_yaml(self.find(file), file), file)
 
     def entries(self, file: str) -> Entries:
-        """Return what a file states under each of its names, not validated yet."""
+        """Return the entries of a file by their names; their keys are not validated yet."""
         entries = read_yaml(self.find(file), file) or {}
         message = f"{file}: expected a mapping of names, each with a mapping of settings"
         if not isinstance(entries, dict):
@@ -145,28 +165,37 @@ class _Files:
         return entries
 
     def overridden(self, kind: str, entries: Entries) -> Entries:
-        """Return entries with the overrides merged into those that have some."""
+        """Return the entries of a kind with their overrides merged in.
+
+        ``kind`` is a key of ``overrides``, such as "tasks".
+        """
         changes = self.overrides.get(kind, {})
         return {name: merged(entry, changes.get(name, {})) for name, entry in entries.items()}
 
     def check_overrides(self, kind: str, entries: Entries) -> None:
-        """Check that there is each entry that has overrides."""
+        """Check that each entry that config.yaml overrides exists."""
         for name in self.overrides.get(kind, ()):
             place = f"{self.overrides_from}: overrides.{kind}"
             check_known(place, kind.removesuffix("s"), name, entries)
 
     def place(self, kind: str, file: str, name: str) -> str:
-        """Return what a message on an entry begins with: its file, and what overrides it."""
+        """Return the beginning of messages about an entry.
+
+        It is ``file``, and for an entry with overrides also the file or flag that states them.
+        """
         if name not in self.overrides.get(kind, ()):
             return file
         return f"{file} (with the overrides of {self.overrides_from})"
 
     def is_lax(self, kind: str) -> bool:
-        """Whether texts may stand for numbers, truth values and null in entries with overrides."""
+        """Return whether texts may stand for numbers, truth values and null in entries of a kind.
+
+        They may if Snakemake read overrides for this kind, because it leaves some values as texts.
+        """
         return self.has_texts and bool(self.overrides.get(kind))
 
     def named(self, section: type[S], file: str, kind: str = "") -> dict[str, S]:
-        """Return the sections that a file holds by their names; of a kind, with its overrides."""
+        """Return the sections of a file by their names, with the overrides of ``kind``, if any."""
         entries = self.entries(file)
         self.check_overrides(kind, entries)
         sections = {}
@@ -179,7 +208,10 @@ class _Files:
 def _read_options(
     root: Path, given: Mapping[str, object] | None, given_by: str | None
 ) -> tuple[Options, dict[str, str]]:
-    """Return config.yaml with its defaults, and which file or flag states each key."""
+    """Return the options, and the file or flag that states each key of them.
+
+    Keys at their defaults have no entry in the second result.
+    """
     stated: Values = {}
     origins: dict[str, str] = {}
     if given_by is None:
@@ -190,22 +222,22 @@ def _read_options(
             origins |= dict.fromkeys(content, name)
     giver = given_by or _COMMAND_LINE
     if given is not None:
-        # Snakemake leaves numbers, truth values and null inside of such a mapping as text:
-        # --config 'plots={sentences: [1]}'. So it does with 1e-4 in a file.
-        read = with_texts(given, lambda text: None if text == "null" else text)
-        for key, value in read.items():
-            if stated.get(key) != value:
+        # In a mapping on the command line, such as --config 'plots={sentences: [1]}', Snakemake
+        # leaves numbers, truth values and null as texts. It also leaves 1e-4 in a file as text.
+        values = with_texts(given, lambda text: None if text == "null" else text)
+        for key, value in values.items():
+            if stated.get(key) != value:  # not from a file
                 origins[key] = giver
-        stated = read
+        stated = values
     return validated(Options, stated, giver, lax=given is not None), origins
 
 
 def _check_name(name: str, where: str) -> None:
-    # Names become parts of file names, and Snakemake matches them as wildcards.
+    # The names become parts of file names, which Snakemake matches by wildcards.
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(
-            f"{where}: expected a name that begins with a small letter and has small letters, "
-            f"digits and underscores alone, not '{name}'"
+            f"{where}: expected a name of lower-case letters, digits and underscores that begins "
+            f"with a letter, not '{name}'"
         )
 
 
@@ -214,7 +246,7 @@ class _Downloads(Section):
 
 
 def _read_downloads(files: _Files) -> dict[str, Download]:
-    """Return what config/downloads.yaml knows of files, by their addresses."""
+    """Return the entries of config/downloads.yaml by their addresses."""
     file = "config/downloads.yaml"
     stated = {"downloads": read_yaml(files.find(file), file) or []}
     return {download.url: download for download in validated(_Downloads, stated, file).downloads}
@@ -223,7 +255,7 @@ def _read_downloads(files: _Files) -> dict[str, Download]:
 def _read_tables(
     files: _Files, scale: Scale, name_of_scale: str
 ) -> tuple[dict[str, Table], dict[str, Table]]:
-    """Return all tables of config/paper.yaml, and those that have rows at this scale."""
+    """Return all tables of config/paper.yaml, and the tables that have rows at this scale."""
     tables = files.named(Table, "config/paper.yaml")
     for name in {"claims", "costs", "ledger", "report"} & tables.keys():
         raise UserError(
@@ -239,7 +271,7 @@ def _read_tables(
 
 
 def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
-    """Return the tasks of config/tasks, each with its headline at this scale."""
+    """Return the tasks of config/tasks, with their headlines changed for this scale."""
     entries: Entries = {}
     for name in files.names("config/tasks"):
         file = f"config/tasks/{name}.yaml"
@@ -264,18 +296,26 @@ def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
 
 
 def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
-    """Return a task's entry with what it has from the task that ``text`` names."""
+    """Return a task's entry with the keys that it shares with the task that ``text`` names.
+
+    Raises:
+        UserError: There is no such task, that task has no text of its own, or the entry states a
+            shared key itself. The message begins with ``place``.
+    """
     entry = entries[name]
     text = entry.get("text")
     if text is None:
         return entry
     check_known(f"{place}: text", "task", str(text), set(entries) - {name})
     if entries[text].get("text") is not None:
-        raise UserError(f"{place}: text: '{text}' has no text of its own; name the task it shares")
+        raise UserError(
+            f"{place}: text: '{text}' has no text of its own; name '{entries[text]['text']}', the "
+            "task whose text it uses"
+        )
     shared = {}
     for key in SHARED_WITH_TEXT:
         if key in entry:
-            raise UserError(f"{place}: {key}: is from '{text}', as text names it; state it there")
+            raise UserError(f"{place}: {key}: is taken from the task '{text}'; state it there")
         if key in entries[text]:
             shared[key] = entries[text][key]
     return entry | shared
@@ -284,15 +324,20 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
 def _read_models(
     files: _Files, scale: Scale, paper: Mapping[str, Table]
 ) -> tuple[dict[str, ModelSettings], Scale]:
-    """Return all models, and the scale with its small versions of some as their stand-ins."""
+    """Return all models, and the scale with small versions of models as their stand-ins.
+
+    If the scale has ``shrink``, small versions are made of the convolutional models of ``paper``,
+    the tables with rows at this scale. config/models.yaml may have an entry with the name of a
+    small version, which is then used instead.
+    """
     file = "config/models.yaml"
     lax = files.is_lax("models")
+    entries = files.overridden("models", files.entries(file))
 
     def read(name: str) -> ModelSettings:
         place = files.place("models", f"{file}: {name}", name)
         return validated(ModelSettings, _extended(entries, name, file), place, lax=lax)
 
-    entries = files.overridden("models", files.entries(file))
     models = {name: read(name) for name in entries}
     stand_ins: dict[str, str] = {}
     if scale.shrink:
@@ -310,7 +355,10 @@ def _read_models(
 
 
 def _extended(entries: Entries, name: str, file: str, below: Sequence[str] = ()) -> Values:
-    """Return a model's entry merged onto those that it extends; those ``below`` extend it."""
+    """Return a model's entry merged into the entries that it extends.
+
+    ``below`` are the models that extend this one, by which a circle is found.
+    """
     base = entries[name].get("extends")
     if base is None:
         return entries[name]

@@ -1,4 +1,4 @@
-"""The scores of a run that a column of config/paper.yaml can show, and the files that have them."""
+"""The scores of a run that a column of config/paper.yaml can show, and the files they are in."""
 
 import re
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ from convs2s.config.section import ExtensionName
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A kind of JSON file of a run's numbers: its path below models/{model}/{run}/.
+    """A kind of JSON file with numbers of a run.
 
-    ``jobs`` stand between the run's models and this file: format strings of their logs' names.
+    ``pattern`` is its path below models/{model}/{run}/, as a format string. ``jobs`` are the jobs
+    that make the file from the run's models, as format strings of the names of their logs.
     """
 
     pattern: str
@@ -22,18 +23,22 @@ class ScoreFile:
 
     @property
     def suffix(self) -> str:
-        """What its name ends with: ``bleu.json``, ``training.json`` and others."""
+        """The file's name without the parts in braces, such as ``bleu.json``."""
         return re.sub(r"\{\w+\}\.", "", self.pattern)
 
     @property
     def named_by(self) -> list[str]:
-        """The keys of a table's row that its path is made of, such as test set and decoding."""
+        """The keys of a table's row that are part of the path, such as testset and decoding."""
         return re.findall(r"\{(\w+)\}", self.pattern)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Where a score is found: its place in a file, key below key; a footnote calls it ``label``."""
+    """A score and where it is found.
+
+    ``place`` is the path of keys in the JSON file, joined by points. ``label`` is the name of the
+    score in footnotes.
+    """
 
     label: str
     file: ScoreFile
@@ -41,7 +46,7 @@ class Measure:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the place, the uppermost first."""
+        """The keys of ``place``, the outermost first."""
         return tuple(self.place.split("."))
 
 
@@ -59,7 +64,7 @@ _SPEED = ScoreFile("training.speed.json", ("training.speed",))
 
 
 class _Measures(dict[str, Measure]):
-    """Measures by name; one that is not built in is an extension's metric."""
+    """Measures by name. Any name that is not built in is taken as an extension's metric."""
 
     def __missing__(self, name: str) -> Measure:
         return Measure(name, _BLEU, f"further.{name}")
@@ -105,16 +110,22 @@ for _part in ("f1", "recall"):
         _BUILT_IN[f"{_key}_{_part}"] = Measure(f"{_name} {_part}", _ROUGE, f"rouge.{_key}.{_part}")
 
 MEASURES = _Measures(_BUILT_IN)
-"""Name in config/paper.yaml and in a ledger -> the measure. Iterated over, it has those that are
-built in; it gives an extension's metric, too."""
+"""Name in config/paper.yaml and in a ledger -> the measure.
+
+Iteration and ``in`` cover only the built-in measures. A look-up of any other name returns the
+measure of the extension's metric with this name.
+"""
 
 
 def _list_measures(schema: JsonSchemaValue) -> None:
-    """Let editors and docs/configuration.md list the built-in names beside any extension's."""
-    of_extensions = dict(schema)
+    """Make a name's JSON Schema list the built-in names, for editors and docs/configuration.md.
+
+    The schema is changed in place. It still allows the name of an extension's metric.
+    """
+    any_name = dict(schema)
     schema.clear()
-    schema["anyOf"] = [{"enum": [*MEASURES], "type": "string"}, of_extensions]
+    schema["anyOf"] = [{"enum": [*MEASURES], "type": "string"}, any_name]
 
 
 MeasureName = Annotated[ExtensionName, Field(json_schema_extra=_list_measures)]
-"""A name of `MEASURES`, or of an extension's metric; whether there is one is checked afterwards."""
+"""A name of `MEASURES` or of an extension's metric; `check_references` looks it up."""

@@ -1,4 +1,4 @@
-"""One line for each failure of the configuration: the file, the key and what was expected."""
+"""Messages about the configuration: one line with the file, the key and what was expected."""
 
 import json
 from collections.abc import Collection, Iterable, Sequence
@@ -11,12 +11,13 @@ from convs2s.config.file_reference import masked
 from convs2s.config.section import S
 from convs2s.errors import UserError
 
-Place = tuple[str | int, ...]  # the way to a value: keys of mappings and indices of lists
+Place = tuple[str | int, ...]  # the path to a value: keys of mappings and indices of lists
 
-_MOST_NAMES = 12  # known names that a message lists
-_MOST_SHOWN = 60  # characters of a value that a message shows
+_MOST_NAMES = 12  # maximum number of known names that a message lists
+_MOST_SHOWN = 60  # maximum number of characters of a value that a message shows
 
-# Where pydantic speaks of Python's types, or at length; {} is its name of a limit.
+# Type of a failure -> words in place of pydantic's, if those name Python's types or are long. The
+# fields in {} are in the failure's context.
 _WORDS = {
     "dict_type": "expected a mapping of keys to values",
     "model_type": "expected a mapping of keys to values",
@@ -28,28 +29,34 @@ _WORDS = {
     "greater_than_equal": "expected at least {ge:.10g}",
     "less_than_equal": "expected at most {le:.10g}",
     "greater_than": "expected more than {gt:.10g}",
-    "invalid_key": "expected words as keys; in a number, write no comma",
+    "invalid_key": "expected text as a key; write numbers without commas",
     "less_than": "expected less than {lt:.10g}",
 }
 
 
 def validated(section: type[S], stated: object, where: str, *, lax: bool = False) -> S:
-    """Return what is stated as its class; ``lax``: a text may stand for what is none.
+    """Return the content of a file, or of a part of it, as an object of its class.
+
+    ``lax``: texts may stand for numbers, truth values and null, as Snakemake leaves some of them as
+    texts.
 
     Raises:
-        UserError: It is not valid; begins with ``where`` and names the key.
+        UserError: The content is not valid. The message begins with ``where`` and names the key.
     """
     try:
         return section.model_validate(stated, strict=False if lax else None, context=lax)
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
-    except UserError as error:  # of an extension's own section
+    except UserError as error:  # raised by the settings of an extension's network (`_by_kind`)
         raise UserError(f"{where}: {error}") from None
 
 
 def unknown(noun: str, name: object, known: Iterable[object]) -> str:
-    """Return "unknown task 'dmeo'; did you mean 'demo'?", or the known names if none is near."""
+    """Return the text "unknown task 'dmeo'; did you mean 'demo'?".
+
+    If no known name is similar, the text lists the known names instead.
+    """
     names = sorted(map(str, known))
     near = get_close_matches(str(name), names, n=1)
     if near:
@@ -62,13 +69,20 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
 
 
 def check_known(where: str, noun: str, name: str | None, known: Collection[str]) -> None:
-    """Check that a name, if one is stated, is known; a UserError names the nearest one that is."""
+    """Check that a name is known; None is not checked.
+
+    Raises:
+        UserError: It is unknown. The message begins with ``where`` and names a similar name.
+    """
     if name is not None and name not in known:
         raise UserError(f"{where}: {unknown(noun, name, known)}")
 
 
 def _place_of(location: Sequence[str | int], value: object) -> Place:
-    """Follow pydantic's location through a value; what is not found names a union's branch."""
+    """Return the place in ``value`` that pydantic's location describes.
+
+    A location also has the names of union branches. They are not keys of the value and are skipped.
+    """
     place: list[str | int] = []
     for part in location:
         is_key = isinstance(value, dict) and part in value
@@ -79,16 +93,19 @@ def _place_of(location: Sequence[str | int], value: object) -> Place:
 
 
 def _message(failures: list[ErrorDetails], stated: object) -> str:
-    """Word the failure that others follow from: a misspelt key, else the one that lies deepest.
+    """Return the message for the most telling failure of several.
 
-    Each branch of a union fails by itself; the one that was understood furthest is what was meant.
+    A misspelt key comes first, because it often causes other failures. Next comes the deepest
+    failure: each branch of a union fails separately, and the branch that was meant was read
+    furthest. At the same depth, a wrong value comes before a wrong type.
     """
 
     def rank(failure: ErrorDetails) -> tuple[bool, int, bool]:
-        depth = len(_place_of(failure["loc"], stated))
         kind = failure["type"]
-        is_of_form = kind.endswith("_type") or kind in ("form", "literal_error")
-        return kind != "unknown_key", -depth, is_of_form
+        is_other = kind != "unknown_key"
+        depth = len(_place_of(failure["loc"], stated))
+        is_wrong_type = kind.endswith("_type") or kind in ("form", "literal_error")
+        return is_other, -depth, is_wrong_type
 
     failure = min(failures, key=rank)
     context = failure.get("ctx", {})
@@ -98,11 +115,12 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         text = f"key '{failure['loc'][-1]}' is missing"
     else:
         value = failure["input"]
-        # As YAML would have it: true, false and null.
         is_constant = value is None or isinstance(value, bool)
+        # json.dumps writes true, false and null as YAML does.
         shown = masked(json.dumps(value) if is_constant else repr(value))
         if len(shown) > _MOST_SHOWN:
             shown = f"{shown[: _MOST_SHOWN - 3]}..."
+        # pydantic's words, without its explanation of a parser's failure.
         words, _, _ = failure["msg"].partition(", unable to")
         words = words.replace("Input should be", "expected")
         expected = _WORDS.get(failure["type"], "{words}").format(words=words, **context)

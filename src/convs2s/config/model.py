@@ -21,106 +21,126 @@ from convs2s.errors import UserError
 class Start(Section):
     """A trained model that a training begins with."""
 
-    model_config = ConfigDict(serialize_by_alias=True)  # both keys are words of Python
+    # The keys from and as are keywords of Python, so the fields have other names.
+    model_config = ConfigDict(serialize_by_alias=True)
 
     model: FileName = Field(alias="from")
-    """The model file: a path, or an http(s) URL, whose checksum config/downloads.yaml may state.
-    Its vocabularies, BPE codes and network must be the training's (a task's vocabulary_of)."""
+    """The model file, as a path or an http(s) URL. config/downloads.yaml may state the checksum of
+    the URL. The model must have the same vocabularies, BPE codes and network as the training; a
+    task takes the vocabularies and codes from the file by vocabulary_of."""
     mode: Literal["continue", "initialise"] = Field(alias="as")
-    """initialise takes its weights and nothing else, as for fine-tuning on other data; continue
-    resumes after its best epoch with the data that it was trained on, by the same recipe except
-    learning_rate, schedule and maximum_epochs. The optimizer starts anew in either case."""
+    """initialise takes only the model's weights, for example for fine-tuning on other data.
+    continue resumes after the model's best epoch. It needs the data that the model was trained on
+    and the same recipe, except learning_rate, schedule and maximum_epochs. The optimizer starts
+    anew in both cases."""
 
 
 class BatchLimits(Section):
-    """How large the batch of one update is, and how it is split where a device cannot take it."""
+    """The size of the batch of one update, and how it is split into micro-batches."""
 
     sentences: PositiveInt | None = 64
-    """Most sentence pairs of one update; null sets no limit."""
+    """Maximum number of sentence pairs in one update; null sets no limit."""
     tokens: PositiveInt | None = None
-    """Most tokens of one update: sentences x longest side, padding included; null sets no limit."""
+    """Maximum number of tokens in one update, counted as the number of pairs x the longest side,
+    which includes padding; null sets no limit."""
     micro_batch_tokens: PositiveInt | None = 4000
-    """Most tokens that a device takes at a time, as a micro-batch; null sets no limit."""
+    """Maximum number of tokens that a device computes at a time. A larger batch is split into
+    micro-batches of this size. null sets no limit."""
     lengths: Literal["mixed"] | None = None
-    """mixed: pairs of any lengths in a batch, in random order; null: of about the same lengths
-    (Sutskever et al. 2014, section 3.4), which leaves little padding."""
+    """mixed: a batch has pairs of any lengths, in random order. null: a batch has pairs of about
+    the same lengths, which leaves little padding (Sutskever et al. 2014, section 3.4)."""
     split: Literal["accumulate", "separate"] = "accumulate"
-    """What becomes of the micro-batches: accumulate sums their gradients into one update, separate
-    makes each its own update as the authors' code did."""
+    """What is done with the micro-batches of a batch: accumulate sums their gradients into one
+    update; separate makes an update of each, as the authors' code did."""
 
 
 class ScheduleSettings(Section):
     """How the learning rate changes and when training ends."""
 
     kind: Literal["plateau", "step", "cosine"] = "plateau"
-    """plateau: once the validation perplexity stops improving, divided after every epoch; step:
-    divided at fixed times; cosine: a rise, then half a cosine to 0 at maximum_epochs (needed)."""
+    """plateau: once the validation perplexity has stopped improving, the learning rate is divided
+    after every epoch. step: it is divided at fixed times. cosine: it rises, and then falls to 0 at
+    maximum_epochs along half a cosine; maximum_epochs must be stated."""
     divide_by: Annotated[float, Field(gt=1)] = 10.0
-    """plateau, step: what the learning rate is divided by."""
+    """plateau and step: the number by which the learning rate is divided."""
     minimum: PositiveFloat = 0.0001
-    """plateau, step: training ends when the learning rate is below this."""
+    """plateau and step: training ends when the learning rate is below this value."""
     hold: NonNegativeFloat = 5.0
-    """step: epochs before the first division."""
+    """step: number of epochs before the first division."""
     every: PositiveFloat = 1.0
-    """step: epochs between two divisions."""
+    """step: number of epochs between two divisions."""
     warmup: NonNegativeFloat = 0.5
-    """cosine: epochs in which the learning rate rises from 0."""
+    """cosine: number of epochs in which the learning rate rises from 0 to learning_rate."""
 
 
 class Recipe(Section):
     """How a model is trained, from the batch of one update to the end of the training."""
 
     start: Start | None = None
-    """A trained model to begin with (docs/fine_tuning.md); null: the seed draws the parameters."""
+    """A trained model to begin with (docs/fine_tuning.md). null: the parameters are drawn at random
+    with the seed of the run."""
     batch: BatchLimits = BatchLimits()
-    """The batch of one update, over all workers; at least one of sentences and tokens is stated."""
+    """The batch of one update, over all workers. At least one of sentences and tokens must be a
+    number."""
     optimizer: Literal["nesterov", "sgd", "adam"] = "nesterov"
-    """nesterov (the paper's), sgd (the LSTM's) or adam: fewer epochs on small corpora."""
+    """The optimizer: nesterov (the paper's), sgd (the LSTM paper's) or adam, which needs fewer
+    epochs on small corpora."""
     learning_rate: PositiveFloat = 0.25
-    """Learning rate of the first epochs; of a cosine schedule the highest one."""
+    """Learning rate of the first epochs; with a cosine schedule, the highest learning rate."""
     momentum: Probability = 0.99
-    """Nesterov's momentum."""
+    """Momentum of the optimizer nesterov."""
     normalize: Literal["tokens", "sentences"] = "tokens"
-    """What a batch's gradient is divided by: target tokens (section 4.2), or sentences (LSTM)."""
+    """What the gradient of a batch is divided by: the number of target tokens (section 4.2), or
+    the number of sentences (the LSTM paper)."""
     clip: PositiveFloat = 0.1
-    """Largest norm of the gradient over all parameters; a larger one is rescaled to it."""
+    """Maximum norm of the gradient over all parameters. A gradient with a larger norm is scaled
+    down to it."""
     label_smoothing: Probability = 0.0
-    """Probability mass spread over the vocabulary; 0 in the paper."""
+    """Probability mass that the loss spreads over the whole vocabulary; 0 in the paper."""
     schedule: ScheduleSettings = ScheduleSettings()
     """How the learning rate changes and when training ends."""
     velocity: Literal["keep", "rescale"] = "keep"
-    """Nesterov's velocity at a change of the rate: keep (the authors' code), rescale (fairseq)."""
+    """What happens to Nesterov's velocity when the learning rate changes: keep does not change it,
+    as in the authors' code; rescale multiplies it by the same factor as the rate, as in
+    fairseq."""
     maximum_epochs: PositiveFloat | None = None
-    """Epochs after which training ends, perhaps with a part of one; null: by the schedule."""
+    """Number of epochs after which training ends; it may be a fraction. null: the schedule ends
+    the training."""
     best_by: Literal["bleu"] | None = None
-    """What makes an epoch better, so that its parameters are kept and a plateau's rate stays: bleu
-    is the BLEU of at most 2,000 validation pairs, translated greedily after each epoch; null takes
-    the validation loss, as the paper does."""
+    """The measure by which an epoch is better than those before. The parameters of the best epoch
+    are kept, and a plateau schedule keeps the learning rate as long as epochs get better. bleu: the
+    BLEU of greedy translations of at most 2,000 validation pairs after each epoch. null: the
+    validation loss, as in the paper."""
     average: Annotated[int, Field(ge=2)] | None = None
-    """The result is the mean of so many last epochs; null: the best epoch, as in the paper."""
+    """Number of last epochs whose parameters are averaged into the resulting model. null: the model
+    has the parameters of the best epoch, as in the paper."""
     precision: Literal["fp32", "bf16"] = "fp32"
-    """Arithmetic of training; parameters are kept in fp32 in any case."""
+    """Number format in which training computes. Parameters are always kept in fp32."""
     compile: bool = False
-    """Compile the network with torch.compile: for long trainings on GPUs. It takes minutes at the
-    start, needs a C compiler (on a CPU one of C++), and was slower on a CPU."""
+    """Whether the network is compiled with torch.compile, for long trainings on GPUs. Compilation
+    takes minutes at the start of a training and needs a C compiler (a C++ compiler on a CPU). On a
+    CPU, the compiled network was slower."""
     checkpoint_minutes: PositiveFloat = 15.0
-    """Minutes between states, from which a killed training resumes; each epoch ends with one."""
+    """Minutes from one saved state to the next. A killed training resumes from the last state. A
+    state is also saved at the end of each epoch."""
     tensorboard: bool = False
-    """Write event files for TensorBoard beside the states; needs the extra convs2s[tensorboard]."""
+    """Whether event files for TensorBoard are written beside the states; needs the extra
+    convs2s[tensorboard]."""
     threads: Processes = 4
-    """CPU threads of one training, where config.yaml leaves cores at null."""
+    """CPU threads of one training if cores in config.yaml is null."""
 
 
 class ModelSettings(Section):
     """Named architectures with their training recipes: name -> the settings below.
 
-    A model that says "extends: OTHER" has all of OTHER's values but those that it states itself.
+    A model with "extends: OTHER" has all of OTHER's values except those that it states itself.
     """
 
     description: str
-    """One line: what the model is and where in the papers it comes from."""
+    """One line: what the model is and which part of the papers describes it."""
     extends: str | None = None
-    """The model whose values this one starts from; null starts from the defaults."""
+    """Name of another model, whose values are used for the keys that this model does not state.
+    null: those keys have their defaults."""
     architecture: Architecture
     """The network: its kind, and the settings of that kind."""
     training: Recipe = Recipe()
@@ -128,17 +148,21 @@ class ModelSettings(Section):
 
 
 def check_model(where: str, network: NetworkSettings, recipe: Recipe) -> None:
-    """Check what no single key of a model says; a UserError begins with ``where``."""
+    """Check that the keys of a model fit each other.
+
+    Raises:
+        UserError: They do not; the message begins with ``where`` and names the key.
+    """
     schedule = recipe.schedule
     if recipe.start is not None:
         check_model_reference(recipe.start.model, f"{where}.training.start.from")
     if recipe.batch.sentences is None and recipe.batch.tokens is None:
         raise UserError(f"{where}.training.batch: expected a number of sentences, tokens or both")
-    last = recipe.maximum_epochs
-    if schedule.kind == "cosine" and (last is None or last <= schedule.warmup):
+    epochs = recipe.maximum_epochs
+    if schedule.kind == "cosine" and (epochs is None or epochs <= schedule.warmup):
         raise UserError(
             f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
-            f"({schedule.warmup:g}), not {last}"
+            f"({schedule.warmup:g}), not {epochs}"
         )
     if schedule.kind == "step" and recipe.learning_rate < schedule.minimum:
         raise UserError(

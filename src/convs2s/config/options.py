@@ -1,4 +1,4 @@
-"""config.yaml: every knob that a user turns; and the bounds of options of commands."""
+"""The keys of config.yaml, and the bounds of the commands' options."""
 
 import os
 from typing import Annotated, Literal
@@ -22,86 +22,94 @@ from convs2s.config.section import (
 )
 from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 
-HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # may start with ~
+HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # a leading ~ is expanded
 
-Device = Literal["auto", "cpu", "cuda"]  # where work is done; auto is a GPU where there is one
-Products = Literal["auto", "blas", "onednn"]
+Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU if the machine has one, otherwise the CPU
+Products = Literal["auto", "blas", "onednn"]  # library of the matrix products in fp32 on a CPU
 
 
 class Plots(Section):
     """What the attention plots show."""
 
     sentences: Items[PositiveInt] = (1, 2, 3)
-    """Sentences of the test set to plot, counted from 1."""
+    """Line numbers, from 1, of the sentences of the test set that are plotted."""
 
 
 class Overrides(Section):
-    """Single values to change without editing config/."""
+    """Values that replace single values of the files in config/."""
 
     tasks: dict[str, Values] = {}
-    """Task name -> keys of config/tasks/NAME.yaml to replace."""
+    """Task name -> keys of config/tasks/NAME.yaml, with their new values."""
     models: dict[str, Values] = {}
-    """Model name -> keys of config/models.yaml to replace."""
+    """Model name -> keys of its entry in config/models.yaml, with their new values."""
     decodings: dict[str, Values] = {}
-    """Decoding name -> keys of config/decodings.yaml to replace."""
+    """Decoding name -> keys of its entry in config/decodings.yaml, with their new values."""
 
 
 class Options(Section):
-    """The options of a user.
+    """The options of the workflow.
 
-    Settings of one machine (mirrors, cores) go in config.local.yaml, which has the same keys, is
-    not under version control and wins.
+    Put the settings of one machine (mirrors, cores) into config.local.yaml. It has the same keys,
+    overrides config.yaml and is not under version control.
     """
 
     scale: str = "paper"
-    """What stands for the paper's data and models: one of config/scales, such as multi30k, demo."""
+    """The data and models that stand in for the paper's: the name of a file in config/scales, such
+    as multi30k or demo. The scale named paper has the paper's data and models."""
     tasks: SomeItems[str] | None = None
     """Tasks that preflight and the stage targets (download, prepare, align, train, decode,
-    evaluate, figures) cover; null takes those of the paper's tables."""
+    evaluate, figures) cover. null: the tasks of the paper's tables."""
     mirrors: Items[HomePath] = ()
-    """Folders or URLs asked before the hosts; each has https://HOST/PATH as MIRROR/HOST/PATH."""
+    """Folders or base URLs in which a download is looked up before its host is asked. A mirror has
+    the file of https://HOST/PATH at MIRROR/HOST/PATH."""
     scatter_above: NonNegativeInt = 100
-    """Megabytes of a task's files of training text from which on the text is prepared in parts,
-    side by side (16, or as many as snakemake --set-scatter parts=N says); below, by one job.
-    Results do not depend on it."""
+    """Size in megabytes of a task's training files. From this size on, parallel jobs prepare the
+    training text in parts: 16 parts, or N with `snakemake --set-scatter parts=N`. A smaller text is
+    prepared by one job. Results do not depend on it."""
     cores: Processes | None = None
-    """CPU threads of one training or decoding; null: the recipe's, in config/models.yaml."""
+    """CPU threads of one training or decoding. null: training.threads of the model
+    (config/models.yaml)."""
     device: Device = "auto"
-    """Where to train and decode; auto takes a GPU where there is one."""
+    """Device for training and decoding. auto takes a GPU if the machine has one."""
     products: Products = "auto"
-    """Library of the matrix products of a training in fp32 on a CPU: blas (MKL on x86), onednn, or
-    auto: the faster one on this machine, which is measured once and kept below the user's cache
-    folder (convs2s kernels prints it). They round differently; training.json names it."""
+    """Library that computes the matrix products of a training in fp32 on a CPU: blas (MKL on x86),
+    onednn, or auto. auto takes the faster library on this machine; the measurement is made once and
+    kept in the user's cache folder (`convs2s kernels` prints it). The libraries round differently,
+    so training.json records which one was used."""
     gpus: Processes | None = None
-    """GPUs of one training, on each of its nodes; each has a worker that takes its share of every
-    batch; null takes one."""
+    """Number of GPUs that one training uses on each of its nodes. Each GPU has a worker, which
+    takes its share of every batch. null: one GPU."""
     nodes: Processes = 1
-    """Machines of one training: a Slurm job of so many nodes, with so many GPUs on each as gpus
-    says, or with one worker each on CPUs. The global batch stays as it is."""
+    """Number of machines that one training uses, as a Slurm job with this many nodes. Each node has
+    the number of GPUs that gpus states or, on CPUs, one worker. The size of the batch of an update
+    does not depend on it."""
     states: Text | None = None
-    """Folder or URL, such as s3://BUCKET/states, where trainings keep their states as well as
-    beside their models: for jobs whose machines share no disk (docs/cloud.md). null: nowhere."""
+    """Folder or URL, such as s3://BUCKET/states, to which trainings copy the states that they keep
+    beside their models. It is needed if the jobs' machines do not share a disk (docs/cloud.md).
+    null: no copies."""
     container: Text | None = None
-    """Image in which snakemake --sdm apptainer runs jobs: a .sif file, or docker://NAME."""
+    """Container image in which `snakemake --sdm apptainer` runs the jobs: a .sif file, or
+    docker://NAME. null: jobs run without a container."""
     rouge_exceptions: HomePath | None = None
-    """File of irregular forms for ROUGE's stemmer, a word, a tab and its base form a line
-    (docs/rouge.md says how to make it); null: it stems without."""
+    """File of irregular forms for ROUGE's stemmer. Each line has a word, a tab and the word's base
+    form (docs/rouge.md says how to make the file). null: the stemmer knows no irregular forms."""
     published: HomePath | None = None
-    """Ledger that somebody published, a file or the http(s) URL of one (docs/ledger.md): the
-    paper's tables take from it the runs whose inputs are the very same, mark them, and nothing is
-    trained for them; null: every run is made here."""
+    """A published ledger, as a file or an http(s) URL (docs/ledger.md). If it has a run with
+    identical inputs, the paper's tables show the scores of that run and mark them, and no model is
+    trained. null: every run is made here."""
     extensions: DistinctItems[FileName] = ()
-    """Files of Python that add networks, preparations or metrics (docs/extending.md): paths from
-    the folder where the workflow runs. They are run as the workflow's own code is."""
+    """Python files that add networks, preparations or metrics (docs/extending.md), as paths
+    relative to the folder where the workflow runs. Their code runs with the user's rights, like the
+    workflow's own."""
     plots: Plots = Plots()
     """What the attention plots show."""
     overrides: Overrides = Overrides()
-    """Single values to change without editing config/, for example models: {small: {training:
-    {clip: 1.0}}}."""
+    """Values that replace single values of the files in config/, for example models: {small:
+    {training: {clip: 1.0}}}."""
 
 
 class CommandOptions(Section):
-    """What options of commands may be; each by the name of its option."""
+    """The types and bounds of the commands' options, each by the option's name."""
 
     threads: Processes = 1
     cpus: Processes | None = None

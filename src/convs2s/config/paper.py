@@ -15,100 +15,106 @@ from convs2s.errors import UserError
 
 def _check_lengths(meanings: tuple[Sequence[str], ...]) -> tuple[Sequence[str], ...]:
     if len(set(map(len, meanings))) > 1:
-        raise PydanticCustomError("lengths", "expected as many phrases of each meaning")
+        raise PydanticCustomError("lengths", "expected the same number of phrases for each meaning")
     return meanings
 
 
 class Phrases(Section):
-    """Phrases of two meanings or more, each meaning in several words: name -> the fields below."""
+    """Phrases of two or more meanings, each in several wordings: name -> the fields below."""
 
     title: str
-    """What the phrases differ in; a figure's panel bears it."""
+    """In what the phrases differ; the title of the figure's panel."""
     source: str
-    """Where they come from."""
+    """Where the phrases come from."""
     language: str
-    """Code of their language, the source language of the models that read them."""
+    """Code of the phrases' language, which is the source language of the models that read them."""
     meanings: Annotated[
         Items[Annotated[Items[Text], Field(min_length=2)]],
         Field(min_length=2),
         AfterValidator(_check_lengths),
     ]
-    """Two phrases or more of one meaning in a list, as people write them; of others in the next.
-    The n-th phrases of all lists should differ in the meaning alone: claims swap them."""
+    """A list for each meaning, with two or more phrases of this meaning as people write them. The
+    n-th phrases of all lists should differ only in meaning, because claims are tested by swapping
+    them."""
 
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
-PrintedValues = dict[str, float | str | None]  # column key -> a value as the paper prints it
+PrintedValues = dict[str, float | str | None]  # key of a column -> a value that the paper prints
 
 
 class Column(Section):
-    """A column of values."""
+    """A column of values of a table."""
 
     key: str
-    """What the rows call the column."""
+    """Key by which the rows name the column."""
     name: str
-    """Heading."""
+    """Heading of the column."""
     measure: MeasureName | None = None
-    """Which of a run's scores is compared with the printed value, by its name here or that of an
-    extension's metric, which the task has to list in metrics; null: only rows name one."""
+    """The score of a run that is compared with the printed value: the name of a measure, or of an
+    extension's metric that the task lists in metrics. null: only the rows name a measure."""
     digits: NonNegativeInt = 2
-    """Decimal places."""
+    """Number of decimal places."""
 
 
 class PrintedRow(Section):
-    """What the paper prints in a row."""
+    """A row as the paper prints it."""
 
     group: str | None = None
-    """Group of rows, or series of a figure; null for none."""
+    """Group of rows to which the row belongs, or series of a figure; null: the row has no group."""
     system: str
     """Name of the row."""
     x: float | None = None
-    """Place on a figure's x-axis; null in tables."""
+    """Position on a figure's x-axis; null in tables."""
     kind: Literal["cited", "ours"]
-    """cited: printed for comparison only; ours: trained and scored here."""
+    """cited: the row is shown only for comparison. ours: its system is trained and scored here."""
     paper: PrintedValues = {}
-    """Printed values, column key -> value; text is printed as it stands."""
+    """Key of a column -> the value that the paper prints. Text is shown unchanged."""
     v1: PrintedValues = {}
-    """Values that arXiv v1 printed differently."""
+    """Key of a column -> the value in arXiv v1, if it is different."""
     best_run: PrintedValues = {}
-    """Values of the best single run, where the paper states them."""
+    """Key of a column -> the value of the best single run, if the paper states it."""
     note: str | None = None
-    """Footnote of the row; null for none."""
+    """Footnote of the row; null: there is none."""
     measures: dict[str, MeasureName | None] = {}
-    """Column key -> the measure of this row, where it is not the column's."""
+    """Key of a column -> the measure of this row, if it is not the measure of the column."""
 
 
 def printed_number(row: PrintedRow, column: str) -> float | None:
-    """Return what the paper prints in a column; None for nothing, and for text such as ~45."""
+    """Return the number that the paper prints in a column.
+
+    Return None if it prints nothing there, or text that is not a plain number, such as ~45.
+    """
     text = str(row.paper.get(column))
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
 class ComparedRuns(Section):
-    """The runs of this project that a row is compared with."""
+    """The runs of this project that are compared with a row."""
 
     task: str | None = None
-    """Task; null where the project does not build the system yet."""
+    """Task of the runs; null: this project does not build the row's system yet."""
     model: str | None = None
     """Model of config/models.yaml."""
     runs: DistinctItems[RunName] = ()
-    """Runs whose scores are averaged: seed1, ..., or ensemble8 (seeds 1 to 8 together)."""
+    """Runs whose scores are averaged, such as seed1, or ensemble8 for seeds 1 to 8 together."""
     testset: str | None = None
     """Test set of the task."""
     decoding: str | None = None
     """Decoding of config/decodings.yaml."""
     phrases: str | None = None
-    """Phrases of config/phrases.yaml that the models read, for phrases_apart."""
+    """Phrases of config/phrases.yaml that the models read, for the measure phrases_apart."""
 
 
 class Row(ComparedRuns, PrintedRow):
     """A row of a table, or a point of a figure."""
 
     def comparison(self, where: str, columns: Sequence[Column]) -> tuple[str, str] | None:
-        """Return task and model that the row is compared with; None where there are none yet.
+        """Return the task and the model whose runs are compared with the row; None without a task.
 
-        A row that names a task names all that its runs are found by, for the columns to be filled.
+        Raises:
+            UserError: The row names a task, but not all keys by which the scores of its columns
+                are found. The message begins with ``where``.
         """
         if self.task is None:
             return None
@@ -118,7 +124,7 @@ class Row(ComparedRuns, PrintedRow):
                 needed += MEASURES[measure].file.named_by
         for key in needed:
             if not getattr(self, key):
-                raise UserError(f"{where}: key '{key}' is missing, as the row names a task")
+                raise UserError(f"{where}: key '{key}' is missing; a row with a task needs it")
         assert self.model is not None
         return self.task, self.model
 
@@ -126,31 +132,31 @@ class Row(ComparedRuns, PrintedRow):
 class Table(Section):
     """The papers' tables and figures as data: name -> the fields below.
 
-    The name is that of the files in the folder paper of the results.
+    The name is also the stem of the table's files in the results' folder paper.
     """
 
     title: str
-    """Heading."""
+    """Heading of the table."""
     source: str = "Gehring et al. (2017), Convolutional Sequence to Sequence Learning, arXiv v3"
-    """Where the printed values come from."""
+    """The publication from which the printed values are taken."""
     note: str | None = None
-    """What a reader has to know about the whole table; null for nothing."""
+    """A note about the whole table; null: there is none."""
     example_source: str | None = None
-    """Source sentence that a figure shows; null for none."""
+    """Source sentence that a figure shows; null: the figure shows no sentence."""
     group_label: str | None = None
-    """Heading of the column that names a row's group; null where no row has one."""
+    """Heading of the column with the rows' groups; null if the rows have no groups."""
     system_label: str = "System"
-    """Heading of the column that names a row."""
+    """Heading of the column with the rows' names."""
     columns: Items[Column] = ()
     """Columns of values."""
     ours: ComparedRuns = ComparedRuns()
-    """Fields that rows of kind ours have in common; a row may state its own."""
+    """Values that all rows of kind ours have for the keys that they do not state themselves."""
     rows: Items[Row] = ()
-    """Rows in the paper's order."""
+    """Rows in the order of the paper."""
 
     @property
     def is_by_layers(self) -> bool:
-        """Whether each row has a place on an axis of layers."""
+        """Whether the table is a curve over numbers of layers: each row has x and a group."""
         if not self.rows:
             return False
         return all(row.x is not None and row.group for row in self.rows)
@@ -158,7 +164,7 @@ class Table(Section):
     @field_validator("rows")
     @classmethod
     def _fill(cls, rows: tuple[Row, ...], stated: ValidationInfo) -> tuple[Row, ...]:
-        """Have each row of kind ours say what ``ours`` says, where it does not say otherwise."""
+        """Copy the values of ``ours`` into each row of kind ours that does not state them."""
         common = stated.data.get("ours", ComparedRuns())
         filled = []
         for row in rows:

@@ -8,33 +8,42 @@ from convs2s.config.section import Expecting
 
 _ENSEMBLE = "ensemble"
 
-SEED_PATTERN = "0|[1-9][0-9]{0,8}"  # what a seed looks like in a name; each seed has one name
+SEED_PATTERN = "0|[1-9][0-9]{0,8}"  # without leading zeros, so that each seed has one name
 MOST_SEED = 999_999_999
 
 RUN_PATTERN = f"seed({SEED_PATTERN})|ensemble([2-9]|[1-9][0-9])"
-"""What the name of a run that is trained looks like."""
+"""Regular expression for the name of a trained run; a released model's run is ``released``."""
 
 RunName = Annotated[
     str, Expecting("expected seedN, or ensembleN with N of 2 to 99", pattern=f"^({RUN_PATTERN})$")
 ]
-"""A run that config/paper.yaml can name."""
+"""The name of a run as config/paper.yaml states it."""
 
 
 def alternatives(names: Iterable[str]) -> str:
-    """Return a regular expression that matches exactly these names, or nothing without names."""
+    """Return a regular expression that matches exactly these names.
+
+    If there are no names, it matches nothing, not even an empty string.
+    """
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
 def members(run: str) -> list[str]:
-    """Return the models of a run: ``ensemble2`` is seed1 and seed2, any other one is itself."""
+    """Return the runs of the single models of a run.
+
+    They are seed1 and seed2 for ``ensemble2``. Any other run is a single model.
+    """
     if not run.startswith(_ENSEMBLE):
         return [run]
     count = int(run.removeprefix(_ENSEMBLE))
     return [f"seed{seed}" for seed in range(1, count + 1)]
 
 
-def of_at_most(run: str, seeds: int | None) -> str:
-    """Return the run that stands for one where there are no more seeds; None sets no limit."""
+def limited_ensemble(run: str, seeds: int | None) -> str:
+    """Return a run with its ensemble limited to ``seeds`` models; None sets no limit.
+
+    An ensemble of one model is the run seed1. A run that is not an ensemble is returned unchanged.
+    """
     if seeds is None or not run.startswith(_ENSEMBLE):
         return run
     models = min(len(members(run)), seeds)

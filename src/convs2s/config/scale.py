@@ -1,4 +1,4 @@
-"""config/scales/NAME.yaml: what stands in for the paper's tasks, models, test sets and runs."""
+"""config/scales/NAME.yaml: stand-ins for the paper's tasks, models, test sets and runs."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -12,7 +12,7 @@ from convs2s.config.architecture import NetworkSettings
 from convs2s.config.decoding import DecodingSettings, TunedLengthPenalty
 from convs2s.config.model import Recipe
 from convs2s.config.paper import Row, Table
-from convs2s.config.runs import RunName, of_at_most
+from convs2s.config.runs import RunName, limited_ensemble
 from convs2s.config.section import (
     DistinctItems,
     Expecting,
@@ -28,11 +28,14 @@ from convs2s.config.task import Headline, Task
 
 
 def _folder(path: str) -> str:
-    """Return a path without / at its end: for results//mine Snakemake finds no rule."""
+    """Return a path with ~ expanded, without a / at its end and without repeated slashes.
+
+    Snakemake would find no rule for results//mine.
+    """
     try:
         return str(Path(path).expanduser())
     except RuntimeError:
-        raise PydanticCustomError("home", "expected ~NAME of a user that is known here") from None
+        raise PydanticCustomError("home", "expected ~NAME with a user of this machine") from None
 
 
 _Folder = Annotated[FileName, AfterValidator(_folder)]
@@ -41,29 +44,36 @@ _Folder = Annotated[FileName, AfterValidator(_folder)]
 class Shrinking(Section):
     """How the small version of a convolutional model differs: in widths, dropout and recipe.
 
-    Layers, kernels, attention and positions stay: rows of a table differ in what the paper's do.
+    It has the layers, kernels, attention and positions of the model. The rows of a table therefore
+    differ in the same things as the paper's rows.
     """
 
     prefix: Annotated[
-        str, Expecting("expected a name of small letters and digits", pattern="^[a-z][a-z0-9_]*$")
+        str,
+        Expecting(
+            "expected a name of lower-case letters, digits and _", pattern="^[a-z][a-z0-9_]*$"
+        ),
     ]
     """The small version of NAME is called PREFIX_NAME."""
     divide_by: Annotated[int, Field(ge=2)]
-    """What the widths of blocks and embeddings are divided by."""
+    """Number by which the widths of blocks and embeddings are divided."""
     dropout: Probability | None = None
-    """Dropout of every small version; null leaves each model its own. A narrow and deep network
-    that sees each sentence once or twice learns faster without."""
+    """Dropout of every small version; null keeps the dropout of each model. A narrow and deep
+    network that sees each sentence only once or twice learns faster without dropout."""
     training: Recipe
     """The training recipe of every small version."""
     keep_recipe: DistinctItems[str] = ()
-    """Models that keep recipe and dropout, not threads: all that differ in the recipe alone."""
+    """Models whose small versions keep the model's recipe, except threads, and its dropout. Name
+    every model that differs from another one only in its recipe."""
 
     def entry(self, name: str, architecture: NetworkSettings) -> Values:
         """Return the small version of a model as config/models.yaml would state it."""
         network = architecture.model_dump(mode="json")
-        for part in (network, *network["encoder"], *network["decoder"]):
-            for key in part.keys() & {"embedding", "output_embedding", "width"}:
-                part[key] = max(1, part[key] // self.divide_by)
+        stacks = [*network["encoder"], *network["decoder"]]
+        for values in (network, *stacks):
+            for key in ("embedding", "output_embedding", "width"):
+                if key in values:
+                    values[key] = max(1, values[key] // self.divide_by)
         if name in self.keep_recipe:
             recipe: Values = {"threads": self.training.threads}
         else:
@@ -79,95 +89,110 @@ class Shrinking(Section):
 
 
 class LeftOut(Section):
-    """Rows that the tables of a scale do not have, as nothing is run for them."""
+    """Rows that are left out of the tables of a scale; nothing is run for them."""
 
     tasks: DistinctItems[str] = ()
-    """Tasks of the paper: there are no rows on one of these."""
+    """Tasks of the paper whose rows are left out."""
     models: DistinctItems[str] = ()
-    """Models of the paper: there are no rows of one of these."""
+    """Models of the paper whose rows are left out."""
     because: Text
-    """The reason, which stands above the tables that lack them."""
+    """The reason, which is printed above each table that lacks such a row."""
 
 
 class OwnNBest(Section):
-    """The n-best list of a model of this project, in the place of another system's."""
+    """An n-best list of a model of this project, in place of another system's list."""
 
     model: str
     """Model of config/models.yaml."""
     run: RunName = "seed1"
-    """Its run: seed1, ..., or ensemble2."""
+    """Run of the model that makes the list, such as seed1 or ensemble2."""
     decoding: str
-    """Decoding of config/decodings.yaml, which says how long the list is."""
+    """Decoding of config/decodings.yaml, which sets the number of hypotheses in the list."""
 
     def __str__(self) -> str:
         return f"{self.model} {self.run}, {self.decoding}"
 
 
 class Scale(Section):
-    """What stands in for the paper's data and models where there is no cluster."""
+    """The stand-ins for the paper's data and models, for machines that cannot run the paper's."""
 
     description: str
-    """One line that says what the scale is for."""
+    """One line that says what the scale runs and on which machine."""
     results_dir: _Folder
-    """Folder of everything that runs at this scale make; every scale has its own."""
+    """Folder of all results of this scale. Each scale needs a different folder."""
     downloads_dir: _Folder
-    """Folder of the downloads, kept between runs."""
+    """Folder of the downloads. They are kept from one run of the workflow to the next."""
     generated_mirror: bool = False
-    """Whether every download comes from the miniature mirror (convs2s mirror), which the workflow
-    writes below results_dir, with its own checksums; false: from config.yaml's mirrors or hosts."""
+    """Whether all downloads come from the miniature mirror (`convs2s mirror`), which the workflow
+    writes below results_dir together with its checksums. false: they come from the mirrors that
+    config.yaml names, or from the original hosts."""
     stand_in: str | None = None
-    """What the data really is, above every score and table as STAND-IN DATA; null: the paper's."""
+    """What the data is, if it is not the paper's. Every score and table shows this text as
+    STAND-IN DATA. null: the data is the paper's."""
     tasks: dict[str, str] = {}
-    """Task of the paper -> the task that stands in for it. A task not listed stands for itself;
-    where some are listed, it has no stand-in in the papers' tables."""
+    """Task of the paper -> the task that stands in for it. If the mapping is empty, the papers'
+    tables run the paper's tasks. Otherwise, rows on a task that is not listed are not run."""
     models: dict[str, str] = {}
-    """Model of the paper -> the model that stands in for it. On stand-in data, a model not listed
-    has no stand-in: its cells stay empty, as the rows of a table that differ in the model alone
-    would otherwise show one and the same run."""
+    """Model of the paper -> the model that stands in for it. If stand_in is null, a model that is
+    not listed is used itself. On stand-in data, such a model has no stand-in and its cells stay
+    empty, because rows that differ only in the model would otherwise show the same run."""
     shrink: Shrinking | None = None
-    """Gives each convolutional model of the paper that models does not list a small version of its
-    own, which stands in for it; null: none has one."""
+    """How to make a small version of each convolutional model of the papers' tables that models
+    does not list. The small version stands in for the model. null: there are no small versions."""
     left_out: Items[LeftOut] = ()
-    """Rows that the paper's tables do not have at this scale."""
+    """Rows of the papers' tables that are left out at this scale."""
     without: DistinctItems[str] = ()
-    """Tables of this project that are not made at this scale."""
+    """Tables of config/paper.yaml that are not made at this scale."""
     tests: dict[str, str] = {}
-    """Test set of the paper -> the test set that stands in for it, in tables and headlines; one
-    that tunes a length penalty may be valid. A test set not listed stands for itself."""
+    """Test set of the paper -> the test set that stands in for it, in tables and headlines. The
+    stand-in of a set on which a length penalty is tuned may be valid. A test set that is not listed
+    is used itself."""
     phrases: dict[str, str] = {}
-    """Phrases of config/phrases.yaml -> their stand-ins; others stand for themselves."""
+    """Phrases of config/phrases.yaml -> the phrases that stand in for them. Phrases that are not
+    listed are used themselves."""
     example_line: PositiveInt | None = None
-    """Line, from 1, of the test set of figure 3 that the figure shows instead of the paper's
-    sentence; null: the paper's sentence."""
+    """Number of the line, from 1, of figure 3's test set that the figure shows instead of the
+    paper's sentence; null: the paper's sentence."""
     n_best: OwnNBest | None = None
-    """Whose list stands in for those of other systems, a task's own n_best; null: none does."""
+    """The model whose n-best list stands in for the lists of other systems (n_best of a task);
+    null: there is no stand-in."""
     seeds: PositiveInt | None = None
-    """The most seeds that one cell of a table may use; null sets no limit."""
+    """Maximum number of seeds that a headline or one cell of a table uses; null sets no limit."""
     seeds_of: dict[str, PositiveInt] = {}
-    """Table of the paper -> the most seeds of its cells, in place of seeds."""
+    """Table of config/paper.yaml -> maximum number of seeds for its cells, in place of seeds."""
     ensembles: dict[RunName, RunName] = {}
-    """Ensemble of the paper -> the run that stands in for it, whatever seeds says. An ensemble not
-    listed has no more models than there are seeds."""
+    """Ensemble of the paper -> the run that stands in for it, even if the run has more models than
+    seeds allows. An ensemble that is not listed is made of at most as many models as seeds
+    allows."""
 
     def downloads_below(self, results: str) -> str:
-        """Return the downloads' folder where the results go to another one: in there, if it was."""
+        """Return the downloads' folder if the results are written into the folder ``results``.
+
+        Downloads below ``results_dir`` move with it; a folder elsewhere stays where it is.
+        """
         below = self.downloads_dir.removeprefix(f"{self.results_dir}/")
         return self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
 
     def task_for(self, name: str) -> str:
-        """Return the task that stands in for one of the paper's."""
+        """Return the task that stands in for a task of the paper."""
         return self.tasks.get(name, name)
 
     def has_task(self, name: str | None) -> bool:
-        """Return whether rows on a task of the paper are run: it has a stand-in, if any has one."""
+        """Return whether rows on a task of the paper are run.
+
+        All are if the scale lists no tasks; otherwise, only the rows on listed tasks are.
+        """
         return not self.tasks or name in self.tasks
 
     def model_for(self, name: str) -> str | None:
-        """Return the model that stands in for one of the paper's; None where none does."""
+        """Return the model that stands in for a model of the paper; None if there is no stand-in.
+
+        On the paper's data, a model that is not listed is used itself.
+        """
         return self.models.get(name, name if self.stand_in is None else None)
 
     def why_left_out(self, row: Row) -> str | None:
-        """Return why the scale's tables lack a row of the paper's; None where they have it."""
+        """Return why a row of the paper's tables is left out at this scale; None if it is not."""
         if row.kind != "ours":
             return None
         for left_out in self.left_out:
@@ -176,36 +201,46 @@ class Scale(Section):
         return None
 
     def shown_rows(self, table: Table) -> list[int]:
-        """Return which rows of a table the scale has, as indices from 0."""
+        """Return the indices, from 0, of a table's rows that are not left out at this scale."""
         return [number for number, row in enumerate(table.rows) if not self.why_left_out(row)]
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
-        """Return the models that the papers' rows are compared with and that need a stand-in."""
-        names: dict[str, None] = {}
+        """Return the models of the rows that run at this scale, without those in ``models``.
+
+        Each is named once, in the order of the tables.
+        """
+        names: dict[str, None] = {}  # a dict as a set that keeps the order
         for row in chain.from_iterable(table.rows for table in tables):
             if row.kind == "ours" and row.model and not self.why_left_out(row):
                 names[row.model] = None
         return [name for name in names if name not in self.models]
 
     def testset_for(self, name: str) -> str:
-        """Return the test set that stands in for one of the paper's."""
+        """Return the test set that stands in for a test set of the paper."""
         return self.tests.get(name, name)
 
     def phrases_for(self, name: str) -> str:
-        """Return the phrases that stand in for some."""
+        """Return the name of the phrases that stand in for the phrases ``name``."""
         return self.phrases.get(name, name)
 
     def runs_for(self, names: Sequence[str], table: str) -> list[str]:
         """Return the runs of a table's cell with no more seeds than the scale allows.
 
-        Of seed1, seed2, ... the first ones are kept; an ensemble is made of fewer models.
+        The first of the runs seed1, seed2, ... are kept. An ensemble is replaced by its stand-in
+        or, if it has none, by an ensemble of at most as many models as there may be seeds.
         """
         seeds = self.seeds_of.get(table, self.seeds)
-        fewer = [self.ensembles.get(name) or of_at_most(name, seeds) for name in names]
+        fewer = []
+        for name in names:
+            fewer.append(self.ensembles.get(name) or limited_ensemble(name, seeds))
         return list(dict.fromkeys(fewer))[:seeds]
 
     def headline_of(self, task: Task) -> Headline:
-        """Return what a task's headline rests on at this scale: stand-ins, and no more seeds."""
+        """Return a task's headline at this scale.
+
+        Its model and test sets are replaced by their stand-ins, except for a stand-in that is not a
+        test set of the task. It has at most as many seeds as the scale allows.
+        """
         headline = task.headline
         tests = []
         for name in task.headline_tests():
@@ -220,7 +255,10 @@ class Scale(Section):
         )
 
     def development_set(self, task: Task, decoding: DecodingSettings) -> str | None:
-        """Return the set that a decoding's length penalty is tuned on; None where it is stated."""
+        """Return the set on which a decoding's length penalty is tuned; None if it is a number.
+
+        The set is the one that the decoding names if the task has it, and otherwise its stand-in.
+        """
         if not isinstance(decoding.length_penalty, TunedLengthPenalty):
             return None
         name = decoding.length_penalty.tuned_on

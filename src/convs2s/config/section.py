@@ -1,4 +1,4 @@
-"""A section of the configuration: its class, and the kinds of its values."""
+"""The base class of the configuration's sections, and the types of their values."""
 
 import ast
 import inspect
@@ -19,17 +19,18 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from convs2s.files.limits import MOST_PROCESSES
 
-Values = dict[str, Any]  # a mapping of YAML that no class has validated yet
+Values = dict[str, Any]  # a mapping of YAML as plain data, not as an object of its class
 
 S = TypeVar("S", bound="Section")
 T = TypeVar("T")
 
 
 class Section(BaseModel):
-    """A mapping of the configuration: known keys only, values as they are meant, never changed.
+    """A mapping of the configuration. It has only known keys and cannot be changed.
 
-    The class is the one place of a key: its type and bounds, its default, and the text below it,
-    which editors and docs/configuration.md show.
+    Values must have the type of their key; they are not converted, for example from text to
+    numbers. A subclass is the single place of a key's type, bounds, default and description. The
+    description is the text below the field, which editors and docs/configuration.md show.
     """
 
     model_config = ConfigDict(
@@ -39,22 +40,24 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, stated: object) -> object:
-        """Name an unknown key together with those that there are, for the message."""
-        is_closed = cls.model_config["extra"] == "forbid"
-        if is_closed and isinstance(stated, dict) and not stated.keys() <= cls.model_fields.keys():
-            known = [field.alias or name for name, field in cls.model_fields.items()]
-            for key in stated:
-                if isinstance(key, str) and key not in known:
-                    context = {"key": key, "known": known}
-                    raise PydanticCustomError("unknown_key", "unknown key", context)
+        """Refuse an unknown key with an error that also has the known keys, for the message."""
+        if cls.model_config["extra"] != "forbid" or not isinstance(stated, dict):
+            return stated
+        if stated.keys() <= cls.model_fields.keys():
+            return stated  # the usual case, without the list below
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in stated:
+            if isinstance(key, str) and key not in known:
+                context = {"key": key, "known": known}
+                raise PydanticCustomError("unknown_key", "unknown key", context)
         return stated
 
 
 @cache
 def field_texts(section: type[Section]) -> dict[str, str]:
-    """Return field -> the text below it, on one line."""
-    # pydantic's use_attribute_docstrings does the same, but would read the source of every class
-    # whenever the configuration is loaded.
+    """Return the descriptions of a section's fields: field -> the text below it, on one line."""
+    # pydantic's use_attribute_docstrings does the same, but it reads the source of every class
+    # whenever the configuration is loaded. Only tools need the descriptions.
     texts = {}
     for base in reversed(section.__mro__):
         if not issubclass(base, Section):
@@ -72,27 +75,27 @@ def field_texts(section: type[Section]) -> dict[str, str]:
 
 
 PositiveInt = Annotated[int, Field(ge=1)]
-Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]  # or threads, or devices
+Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]  # a number of processes or threads
 NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
 
-Probability = Annotated[float, Field(ge=0, lt=1)]  # a share of what there is, never all of it
-Text = Annotated[str, Field(min_length=1)]  # a text that says something
+Probability = Annotated[float, Field(ge=0, lt=1)]
+Text = Annotated[str, Field(min_length=1)]
 
 Items = Annotated[tuple[T, ...], Field(strict=False)]
-"""A list of YAML, as a tuple: it cannot change either."""
+"""A list of YAML as a tuple, so that it cannot be changed."""
 
 SomeItems = Annotated[Items[T], Field(min_length=1)]
-"""The same of one item at least."""
+"""A list of YAML with at least one item, as a tuple."""
 
 
 @dataclass(frozen=True)
 class Expecting:
-    """What a message says of any other value: "expected ...", in place of pydantic's words."""
+    """An annotation: the message "expected ..." for any invalid value, in place of pydantic's."""
 
     message: str
-    pattern: str | None = None  # that a text has to match
+    pattern: str | None = None  # regular expression that a valid text matches
 
     def __get_pydantic_core_schema__(
         self, source: object, handler: GetCoreSchemaHandler
@@ -110,22 +113,22 @@ def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
 FileName = Annotated[
     str,
     Expecting(
-        "expected a name without { and }, between which Snakemake looks for a wildcard: rename the "
-        "file or folder",
+        "expected a name without { and }, which mark wildcards in Snakemake: rename the file or "
+        "folder",
         pattern="^[^{}]+$",
     ),
 ]
-"""Of a file or folder that rules read or write: a path or an address."""
+"""The path or URL of a file or folder that rules read or write."""
 
 DistinctItems = Annotated[
     Items[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
 ]
-"""A list that names nothing twice."""
+"""A list without repetitions."""
 
 ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
-"""Of what an extension may add (docs/extending.md); whether one does is checked afterwards."""
+"""A name that an extension may add (docs/extending.md). `check_added` checks that one adds it."""
 
 SomeDistinctItems = Annotated[
     SomeItems[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
 ]
-"""A list that names something, and nothing twice."""
+"""A list with at least one item and without repetitions."""

@@ -1,4 +1,4 @@
-"""The whole configuration, and the checks that its parts fit each other."""
+"""The whole configuration, and the checks that its parts fit together."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
-_Place = Callable[[str, str, str], str]  # kind, file, entry -> what messages call the file
+_Place = Callable[[str, str, str], str]  # kind, file, entry -> the beginning of messages about it
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,18 @@ class Settings:
 
     options: Options  # config.yaml
     scale: Scale  # the file of config/scales that options.scale names
-    tasks: Mapping[str, Task]  # their headlines at this scale
+    tasks: Mapping[str, Task]  # with their headlines at this scale
     models: Mapping[str, ModelSettings]
     decodings: Mapping[str, DecodingSettings]
     tables: Mapping[str, Table]  # all of config/paper.yaml
-    paper: Mapping[str, Table]  # those of them that have rows at this scale
+    paper: Mapping[str, Table]  # the tables that have rows at this scale
     claims: Mapping[str, Claim]
     phrases: Mapping[str, Phrases]
     downloads: Mapping[str, Download]  # by URL
     costs: Costs
 
     def model_references(self) -> set[str]:
-        """Return the model files that trainings start from or tasks take vocabularies of."""
+        """Return the model files from which trainings start or tasks take their vocabularies."""
         references: set[str] = set()
         for model in self.models:
             references.update(self.start_of(model))
@@ -57,33 +57,44 @@ class Settings:
         return references
 
     def start_of(self, model: str) -> list[str]:
-        """Return the model file that a training starts from, if it starts from one."""
+        """Return a list of the model file from which a training starts; an empty list if none."""
         start = self.models[model].training.start
         return [start.model] if start else []
 
     def decoding_of_list(self) -> dict[str, object]:
-        """Return the decoding of another system's n-best list: its scores are sums."""
+        """Return the decoding that made the n-best lists to be rescored, as plain data.
+
+        It is that of the scale's stand-in. The scores in another system's list are sums of
+        log-probabilities, so its length penalty is 0.
+        """
         if self.scale.n_best is None:
             return {"length_penalty": 0.0}
         return self.decodings[self.scale.n_best.decoding].model_dump(mode="json")
 
     def needed_references(self, name: str) -> list[str]:
-        """Return what a task's headline needs, with the models to fetch that it begins with."""
+        """Return the references to all files that a task's headline needs.
+
+        They are the files of the task and the URLs of model files from which its training starts or
+        its vocabularies are taken.
+        """
         task = self.tasks[name]
         references = task.needed_references()
         if task.released:
             return references
-        begun = self.start_of(task.headline.model)
+        models = []
         if task.vocabulary_of is not None:
-            begun = [task.vocabulary_of, *begun]
-        return references + [model for model in begun if "://" in model]
+            models.append(task.vocabulary_of)
+        models += self.start_of(task.headline.model)
+        return references + [model for model in models if "://" in model]
 
     def downloads_by_place(self) -> dict[str, Download]:
-        """Return what is known of each file to fetch, by its place below the downloads folder.
+        """Return the entry of each file of the downloads folder, by its path below the folder.
 
-        ``http://`` and ``https://`` of a file have the same place: its address is the one that
-        config/downloads.yaml knows, whichever a task names, so that its checksum holds; where it
-        knows neither, the latter. What the workflow makes itself (demo://, titles://) is there too.
+        An address with http and the same address with https have the same path. The address in
+        config/downloads.yaml is used, whichever a task names, so that the checksum applies. If
+        config/downloads.yaml has neither, the address with https is used.
+
+        Files that the workflow makes itself (demo://, titles://) are included.
         """
         references = self.model_references()
         for task in self.tasks.values():
@@ -93,18 +104,20 @@ class Settings:
         places = {}
         for url in sorted(urls):
             download = known_download(url, self.downloads)
-            if download is None:  # not validated: it may be the workflow's own
+            if download is None:
+                # Not validated, because demo:// and titles:// are not valid in an entry.
                 download = Download.model_construct(url=url)
+            # https:// is sorted after http:// and so replaces it.
             places[str(local_path(url, Path()))] = download
         return places
 
     def download_at(self, place: str) -> dict[str, object]:
-        """Return where the file at a place below the downloads folder comes from.
+        """Return the source and the checksums of a file, as arguments of ``download_file``.
 
-        These are arguments of ``download_file``.
+        ``place`` is the file's path below the downloads folder.
 
         Raises:
-            UserError: There is none; names the nearest place.
+            UserError: No task has such a file. The message names a similar path.
         """
         downloads = self.downloads_by_place()
         check_known(f"{self.scale.downloads_dir}/{place}", "download", place, downloads)
@@ -117,35 +130,38 @@ class Settings:
         }
 
     def is_large(self, name: str) -> bool:
-        """Return whether a task's training files have more than ``scatter_above`` megabytes.
+        """Return whether a task's training files have ``scatter_above`` megabytes or more.
 
-        What the mirror stands in for is small, and so is what has no known size.
+        Files of unknown size count as 0, and so do all files at a scale with the generated mirror.
         """
         locations: set[str] = set()
         for pair in self.tasks[name].file_pairs("train"):
             locations.update(parse_file_reference(file).location for file in pair)
-        known = 0
+        size = 0
         if not self.scale.generated_mirror:
-            known = sum(download_size(location, self.downloads) for location in locations)
-        return known >= 1_000_000 * self.options.scatter_above
+            size = sum(download_size(location, self.downloads) for location in locations)
+        return size >= 1_000_000 * self.options.scatter_above
 
     def dataset_metadata(self, name: str) -> DatasetMetadata:
-        """Return what stands beside the token stores of a task."""
+        """Return the description that is written beside the token stores of a task."""
         downloads = {} if self.scale.generated_mirror else self.downloads
         return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
     def model(self, name: str) -> ModelSettings:
-        """Return a model.
+        """Return the model with this name.
 
         Raises:
-            UserError: There is none of this name; names the nearest one.
+            UserError: There is none. The message names a similar model.
         """
         return _named(self.models, "model", name)
 
     def effective(
         self, task_name: str, model: str | None = None, decoding: str | None = None
     ) -> dict[str, Values]:
-        """Return all that applies to a task, with its headline's model and decoding by default."""
+        """Return all settings that apply to a task, as ``convs2s config --task`` prints them.
+
+        The model and the decoding are those of the task's headline by default.
+        """
         task = _named(self.tasks, "task", task_name)
         model = model or task.headline.model
         decoding = decoding or task.headline.decoding
@@ -169,7 +185,11 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
 
 
 def check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
-    """Check that unknown words are replaced only where there is attention to do it by."""
+    """Check that a decoding replaces unknown words only if the model has attention.
+
+    Raises:
+        UserError: The model has none; the message begins with ``where``.
+    """
     has_attention = settings.models[model].architecture.has_attention
     if settings.decodings[decoding].replace_unknown and not has_attention:
         raise UserError(
@@ -179,21 +199,33 @@ def check_replacement(where: str, model: str, decoding: str, settings: Settings)
 
 
 def check_selection(where: str, model: str, task: Task, settings: Settings) -> None:
-    """Check that a vocabulary is selected only where it is of words, as the alignment's are."""
+    """Check that a model selects its vocabulary only on a task with a vocabulary of words.
+
+    The words are selected by the word alignment, which does not know pieces of words.
+
+    Raises:
+        UserError: The task has another vocabulary; the message begins with ``where``.
+    """
     if settings.models[model].architecture.selection and task.vocabulary.kind != "word":
         raise UserError(
-            f"{where}: '{model}' selects its vocabulary by aligned words, but '{task.name}' has "
-            "one of pieces of words; name a word task, or a model without vocabulary_selection"
+            f"{where}: '{model}' selects its vocabulary by aligned words, but the vocabulary of "
+            f"'{task.name}' has pieces of words; name a task whose vocabulary.kind is word, or a "
+            "model without vocabulary_selection"
         )
 
 
 def check_references(settings: Settings, tasks_from: str, place: _Place) -> None:
-    """Check every name in the configuration that refers to another part of it.
+    """Check the parts of the configuration against each other.
 
-    ``tasks_from`` states ``tasks``; ``place`` gives a file also what overrides the entry.
+    Every name must refer to something that exists, and the keys of each model, task, claim and row
+    must fit each other.
+
+    ``tasks_from`` is the file or flag that states the key tasks of config.yaml. ``place`` returns
+    the beginning of messages about an entry.
 
     Raises:
-        UserError: Names the file, the key and the nearest valid name.
+        UserError: A check fails. The message names the file and the key, and for an unknown name a
+            similar one.
     """
     _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
     for name in settings.options.tasks or ():
@@ -222,7 +254,10 @@ def _check_scale(where: str, settings: Settings) -> None:
     results = scale.results_dir
     is_among_downloads = Path(results).is_relative_to(scale.downloads_dir)
     if results.startswith("-") or results == "." or is_among_downloads:
-        raise UserError(f"{where}: results_dir: name one outside of downloads_dir, without - first")
+        raise UserError(
+            f"{where}: results_dir: expected a folder outside of downloads_dir whose name does not "
+            "begin with - and is not ."
+        )
     for left_out in scale.left_out:
         for name in left_out.models:
             check_known(f"{where}: left_out.models", "model", name, settings.models)
@@ -253,8 +288,8 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
     source, target = task.language_pair
     if source == target:
         raise UserError(
-            f"{where}: languages: source and target name the same files; write for example "
-            f"{source}_text and {source}_summary"
+            f"{where}: languages: source and target must differ, as files are named by them; write "
+            f"for example {source}_text and {source}_summary"
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
         raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
@@ -263,15 +298,20 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
     for name in (task.preparation.train, task.preparation.test):
         check_added(f"{where}: preparation", "PREPARATIONS", name, PREPARATIONS)
     if task.metrics and task.metric == "rouge":
-        raise UserError(f"{where}: metrics: they are lines of bleu.txt: leave them out with rouge")
+        raise UserError(
+            f"{where}: metrics: the scores are lines of bleu.txt; leave them out with metric: rouge"
+        )
     for name in task.metrics:
         check_added(f"{where}: metrics", "METRICS", name)
     for test in task.rouge:
         check_known(f"{where}: rouge", "test set", test, task.corpus.tests)
     for test in task.n_best:
         check_known(f"{where}: n_best", "test set", test, task.corpus.tests)
+    _check_headline(f"{where}: headline", task, settings)
+
+
+def _check_headline(where: str, task: Task, settings: Settings) -> None:
     headline = task.headline
-    where = f"{where}: headline"
     check_known(f"{where}.model", "model", headline.model, settings.models)
     check_known(f"{where}.decoding", "decoding", headline.decoding, settings.decodings)
     check_replacement(f"{where}.decoding", headline.model, headline.decoding, settings)
@@ -282,53 +322,59 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
 
 
 def _check_vocabulary(where: str, task: Task) -> None:
-    """Check sizes, and that a task which takes a model's vocabulary says nothing else of it."""
+    """Check that the keys of a vocabulary fit each other and ``vocabulary_of``."""
     vocabulary = task.vocabulary
     has_size = vocabulary.source_size is not None or vocabulary.target_size is not None
     if vocabulary.kind == "bpe" and vocabulary.threshold and has_size:
         raise UserError(
-            f"{where}: of BPE either a threshold or sizes: what a size leaves out is "
-            "not split again; leave out source_size and target_size"
+            f"{where}: expected either a threshold or sizes with BPE, as tokens that a size leaves "
+            "out are not split again; leave out source_size and target_size"
         )
     if task.vocabulary_of is None:
         return
     check_model_reference(task.vocabulary_of, f"{where}_of")
     if not vocabulary.joint or vocabulary.threshold:
         raise UserError(
-            f"{where}: one that a model has (vocabulary_of) is joint and without a "
-            "threshold; leave out joint and threshold"
+            f"{where}: the vocabulary of a model (vocabulary_of) is joint and has no threshold; "
+            "leave out joint and threshold"
         )
 
 
 def _check_corpus(where: str, task: Task, settings: Settings) -> None:
-    """Check that references are as many for all pairs of a test set, and what titles:// names."""
+    """Check the files of a task's corpus.
+
+    All pairs of a test set must have the same number of references. Every reference to a file must
+    be valid, and titles:// must name a file that is made from the papers of a task.
+    """
     for name, pairs in task.corpus.tests.items():
         counts = [len(pair.references) for pair in pairs]
         if len(set(counts)) > 1:
             raise UserError(
-                f"{where}.tests.{name}: its pairs of files have {', '.join(map(str, counts))} "
-                "further references; expected as many for each"
+                f"{where}.tests.{name}: the pairs of files have {', '.join(map(str, counts))} "
+                "further references; expected the same number for each pair"
             )
         if counts[0] and task.metric == "bleu":
-            raise UserError(f"{where}.tests.{name}: BLEU takes the target alone: no references")
-    made: set[str] = set()
+            raise UserError(
+                f"{where}.tests.{name}: BLEU uses only the target; leave out references"
+            )
+    title_files: set[str] = set()
     for name, other in settings.tasks.items():
         if other.titles and other.text is None:
-            made.update(f"titles://{name}/{file}" for file in TITLE_FILES)
+            title_files.update(f"titles://{name}/{file}" for file in TITLE_FILES)
     for reference in task.references():
         try:
-            parse_file_reference(reference).path(Path())  # the place of a URL among the downloads
+            parse_file_reference(reference).path(Path())  # also checks the URL
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
         if reference.startswith("titles://"):
-            check_known(where, "file", reference, made)
+            check_known(where, "file", reference, title_files)
 
 
 def _check_tuning(where: str, task: Task, decoding: str, settings: Settings) -> None:
-    """Check that the task has the set that a decoding's length penalty is tuned on."""
+    """Check that the task has the set on which a decoding's length penalty is tuned, if any."""
     development = settings.scale.development_set(task, settings.decodings[decoding])
-    noun = f"set for '{decoding}' to tune its length penalty on"
-    check_known(where, noun, development, task.development_sets())
+    tuned_on = f"{where}: length_penalty.tuned_on of '{decoding}'"
+    check_known(tuned_on, "set", development, task.development_sets())
 
 
 def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
@@ -354,13 +400,13 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     task = settings.tasks[task_name]
     check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
     check_selection(f"{where}: model", model, task, settings)
-    # The task that stands in for the row's must have the test set that stands in for the row's.
+    # At this scale, the stand-in of the row's task must have the stand-in of the row's test set.
     if not settings.scale.has_task(task_name):
         return
-    task = settings.tasks[settings.scale.task_for(task_name)]
-    where = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{task.name}'"
+    stand_in = settings.tasks[settings.scale.task_for(task_name)]
+    place = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{stand_in.name}'"
     if row.testset is not None:
-        stand_in = settings.scale.testset_for(row.testset)
-        check_known(where, "test set", stand_in, task.corpus.tests)
+        testset = settings.scale.testset_for(row.testset)
+        check_known(place, "test set", testset, stand_in.corpus.tests)
     if row.decoding is not None:
-        _check_tuning(where, task, row.decoding, settings)
+        _check_tuning(place, stand_in, row.decoding, settings)

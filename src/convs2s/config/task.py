@@ -1,4 +1,4 @@
-"""config/tasks/NAME.yaml: a corpus with a vocabulary, and what its headline number rests on."""
+"""config/tasks/NAME.yaml: a corpus with a vocabulary, and the runs behind its headline score."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal, Self
@@ -35,37 +35,37 @@ from convs2s.errors import UserError
 
 
 class ModelMetadata(Section):
-    """What a model file says of its task."""
+    """The part of a model file that describes its task."""
 
     task: str
     languages: Languages
-    preparation: str  # the recipe from raw text to the words that the model's vocabulary splits
+    preparation: str  # recipe that turns raw text into the words that the model reads
 
 
 class DataSource(Section):
-    """A file that text came from, and what config/downloads.yaml knows of it."""
+    """A file from which text was taken, with its checksums and licence in config/downloads.yaml."""
 
-    file: str  # path or URL, with #MEMBER for a file of an archive; the checksums are the archive's
+    file: str  # path or URL; with #MEMBER for a file of an archive, whose checksums these are
     sha256: str | None = None
     md5: str | None = None
     licence: str | None = None
 
 
 class DatasetMetadata(ModelMetadata):
-    """What a token store's reader must know of its text."""
+    """The description of the text of a task's token stores, which is written beside them."""
 
     vocabulary: VocabularySettings
-    sources: Items[DataSource] = ()  # where the training and validation text came from
-    stand_in: str | None = None  # what the data really is; None: it is the paper's
+    sources: Items[DataSource] = ()  # files of the training and validation text
+    stand_in: str | None = None  # what the data is if it is not the paper's; None: it is
 
 
 class CorpusMetadata(Section):
-    """What stands beside the numbers of a corpus's pairs."""
+    """The description that is written with the counts of a corpus's pairs."""
 
     task: str
-    clean: CleanLimits  # training pairs that were kept
-    paper_pairs: int | None  # training pairs that the paper states
-    stand_in: str | None  # what the data really is; None: it is the paper's
+    clean: CleanLimits  # the limits that dropped training pairs
+    paper_pairs: int | None  # number of training pairs that the paper states
+    stand_in: str | None  # what the data is if it is not the paper's; None: it is
 
 
 RougePart = Literal["recall", "precision", "f1"]
@@ -75,13 +75,16 @@ class RougeSettings(Section):
     """How ROUGE scores a test set (docs/rouge.md)."""
 
     bytes: PositiveInt | None = None
-    """Bytes of UTF-8 to which outputs and references are cut first (DUC-2004: 75); null: none."""
+    """Length in bytes of UTF-8 to which outputs and references are cut before they are scored (75
+    for DUC-2004). null: they are not cut."""
     stem: bool = True
-    """Whether words are stemmed (the original's -m)."""
+    """Whether words are stemmed (option -m of the original ROUGE)."""
     measure: RougePart = "f1"
-    """What a report's first lines show; its tables have all three (DUC-2004: recall)."""
+    """The measure in the first lines of rouge.txt (recall for DUC-2004). The tables of rouge.txt
+    have all three measures."""
     lead_words: PositiveInt = 9
-    """Words of the lead baseline: the source's first ones, scored like an output."""
+    """Number of words in the lead baseline. The baseline takes the first words of each source and
+    is scored like the output of a model."""
 
 
 SHARED_WITH_TEXT = (
@@ -94,95 +97,109 @@ SHARED_WITH_TEXT = (
     "paper_pairs",
     "alignment",
 )
-"""What a task with ``text: OTHER`` has from OTHER."""
+"""The keys that a task with ``text: OTHER`` takes from OTHER."""
 
 
 class ReleasedModel(Section):
-    """The files of a model that somebody published."""
+    """The files of a published fairseq model."""
 
     model: FileName
     """The checkpoint, such as URL#FOLDER/model.pt."""
     source_dictionary: FileName
-    """The source language's dict.LANGUAGE.txt."""
+    """The file dict.LANGUAGE.txt of the source language."""
     target_dictionary: FileName
-    """The target language's dict.LANGUAGE.txt."""
+    """The file dict.LANGUAGE.txt of the target language."""
     bpe_codes: FileName | None = None
-    """The BPE codes; null: the model reads whole words."""
+    """The file with the BPE codes; null: the model reads whole words."""
 
 
 class Headline(Section):
-    """What the task's bleu.txt or rouge.txt reports."""
+    """The runs and test sets that the task's bleu.txt or rouge.txt reports."""
 
     model: str = "small"
     """A model of config/models.yaml."""
     seeds: SomeDistinctItems[Annotated[NonNegativeInt, Field(le=MOST_SEED)]] = (1,)
-    """Random seeds; the score is the mean over them. A released model has none."""
+    """Random seeds of the trainings. The score is the mean over them. A released model has no
+    seeds, and the key is ignored."""
     tests: SomeDistinctItems[str] | None = None
-    """Test sets to score; null takes all of corpus.tests."""
+    """Test sets that are scored; null: all of corpus.tests."""
     decoding: str = "beam5"
     """A decoding of config/decodings.yaml."""
 
 
 class Task(Section):
-    """One corpus with one vocabulary. NAME is the folder of its results.
+    """One corpus with one vocabulary. The task's results are in the folder NAME.
 
-    A task that says "text: OTHER" shares OTHER's languages, corpus, titles, hold_out, preparation,
-    clean, paper_pairs and alignment and states none of them itself.
+    A task with "text: OTHER" uses the languages, corpus, titles, hold_out, preparation, clean,
+    paper_pairs and alignment of the task OTHER, and must not state these keys itself.
     """
 
-    _name: str = PrivateAttr(default="")  # no key of the file: the file's own name
+    _name: str = PrivateAttr(default="")  # the stem of the file's name; not a key of the file
 
     description: str
     """One line: what the corpus is."""
     text: str | None = None
-    """The task whose text this one shares; null has a text of its own."""
+    """The task whose text this task uses; null: the task has its own text."""
     languages: Languages
-    """Codes of the two languages; tokenization goes by what precedes an underscore (en_title)."""
+    """Codes of the two languages. Tokenization depends on the part before an underscore: en_title
+    is tokenized as en."""
     corpus: Corpus
-    """The files. Each is a path (from the folder where the workflow runs), an http(s) URL,
-    demo://TASK/FILE or titles://TASK/FILE; #MEMBER names a file of an archive. Text is UTF-8, line
-    N of the source translates to line N of the target; .gz, .xz, .bz2 and .zst are understood,
-    .sgm and .xml are read by their segments, train.tags.* as transcripts of talks without what is
-    about the talks, and .jsonl by the field after #: NAME, or NAME[N] of a list."""
+    """The text files. Each is a path relative to the folder where the workflow runs, an http(s)
+    URL, demo://TASK/FILE or titles://TASK/FILE. #MEMBER after the name of an archive names a file
+    in it. Text is UTF-8, and line N of the target is the translation of line N of the source. Files
+    may be compressed (.gz, .xz, .bz2, .zst). The segments of .sgm and .xml files are read.
+    train.tags.* are read as transcripts of talks, without the lines that describe the talks. For
+    .jsonl files, #NAME names the field that is read, and #NAME[N] an item of a list."""
     titles: Titles | None = None
-    """Papers, from whose abstracts and titles the workflow makes the text of titles://."""
+    """Tables of papers. The workflow makes the text of titles:// from their abstracts and titles.
+    null: there are none."""
     hold_out: HoldOut | None = None
-    """Training pairs that become the validation data; null where corpus.valid states files."""
+    """The training pairs that become the validation data; null if corpus.valid names files."""
     preparation: PreparationRecipes = PreparationRecipes()
     """Recipes that turn raw text into words."""
     clean: CleanLimits = CleanLimits()
-    """Training and validation pairs that are kept; lengths are in words before BPE, but tokens."""
+    """Limits for the lengths of training and validation pairs; other pairs are dropped. Lengths
+    are counted in words before BPE, except for the limit tokens."""
     paper_pairs: PositiveInt | None = None
-    """Cleaned training pairs that the paper states, shown beside ours; null: it states none."""
+    """Number of training pairs after cleaning that the paper states, which is shown beside the
+    number of this task; null: the paper states none."""
     vocabulary: VocabularySettings = VocabularySettings()
-    """What a token is."""
+    """The kind of tokens and how the vocabularies are made."""
     vocabulary_of: FileName | None = None
-    """A model file, by its path or an http(s) URL, whose BPE codes and vocabularies the task takes,
-    so that trainings can start from it (docs/fine_tuning.md); merges, sizes and minimum_count then
-    say nothing. null: they are learned on the task's text."""
+    """A model file, as a path or an http(s) URL. The task takes its BPE codes and vocabularies from
+    the model, so that trainings can start from it (docs/fine_tuning.md). vocabulary.merges, the
+    sizes and minimum_count are then ignored. null: codes and vocabularies are learned from the
+    task's text."""
     alignment: AlignmentSettings = AlignmentSettings()
     """Word alignment, from which the dictionary for unknown words is made."""
     n_best: dict[str, FileName] = {}
-    """N-best lists that another system made, to be rescored: test set -> a file of this machine, in
-    Moses' format and in the task's words (docs/rescoring.md). What has no file is not rescored."""
+    """N-best lists of another system that are rescored: test set -> a file on this machine, in the
+    format of Moses and with words prepared like the task's (docs/rescoring.md). A test set without
+    a file is not rescored."""
     released: ReleasedModel | None = None
-    """A model of fairseq's that somebody published, in place of trainings: its run is named
-    released, and headline.model is the name that it goes by. Files as in corpus. null: none."""
+    """A published fairseq model that is scored instead of training models. Its run is named
+    released, and headline.model is the name of the model. Files are stated as in corpus. null: the
+    task trains models."""
     headline: Headline = Headline()
-    """What the task's bleu.txt or rouge.txt reports."""
+    """The runs and test sets that the task's bleu.txt or rouge.txt reports."""
     metric: Literal["bleu", "rouge"] = "bleu"
-    """How outputs are scored: bleu for translation, rouge for summaries."""
+    """The metric by which outputs are scored: bleu for translations, rouge for summaries."""
     metrics: DistinctItems[ExtensionName] = ()
-    """Metrics of extensions (docs/extending.md), by which bleu.json and bleu.txt score as well."""
+    """Metrics of extensions (docs/extending.md) whose scores bleu.json and bleu.txt have in
+    addition to BLEU."""
     rouge: dict[str, RougeSettings] = {}
-    """Test set -> how ROUGE scores it; one that is not named is scored with the defaults."""
+    """Test set -> how ROUGE scores it. A test set that is not listed is scored with the
+    defaults."""
 
     @classmethod
     def named(cls, name: str, stated: object, where: str | None = None, lax: bool = False) -> Self:
-        """Validate the content of NAME.yaml.
+        """Return the task that NAME.yaml states.
+
+        ``stated`` is the file's content, with the keys of the task that ``text`` names. ``lax``:
+        texts may stand for other values, as in `convs2s.config.messages.validated`.
 
         Raises:
-            UserError: It is not valid; begins with ``where`` or the name.
+            UserError: It is not valid. The message begins with ``where``, or else with the name.
         """
         task = validated(cls, stated, where or name, lax=lax)
         task._name = name
@@ -190,54 +207,54 @@ class Task(Section):
 
     @property
     def name(self) -> str:
-        """The stem of the task's file, and the folder of its results."""
+        """The stem of the name of the task's file, and the name of its folder of results."""
         return self._name
 
     @property
     def text_name(self) -> str:
-        """The task whose corpus and alignment this one uses: its ``text``, or itself."""
+        """The task whose corpus and alignment this task uses: the key ``text``, or the task."""
         return self.text or self.name
 
     @property
     def has_dictionary(self) -> bool:
-        """Whether unknown words of translations are looked up among aligned words."""
+        """Whether unknown words are replaced with a dictionary that is made from alignments."""
         return self.vocabulary.kind == "word" and self.alignment.dictionary == "aligned"
 
     @property
     def language_pair(self) -> tuple[str, str]:
-        """The source and the target language."""
+        """The codes of the source and the target language, in this order."""
         return self.languages.source, self.languages.target
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The parts of the corpus that the headline needs; a released model reads tests alone."""
+        """The splits that the headline needs; a released model needs only the test sets."""
         tests = tuple(self.corpus.tests)
         return tests if self.released else ("train", "valid", *tests)
 
     @property
     def model_text(self) -> Literal["truecased", "clean"]:
-        """The stage of the corpus whose words the task's models read."""
+        """The stage of text preparation whose words the task's models read."""
         return "truecased" if self.preparation.truecase else "clean"
 
     def bpe_codes_names(self, language: str | None = None) -> list[str]:
-        """Return the names of the BPE codes of the task, or of a language.
+        """Return the names of the BPE codes of the task, or only of one language.
 
-        They are one if joint, none where words are whole.
+        Joint codes have one name. A vocabulary of words has none.
         """
         languages = self.language_pair if language is None else (language,)
         return self.vocabulary.bpe_codes_names(*languages)
 
     def side_of(self, language: str) -> str:
-        """Return the side of a language.
+        """Return "source" or "target", the side of a language.
 
         Raises:
-            UserError: The task does not have it.
+            UserError: It is not a language of the task.
         """
         check_known(f"task {self.name}", "language", language, self.language_pair)
         return "source" if language == self.languages.source else "target"
 
     def file_pairs(self, split: str) -> list[tuple[str, str]]:
-        """Return the (source, target) file references that a split is made from."""
+        """Return the (source, target) file references of the files that a split is made from."""
         pairs: Sequence[FilePair]
         if split == "train" or self.hold_out_of(split):
             pairs = self.corpus.train
@@ -248,46 +265,54 @@ class Task(Section):
         return [(pair.source, pair.target) for pair in pairs]
 
     def reference_count(self, testset: str) -> int:
-        """Return how many references the lines of a test set have at most."""
+        """Return the maximum number of references of a line of a test set, with the target."""
+        # All pairs of a test set state the same number of references (`check_references`).
         return 1 + len(self._test_pairs(testset)[0].references)
 
     def reference_parts(self, testset: str) -> list[str]:
-        """Return what stands after a test set's name in those of its references' files."""
+        """Return the suffixes that follow the test set's name in the names of reference files.
+
+        They are "" for the target, then ".reference1", ".reference2" and so on.
+        """
         numbers = range(1, self.reference_count(testset))
         return ["", *(f".reference{number}" for number in numbers)]
 
     def reference_pairs(self, testset: str, number: int) -> list[tuple[str, str]]:
-        """Return the (target, reference) file references of a test set's further reference.
+        """Return the (target, reference) file references of a further reference of a test set.
 
-        The target itself would be number 0.
+        There is a pair for each pair of files of the test set. Numbers begin with 1, as the target
+        counts as reference 0.
 
         Raises:
-            UserError: There is none of this number; says how many there are.
+            UserError: There is no reference with this number.
         """
         count = self.reference_count(testset)
         if number >= count:
             raise UserError(
                 f"'{testset}' of the task {self.name} has {count} references, the target as number "
-                f"0 among them, so none is number {number}"
+                f"0 among them; there is no number {number}"
             )
-        return [(one.target, one.references[number - 1]) for one in self._test_pairs(testset)]
+        return [(pair.target, pair.references[number - 1]) for pair in self._test_pairs(testset)]
 
     def _test_pairs(self, testset: str) -> tuple[ScoredFilePair, ...]:
         check_known(f"the task {self.name}", "test set", testset, self.corpus.tests)
         return self.corpus.tests[testset]
 
     def hold_out_of(self, split: str) -> HoldOutPart | None:
-        """Return which training pairs a split takes; None where it takes its files as they are."""
+        """Return which training pairs a split takes; None if it takes all pairs of its files."""
         if self.hold_out is None or split not in ("train", "valid"):
             return None
         return HoldOutPart(self.hold_out.every, held=split == "valid")
 
     def references(self) -> list[str]:
-        """Return every file reference of the task, each once, those of a released model too."""
+        """Return every file reference of the task once, including those of a released model."""
         return self._references_of(("train", "valid", *self.corpus.tests))
 
     def needed_references(self) -> list[str]:
-        """Return those that the headline needs: of a released model, no training text."""
+        """Return the file references that the headline needs.
+
+        A released model needs no training or validation text.
+        """
         return self._references_of(self.splits)
 
     def _references_of(self, splits: Sequence[str]) -> list[str]:
@@ -303,17 +328,19 @@ class Task(Section):
         return list(dict.fromkeys([*sides, *further, *papers, *self.released_references()]))
 
     def released_references(self) -> list[str]:
-        """Return the file references of the released model; none where there is none."""
+        """Return the file references of the released model; an empty list without one."""
         if self.released is None:
             return []
         files = self.released.model_dump(exclude_none=True)
         return list(files.values())
 
     def require_files(self, is_made: Callable[[str], bool]) -> None:
-        """Check that the files that no download brings exist, or will be made.
+        """Check that the task's local files exist or will be made.
+
+        ``is_made`` says whether a path exists or a rule makes it.
 
         Raises:
-            UserError: Names all that are missing, and how to come by them.
+            UserError: Files are missing. The message names all of them and says how to get them.
         """
         files = map(parse_file_reference, self.needed_references())
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
@@ -326,32 +353,36 @@ class Task(Section):
             )
 
     def vocabulary_size(self, language: str) -> int | None:
-        """Return the most types of a language's vocabulary, or None for all."""
+        """Return the maximum number of types in a language's vocabulary; None: no limit."""
         is_source = language == self.languages.source
         return self.vocabulary.source_size if is_source else self.vocabulary.target_size
 
     def n_best_of(self, testset: str) -> str:
-        """Return the n-best list of a test set that another system made."""
+        """Return the file with another system's n-best list of a test set.
+
+        Raises:
+            UserError: The task names none.
+        """
         if testset not in self.n_best:
             raise UserError(
-                f"config/tasks/{self.name}.yaml: n_best: names no list of '{testset}'; name the "
-                "file that another system's n-best list is in (docs/rescoring.md)"
+                f"config/tasks/{self.name}.yaml: n_best: has no list for '{testset}'; name the "
+                "file with the n-best list of another system (docs/rescoring.md)"
             )
         return self.n_best[testset]
 
     def headline_runs(self) -> list[str]:
-        """Return the runs that the headline rests on: its seeds, or the released model."""
+        """Return the runs that the headline reports: one for each seed, or the released model."""
         return ["released"] if self.released else [f"seed{seed}" for seed in self.headline.seeds]
 
     def headline_tests(self) -> list[str]:
-        """Return the test sets that the headline is about."""
+        """Return the test sets that the headline reports."""
         return list(self.headline.tests or self.corpus.tests)
 
     def check_metric(self, metric: str) -> None:
-        """Check that a report in a metric is the task's.
+        """Check that ``metric`` is the metric of the task's headline, bleu or rouge.
 
         Raises:
-            UserError: It is not; names the one that is.
+            UserError: It is not; the message names the right file.
         """
         if metric != self.metric:
             raise UserError(
@@ -360,15 +391,15 @@ class Task(Section):
             )
 
     def rouge_settings(self, testset: str) -> RougeSettings:
-        """Return how ROUGE scores a test set."""
+        """Return the settings with which ROUGE scores a test set."""
         return self.rouge.get(testset, RougeSettings())
 
     def development_sets(self) -> list[str]:
-        """Return the sets that a length penalty can be tuned on."""
+        """Return the names of the sets on which a length penalty can be tuned."""
         return ["valid", *self.corpus.tests]
 
     def model_metadata(self) -> ModelMetadata:
-        """Return what a model file says of the task."""
+        """Return the description of the task that a model file contains."""
         return ModelMetadata(
             task=self.name, languages=self.languages, preparation=self.preparation.test
         )
@@ -376,9 +407,10 @@ class Task(Section):
     def dataset_metadata(
         self, downloads: Mapping[str, Download], stand_in: str | None
     ) -> DatasetMetadata:
-        """Return what a token store's reader must know of its text.
+        """Return the description that is written beside the task's token stores.
 
-        ``downloads`` are those that its files are, none where generated files stand in for them.
+        ``downloads`` has the checksums and licences of its files, by URL. It must be empty if
+        generated files stand in for the downloads, because it does not describe those.
         """
         sources = []
         for file in self._references_of(("train", "valid")):
@@ -397,7 +429,7 @@ class Task(Section):
         )
 
     def corpus_metadata(self, stand_in: str | None) -> CorpusMetadata:
-        """Return what stands beside the numbers of the corpus's pairs."""
+        """Return the description that is written with the counts of the corpus's pairs."""
         return CorpusMetadata(
             task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
         )

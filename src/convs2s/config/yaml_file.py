@@ -1,4 +1,4 @@
-"""YAML, read safely: no key twice, 1e-4 a number, and one line for what is not YAML."""
+"""Reading of YAML files: repeated keys are refused, and 1e-4 is a number."""
 
 import re
 from pathlib import Path
@@ -14,32 +14,39 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML with 1e-4 read as the number that it looks like.
+    """PyYAML's safe loader, which also reads 1e-4 as a number.
 
-    It is PyYAML's for two reasons: Snakemake reads config.yaml with it, and a file must mean the
-    same to both; and every job reads config/, which takes 20 times as long by ruamel.yaml's loader.
+    PyYAML is used for two reasons. Snakemake reads config.yaml with it, and a file must mean the
+    same to both. Also, every job reads config/, which takes 20 times as long with ruamel.yaml.
     """
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
-        """Return the value of a node; what is no value after all is named with its line."""
+        """Return the value of a node.
+
+        Raises:
+            ConstructorError: The node is not a valid value of its type, such as the date
+                2020-13-01. The error has the line.
+        """
         if node.tag == _TEXT and isinstance(node, yaml.ScalarNode):
-            return node.value  # most nodes are texts, and PyYAML's own way is a long one
+            return node.value  # a shortcut, as most nodes are texts and PyYAML's method is slow
         try:
             return super().construct_object(node, deep)
-        except (ValueError, LookupError, AttributeError) as error:  # 2020-13-01, !!int of nothing
+        except (ValueError, LookupError, AttributeError) as error:  # LookupError: an empty !!int
             raise _fault(f"not a valid value: {error}", node) from None
 
 
-# YAML 1.1 wants a point and a sign in 1.0e-4; nobody who writes 1e-4 means text.
+# For YAML 1.1, a number with an exponent needs a point and a sign (1.0e-4), so 1e-4 would be text.
 _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, list("-+0123456789"))
+_FIRST_CHARACTERS = list("-+0123456789")  # PyYAML tries the pattern only on texts that begin so
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, _FIRST_CHARACTERS)
 
 
 def option_files(root: Path) -> dict[str, object]:
-    """Return what each file of options states; the later wins.
+    """Return the contents of config.yaml and config.local.yaml: name of the file -> content.
 
-    A deployed workflow has config/config.yaml in place of config.yaml. A file without a value, such
-    as one of comments alone, is left out: Snakemake does not read it.
+    A key in the later file overrides the earlier one. A deployed workflow has config/config.yaml in
+    place of config.yaml. A missing file, and a file without a value (with comments only), is left
+    out; Snakemake ignores such files too.
     """
     options = "config.yaml" if (root / "config.yaml").exists() else "config/config.yaml"
     stated = {}
@@ -50,10 +57,11 @@ def option_files(root: Path) -> dict[str, object]:
 
 
 def read_yaml(path: Path, name: str) -> object:
-    """Return the content of a YAML file; None where it is empty.
+    """Return the content of a YAML file; None if it is empty.
 
     Raises:
-        UserError: Names the file (``name``), and the line of what is not YAML or a repeated key.
+        UserError: The file cannot be read, is not valid YAML or repeats a key. The message names
+            the file as ``name``, and the line.
     """
     try:
         return _parse(path.read_bytes())
@@ -79,20 +87,25 @@ def _parse(content: bytes) -> object:
 
 
 def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
-    """Return how many values a node has where each alias is written out; refuse repeated keys.
+    """Return the number of values of a node if each alias were written out.
 
-    A small file of aliases of aliases can stand for billions of values.
+    The number is limited because a small file with aliases of aliases can stand for billions of
+    values. ``depth`` is how many levels of lists and mappings may still be nested. ``sizes`` has
+    the results for nodes that were visited, so that an alias is not counted anew.
+
+    Raises:
+        ConstructorError: The node has too many values or levels, or a mapping repeats a key.
     """
     if not isinstance(node, yaml.CollectionNode):
         return 1
-    if not depth:
-        raise _fault(f"more than {DEEPEST_NESTING} lists and mappings in each other", node)
+    if depth == 0:
+        raise _fault(f"more than {DEEPEST_NESTING} nested lists and mappings", node)
     if node not in sizes:
         below: list[yaml.Node] = []
         if isinstance(node, yaml.MappingNode):
             _refuse_repeated_keys(node)
-            for pair in node.value:
-                below += pair
+            for key, value in node.value:
+                below += [key, value]
         else:
             below = node.value
         size = 1
@@ -100,7 +113,7 @@ def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
             size += _check(part, depth - 1, sizes)
         sizes[node] = size
         if sizes[node] > MOST_YAML_VALUES:
-            raise _fault(f"more than {MOST_YAML_VALUES} values, aliases written out", node)
+            raise _fault(f"more than {MOST_YAML_VALUES} values if aliases are written out", node)
     return sizes[node]
 
 

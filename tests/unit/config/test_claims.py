@@ -100,14 +100,14 @@ OTHER = {"table": "table4", "row": "-source position"}
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        ({}, "expected comparisons, trends, lengths or phrases, or else untested: a reason"),
+        ({}, "expected comparisons, trends, lengths or phrases, or only untested with a reason"),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER]}], "untested": "no"},
-            "expected comparisons, trends, lengths or phrases, or else untested: a reason",
+            "expected comparisons, trends, lengths or phrases, or only untested with a reason",
         ),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER, OTHER]}]},
-            "comparisons: 1 cells are held against 2; expected as many",
+            "comparisons: better has 1 cells and worse has 2; expected the same number",
         ),
         (
             {"comparisons": [{"better": [CELL | {"table": "tabel4"}], "worse": [OTHER]}]},
@@ -127,8 +127,8 @@ OTHER = {"table": "table4", "row": "-source position"}
                     {"better": [CITED | {"row": GNMT}], "worse": [CITED | {"row": BYTENET}]}
                 ]
             },
-            f"comparisons: '{GNMT}' and '{BYTENET}' are printed values of others alone, which no "
-            "run decides; name a row of ours",
+            f"comparisons: '{GNMT}' and '{BYTENET}' have only printed values, which no run can "
+            "change; name a row of kind ours",
         ),
         (
             {"trends": [{"table": "figure2", "x": {"1": 1}, "per": "layer"}]},

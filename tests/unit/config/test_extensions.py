@@ -102,7 +102,7 @@ def test_a_path_that_the_list_of_files_would_cut_is_refused(tmp_path: Path) -> N
     folder = tmp_path / f"one{os.pathsep}two"
     folder.mkdir()
     (folder / "own.py").write_text(METRIC)
-    with pytest.raises(UserError, match=r"two/own\.py: rename what has ':' in its name"):
+    with pytest.raises(UserError, match=r"two/own\.py: rename it, without ':' in its path"):
         export_extensions(["own.py"], folder)
 
 

@@ -112,16 +112,16 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new", "place", "hint"),
     [
-        ("target: fr}", "target: no}", "languages.target", 'a language code of two or three small '
-         'letters, perhaps with more after an _ (as en_title), in quotes where YAML reads it as a '
-         'truth value ("no"), not false'),
+        ("target: fr}", "target: no}", "languages.target", 'a language code of two or three '
+         'lower-case letters, optionally with a suffix such as _title; write "no" in quotes, as '
+         'YAML reads it as false without them, not false'),
         ("target: fr}", "target: french}", "languages.target", 'a language code of two or three '),
-        ("target: fr}", "target: en}", "languages", "name the same files"),
+        ("target: fr}", "target: en}", "languages", "must differ"),
         ("target: train.fr", "traget: train.fr", "corpus.train[0]", "did you mean 'target'?"),
         (", target: train.fr", "", "corpus.train[0]", "key 'target' is missing"),
         ("[{source: train.en, target: train.fr}]", "[]", "corpus.train", "1 or more"),
-        ("tests: {mine", "tests: {train", "corpus.tests", "expected a name of small letters, "
-         "digits and underscores other than train and valid, not 'train'"),
+        ("tests: {mine", "tests: {train", "corpus.tests", "expected a name of lower-case "
+         "letters, digits and underscores other than train and valid, not 'train'"),
         ("{mine: [{source: test.en, target: test.fr}]}", "{}", "corpus.tests", "1 or more"),
         ("\n  valid: [{source: valid.en, target: valid.fr}]", "", "", "corpus.valid or hold_out"),
         ("\n  valid: [{source: valid.en, target: valid.fr}]", "\n  hold_out: {every: 100}",
@@ -129,7 +129,7 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
         ("target: test.fr}]", "target: test.fr, references: [r.fr]}, {source: a, target: b}]",
          "corpus.tests.mine", "1, 0 further references"),
         ("target: test.fr}]", "target: test.fr, references: [r.fr]}]", "corpus.tests.mine",
-         "BLEU takes the target alone: no references"),
+         "BLEU uses only the target; leave out references"),
         ("target: test.fr}]", "target: test.en}]", "corpus.tests.mine[0]",
          "expected two files, not one for both sides"),
         ("source: train.en", "source: ftp://a/train.en", "corpus", "ftp:// is not read"),
@@ -138,7 +138,7 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "did you mean 'titles://arxiv_titles/train.sentence'?"),
         ("description: A user's own language pair\n", "", "", "key 'description' is missing"),
         ("description: A user's own", "vocabulary: {merges: 8,000}\ndescription: my own",
-         "vocabulary[0]", "expected words as keys; in a number, write no comma"),
+         "vocabulary[0]", "expected text as a key; write numbers without commas"),
         ("description: A user's own language pair\n", "description: a\nname: mine\n", "",
          "unknown key 'name'"),
     ],
@@ -164,14 +164,14 @@ def test_faults_of_a_task(copy: Path, old: str, new: str, place: str, hint: str)
         (
             "metric: rouge\nmetrics: [WER]",
             "metrics",
-            "lines of bleu.txt: leave them out with rouge",
+            "lines of bleu.txt; leave them out with metric: rouge",
         ),
         ("clean: {ratio: .inf}", "clean.ratio", "finite"),
         ("clean: {ratio: 0.5}", "clean.ratio", "at least 1, not 0.5"),
         ("released: {codes: a}", "released", "did you mean 'bpe_codes'?"),
         ("text: demo_en_f", "text", "unknown task 'demo_en_f'; did you mean 'demo_en_fr'?"),
         ("text: demo_en_fr_word", "text", "'demo_en_fr_word' has no text of its own"),
-        ("text: demo_en_fr", "languages", "is from 'demo_en_fr'"),
+        ("text: demo_en_fr", "languages", "is taken from the task 'demo_en_fr'"),
     ],
 )
 def test_faults_of_a_tasks_references(copy: Path, line: str, place: str, hint: str) -> None:
@@ -274,7 +274,7 @@ def test_faults_of_a_decoding(copy: Path, entry: str, place: str, hint: str) -> 
          "[Mary admires John]", "word_order: meanings[0]", "2 or more entries"),
         ("phrases.yaml", "[Mary admires John, Mary is in love with John, Mary respects John]",
          "[Mary admires John, Mary respects John]", "word_order: meanings",
-         "expected as many phrases of each meaning, not "),
+         "expected the same number of phrases for each meaning, not "),
         ("downloads.yaml", "sha256: 0224", "sha256: 022", "downloads[0].sha256",
          "expected 64 hexadecimal digits, not "),
         ("costs.yaml", "- text: wmt16_en_ro\n", "- text: wmt16_en_r\n", "training 1: text",

@@ -21,14 +21,14 @@ def test_each_key_is_a_row() -> None:
     wanted = [
         "| `cores` | integer ≥ 1 and ≤ 1024 or null | `null` | CPU threads of one training ",
         "| `plots` | mapping |  | What the attention plots show.",
-        "| `corpus.train[].source` | string | required | File of the source side: a path, an "
+        "| `corpus.train[].source` | string | required | File of the source side: a path, a "
         "URL, or `opus:CORPUS/VERSION/LANGUAGES#LANGUAGE`.",
         "| `architecture.kind` | convs2s, lstm | `convs2s` | convs2s: ",
         "| `architecture.cells` | integer ≥ 1 and ≤ 65536 | `1000` | lstm: Memory cells",
         "| `length_penalty` | number ≥ 0 and ≤ 50 or mapping | `1.0` | Exponent alpha",
         "| `length_penalty.tuned_on` | string | required | ",
-        "| `growth` | mapping | required | Bytes of text that a byte of a compressed file "
-        "becomes. Keys as in `line_bytes`.",
+        "| `growth` | mapping | required | Bytes of text for each byte of a compressed file. "
+        "Keys as in `line_bytes`.",
     ]
     assert [start for start in wanted if not any(row.startswith(start) for row in rows)] == []
 

@@ -181,7 +181,7 @@ def test_results_are_no_downloads_and_no_options(copy: Path, folder: str) -> Non
     file = copy / "config/scales/demo.yaml"
     stated = yaml.safe_load(file.read_text("utf-8"))
     file.write_text(yaml.safe_dump(stated | {"results_dir": folder, "downloads_dir": "x/"}))
-    with pytest.raises(UserError, match=r"demo\.yaml: results_dir: name one outside of downloads"):
+    with pytest.raises(UserError, match=r"demo\.yaml: results_dir: expected a folder outside"):
         load(copy, {"scale": "demo"})
 
 
@@ -189,5 +189,5 @@ def test_folders_have_no_slash_at_their_end() -> None:
     data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
     assert (data.results_dir, data.downloads_dir) == ("mine", f"{Path.home()}/mine/downloads")
     assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
-    with pytest.raises(ValidationError, match="~NAME of a user that is known here"):
+    with pytest.raises(ValidationError, match="~NAME with a user of this machine"):
         scale(results_dir="~nobody at all/x")

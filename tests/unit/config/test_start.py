@@ -46,8 +46,8 @@ def test_a_threshold_and_sizes_of_bpe_exclude_each_other(copy: Path) -> None:
     stated = "vocabulary: {kind: bpe, threshold: 50, source_size: 3000}\n"
     write(copy / "config/tasks/mine.yaml", TASK + stated)
     assert fault(copy) == (
-        "config/tasks/mine.yaml: vocabulary: of BPE either a threshold or sizes: what a size "
-        "leaves out is not split again; leave out source_size and target_size"
+        "config/tasks/mine.yaml: vocabulary: expected either a threshold or sizes with BPE, as "
+        "tokens that a size leaves out are not split again; leave out source_size and target_size"
     )
 
 
@@ -55,6 +55,6 @@ def test_a_vocabulary_of_a_model_is_joint(copy: Path) -> None:
     taken = "vocabulary_of: m.safetensors\nvocabulary: {joint: false}\n"
     write(copy / "config/tasks/mine.yaml", TASK + taken)
     assert fault(copy) == (
-        "config/tasks/mine.yaml: vocabulary: one that a model has (vocabulary_of) is joint and "
-        "without a threshold; leave out joint and threshold"
+        "config/tasks/mine.yaml: vocabulary: the vocabulary of a model (vocabulary_of) is joint "
+        "and has no threshold; leave out joint and threshold"
     )

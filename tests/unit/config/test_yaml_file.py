@@ -37,7 +37,7 @@ def test_a_key_stated_twice_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_list_within_itself_is_no_endless_loop(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"a\.yaml:1: more than 60 lists and mappings in each"):
+    with pytest.raises(UserError, match=r"a\.yaml:1: more than 60 nested lists and mappings"):
         read(tmp_path, "&a [*a]")
 
 

@@ -321,7 +321,7 @@ def test_json_lines_of_an_archive_are_refused(tmp_path: Path, sides: Sides) -> N
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("b.jsonl.gz", "{}")
     member = f"{tmp_path / 'a.zip'}#b.jsonl.gz"
-    with pytest.raises(UserError, match=r"a\.zip#b\.jsonl\.gz: JSON lines of an archive"):
+    with pytest.raises(UserError, match=r"a\.zip#b\.jsonl\.gz: JSON lines in an archive"):
         extract([(member, member)], tmp_path, sides)
 
 

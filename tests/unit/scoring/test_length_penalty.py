@@ -141,8 +141,8 @@ def test_the_set_to_tune_on_is_one_of_the_task(copy: Path) -> None:
     text = decodings.read_text("utf-8").replace("tuned_on: newstest2015", "tuned_on: newstest2051")
     decodings.write_text(text, "utf-8")
     message = (
-        r"wmt14_en_de.yaml: headline.decoding: unknown set for 'beam5_en_de' to tune its length "
-        r"penalty on 'newstest2051'; did you mean 'newstest2015'\?"
+        r"wmt14_en_de.yaml: headline.decoding: length_penalty.tuned_on of 'beam5_en_de': unknown "
+        r"set 'newstest2051'; did you mean 'newstest2015'\?"
     )
     with pytest.raises(UserError, match=message):
         load(copy)
