@@ -149,7 +149,7 @@ class Updater:
             failed = None
             for index, (micro_batch, inputs) in enumerate(pending):
                 # Dropout follows from the place alone: a resumed training has the same masks.
-                entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.place]
+                entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.key]
                 (seed,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
                 torch.manual_seed(int(seed))
                 if index == len(pending) - 1:
@@ -212,7 +212,7 @@ class Updater:
         """Return what enters the output layer (N, f_out), its weight (S, f_out) and bias (S,)."""
         features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
         features = features.flatten(0, 1)  # (B * n, f_out)
-        features = features.index_select(0, inputs.places)
+        features = features.index_select(0, inputs.positions)
         weight = self.network.output.weight()
         bias: Tensor = self.network.output.bias
         if inputs.types is not None:

@@ -120,7 +120,7 @@ def test_every_worker_has_as_many_micro_batches(
     found = split_batch(store, rows, tokens, workers)
     assert len(found) % workers == 0
     assert [row for one in found for row in one.rows] == list(rows)
-    assert [one.place for one in found] == [(index,) for index in range(len(found))]
+    assert [one.key for one in found] == [(index,) for index in range(len(found))]
     assert all(one.size <= (tokens or one.size) or len(one.rows) == 1 for one in found)
 
 
