@@ -218,7 +218,7 @@ def test_other_words_and_codes_are_refused(task: Path, tmp_path: Path) -> None:
 
 def test_a_model_that_is_not_there_is_named(task: Path, tmp_path: Path) -> None:
     said = refused(job(task, "none.safetensors", tmp_path / "model.safetensors"))
-    assert said == "none.safetensors: no such file, though training.start begins with it"
+    assert said == "none.safetensors: no such file, but training.start starts from it"
 
 
 # ---- a model that lies elsewhere ----
