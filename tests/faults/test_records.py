@@ -54,8 +54,16 @@ def read_tuning(path: Path) -> object:
         (read_history, "null", "f:1: not an epoch of a training's history"),
         (read_history, '{"epoch": 1}', "f:1: not an epoch of a training's history"),
         (read_history, json.dumps(EPOCH), "f:1: not an epoch of a training's history"),
-        (read_history, json.dumps(EPOCH | {"tokens": 1 << 63}), "f:1: not an epoch of a training's"),
-        (read_history, json.dumps(EPOCH | {"tokens": -1}), "f:1: not an epoch of a training's history"),
+        (
+            read_history,
+            json.dumps(EPOCH | {"tokens": 1 << 63}),
+            "f:1: not an epoch of a training's",
+        ),
+        (
+            read_history,
+            json.dumps(EPOCH | {"tokens": -1}),
+            "f:1: not an epoch of a training's history",
+        ),
         (read_report, "{", "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),

@@ -76,7 +76,7 @@ def ending_frozen_workers(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _repeating(action: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Call ``action`` every so many ``seconds`` in a thread, until the block ends."""
+    """Call ``action`` every ``seconds`` seconds in a thread, until the block ends."""
     ended = threading.Event()
 
     def repeat() -> None:

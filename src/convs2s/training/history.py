@@ -21,7 +21,7 @@ LARGEST_LOSS = 700.0
 
 
 def perplexity(loss: float) -> float:
-    """Return e to the power of a loss in nats per token; a loss above ``LARGEST_LOSS`` is capped."""
+    """Return e to the power of a loss in nats per token, or of ``LARGEST_LOSS`` if it is larger."""
     return math.exp(min(loss, LARGEST_LOSS))
 
 
