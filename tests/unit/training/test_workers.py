@@ -222,7 +222,7 @@ def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(
 
 @pytest.mark.parametrize(
     ("job", "srun", "says"),
-    [(None, "/bin/srun", "this is no job of Slurm's"), ("1", None, "there is no srun here")],
+    [(None, "/bin/srun", "this is not a Slurm job"), ("1", None, "srun is missing")],
 )
 def test_several_nodes_are_refused_outside_of_a_job(
     task: Path,
