@@ -113,7 +113,7 @@ def test_a_damaged_identity_of_another_training_stops_none(tmp_path: Path) -> No
     for content in ("{", DEEP, "[]"):
         (other / "identity.json").write_text(content)
         (line,) = StateFolder(tmp_path, {"seed": 1}).differences()
-        assert "identity.json: no identity of a training" in line
+        assert "identity.json: not an identity of a training" in line
 
 
 @pytest.mark.parametrize("word", ["\r", "\x1b[2J", "\u2028", "\ud800", "\x85"])

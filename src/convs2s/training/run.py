@@ -100,7 +100,7 @@ def _train(job: TrainingJob) -> None:
             first_epoch=first_epoch,
             bleu=bleu,
         )
-        # The network was built in the memory of the CPU. If it is on a GPU now, that memory is free.
+        # The network was built in the CPU's memory. If it is on a GPU now, that memory is free.
         return_freed_memory()
         if workers.is_first:
             for line in folder.differences():
