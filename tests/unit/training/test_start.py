@@ -149,7 +149,7 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     said = refused(job(task, model, output, "continue", {"dropout": 0.3}, maximum_epochs=4))
     assert "another recipe: architecture.dropout is 0.1, not 0.3" in said
     said = refused(job(task, model, output, "continue"))
-    assert "is of epoch 2, and maximum_epochs is 2: raise it" in said
+    assert "has the weights after epoch 2, but maximum_epochs is 2; raise" in said
 
 
 def test_a_model_that_selects_its_vocabulary_goes_on(task: Path, tmp_path: Path) -> None:
