@@ -259,7 +259,7 @@ def own_gpus(
 ) -> Iterator[list[str]]:
     """Hold GPUs while the block runs; yield their names.
 
-    If too few GPUs are free, wait until enough are. Each GPU is held by a lock on a file in
+    If too few GPUs are free, wait until enough are, or share GPUs (``waits``). Each GPU is held by a lock on a file in
     ``folder``, which the kernel releases when this process ends, however it ends.
 
     If CUDA_VISIBLE_DEVICES names exactly as many GPUs as are wanted, nothing is locked. A scheduler
@@ -271,12 +271,12 @@ def own_gpus(
         present: number of GPUs that CUDA finds.
         wanted: number of GPUs to hold.
         folder: folder of the locks, the same for all jobs on this machine.
-        waits: whether to wait for GPUs that other jobs hold. If not, and too few are free, yield
-            the first GPUs without locks, with a message on the standard error.
+        waits: whether to wait for GPUs that other jobs hold. If not, and too few are free, share
+            the first visible GPUs with other jobs, with a message on the standard error.
 
     Raises:
-        UserError: Fewer GPUs are visible than are wanted, or the folder is not safe: it belongs to
-            another user, or others may write to it.
+        UserError: Fewer GPUs are visible than are wanted, or a lock cannot be opened, or the folder
+            is not safe: it belongs to another user, or others may write to it.
     """
     stated = gpu_names(environment.get(VISIBLE, ""))
     visible = stated or list(map(str, range(present)))

@@ -39,7 +39,7 @@ It bounds memory. Without a shortlist it does not change the validation loss. A 
 for each batch, so with one the loss depends on how the pairs are batched.
 """
 
-_Asked = TypeVar("_Asked")
+_Item = TypeVar("_Item")
 _Loaded = TypeVar("_Loaded")
 
 
@@ -112,7 +112,8 @@ def _even_runs(tokens: Indices, maximum_runs: int) -> list[Indices]:
     ``tokens``.
     """
     longest = int(tokens.max())
-    # Possible sizes of the largest run, from that of a single pair to that of the whole batch.
+    # Possible sizes of the largest run: from that of the longest pair alone to that of one run with
+    # all pairs.
     limits = range(longest, len(tokens) * longest + 1)
 
     def suffices(limit: int) -> bool:
@@ -222,7 +223,7 @@ class Loader:
         return tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
 
 
-def ahead(load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]) -> Generator[_Loaded]:
+def ahead(load: Callable[[_Item], _Loaded], items: Iterable[_Item]) -> Generator[_Loaded]:
     """Load items in a thread, up to ``AHEAD`` of them before their turn; yield them in order.
 
     If loading an item fails, the exception is raised when the turn of this item comes. The caller

@@ -53,15 +53,17 @@ def queueing_again() -> Iterator[None]:
             raise
         shown = _answer("scontrol", "--oneliner", "show", "job", job)
         words = shown.stdout.split()
-        if not shown.returncode and "JobState=RUNNING" not in words:
+        if shown.returncode == 0 and "JobState=RUNNING" not in words:
             raise
         print(f"convs2s: {error}", file=sys.stderr)
         print(f"convs2s: asking Slurm to queue job {job} again", file=sys.stderr, flush=True)
-        before = "Requeue=1" if "Requeue=1" in words else "Requeue=0"
+        setting = "Requeue=1" if "Requeue=1" in words else "Requeue=0"
         # Slurm ends this process by SIGTERM. Replace torchrun's handler, which raises an exception.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        answer = shown if shown.returncode else _answer("sh", "-c", _QUEUE_AGAIN, "sh", job, before)
-        if answer.returncode:
+        answer = shown
+        if shown.returncode == 0:
+            answer = _answer("sh", "-c", _QUEUE_AGAIN, "sh", job, setting)
+        if answer.returncode != 0:
             reason = " ".join(answer.stderr.split())
             raise UnfinishedError(f"Slurm does not queue job {job} again: {reason}") from None
         time.sleep(_END_SECONDS)

@@ -74,7 +74,7 @@ def _train(job: TrainingJob) -> None:
     with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
         if workers.is_first:
             data.check_checksums()
-            log(place_line(job, device, workers.count))
+            log(first_log_line(job, device, workers.count))
         workers.wait()  # until the first worker has the lock and has checked the checksums
         choose_kernel(job, network, folder, device, workers)
         bleu = None
@@ -198,7 +198,7 @@ def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
     return Watch(folder.progress, history, events)
 
 
-def place_line(job: TrainingJob, device: str, workers: int) -> str:
+def first_log_line(job: TrainingJob, device: str, workers: int) -> str:
     """Return the first line of a training's log: time, process, host, device and precision."""
     slurm_job = os.environ.get("SLURM_JOB_ID")
     place = os.uname().nodename

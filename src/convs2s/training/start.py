@@ -48,11 +48,13 @@ def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download
         return None
     url = recipe.start.model
     known = known_download(url, downloads) or Download(url=url)
-    place = output.with_name(f"start.{hashlib.sha256(url.encode()).hexdigest()[:8]}.safetensors")
-    if not place.is_file() or known.sha256 not in (None, sha256(place)):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        download_file(url, place, sha256=known.sha256, md5=known.md5, size=known.bytes)
-    return place
+    digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+    path = output.with_name(f"start.{digest}.safetensors")
+    is_downloaded = path.is_file() and known.sha256 in (None, sha256(path))
+    if not is_downloaded:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        download_file(url, path, sha256=known.sha256, md5=known.md5, size=known.bytes)
+    return path
 
 
 def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:

@@ -53,4 +53,4 @@ class StateCopies:
             files.put_file(str(state), f"{root}/.{state.name}.part")
             files.mv(f"{root}/.{state.name}.part", f"{root}/{state.name}")
         except (OSError, ValueError, ImportError) as error:
-            log(f"warning: states: {self.place}: {state.name} is not copied: {error}")
+            log(f"warning: {state.name} is not copied to {self.place} (states): {error}")
