@@ -259,8 +259,9 @@ def own_gpus(
 ) -> Iterator[list[str]]:
     """Hold GPUs while the block runs; yield their names.
 
-    If too few GPUs are free, wait until enough are, or share GPUs (``waits``). Each GPU is held by a lock on a file in
-    ``folder``, which the kernel releases when this process ends, however it ends.
+    If too few GPUs are free, wait until enough are, or share GPUs (``waits``). Each GPU is held by
+    a lock on a file in ``folder``, which the kernel releases when this process ends, however it
+    ends.
 
     If CUDA_VISIBLE_DEVICES names exactly as many GPUs as are wanted, nothing is locked. A scheduler
     has then granted these GPUs to this job alone. Schedulers may number the GPUs of each job from

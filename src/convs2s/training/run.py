@@ -1,7 +1,7 @@
 """Train one model, from a prepared task to a model file: the work of ``convs2s train``."""
 
 import os
-from contextlib import nullcontext
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 
@@ -59,8 +59,9 @@ def train(job: TrainingJob) -> None:
 
 
 def _train(job: TrainingJob) -> None:
+    """Do the work of ``train``, inside of its log and its signal handlers."""
     launcher = os.getppid() if is_worker() else None
-    stop = Interruption(job.time_limit, launcher, end_of_job())  # the clock starts here
+    stop = Interruption(job.time_limit, launcher, end_of_job())  # starts the clock
     device = worker_device(pick_device(job.device, worker_count()))
     check_recipe(job.recipe, device)
     if device == "cpu":
@@ -69,10 +70,11 @@ def _train(job: TrainingJob) -> None:
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
     first_epoch = begin(job, data, network)
-    known = identity(job, data.checksums)
-    folder = StateFolder(job.output.parent / STATE, known, job.states)
-    with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
+    folder = StateFolder(job.output.parent / STATE, identity(job, data.checksums), job.states)
+    with ExitStack() as resources:
+        workers = resources.enter_context(joined(device))
         if workers.is_first:
+            resources.enter_context(folder.locked())
             data.check_checksums()
             log(first_log_line(job, device, workers.count))
         workers.wait()  # until the first worker has the lock and has checked the checksums
@@ -112,15 +114,21 @@ def _train(job: TrainingJob) -> None:
         folder.progress.update(phase="exporting")
         validation = trainer.result()
         if workers.is_first:
-            log_end(trainer, validation)
-            export(job, data, trainer, validation)
-            trainer.drop_unneeded()
-            log(
-                f"{megabytes(size_of(folder.path))} of states are kept, only to export this model "
-                "again; to remove them, run "
-                f"`convs2s remove-states {folder.path.parent.parent} --yes`"
-            )
-            folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
+            _finish(job, data, trainer, validation)
+
+
+def _finish(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation) -> None:
+    """Write the model and its records, and drop unneeded states; only the first worker does."""
+    folder = trainer.folder
+    log_end(trainer, validation)
+    export(job, data, trainer, validation)
+    trainer.drop_unneeded()
+    run_folder = folder.path.parent.parent
+    log(
+        f"{megabytes(size_of(folder.path))} of states are kept, only to export this model again; "
+        f"to remove them, run `convs2s remove-states {run_folder} --yes`"
+    )
+    folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:
