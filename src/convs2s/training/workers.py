@@ -38,8 +38,8 @@ TIMEOUT = timedelta(minutes=30)
 BUCKET = 1 << 21
 """Maximum number of elements in a bucket on a CPU: 8 MB of float32.
 
-Most networks need many such buckets, so that the first sums start early in the backward pass.
-Larger buckets would mean fewer calls of gloo.
+A large network has many such buckets, so the first sums start early in the backward pass. Smaller
+buckets would need more exchanges by gloo.
 """
 
 GPU_BUCKETS = (1 << 18, 25 << 18)
