@@ -207,6 +207,7 @@ class Trainer:
         state = self.state
         epoch = state.epoch
         loss = self.updater.validate(self.valid)
+        # This also holds if the loss is not a number.
         if not loss < LARGEST_LOSS:
             self._diverged(f"with validation loss {loss:g}")
         full_loss = None
