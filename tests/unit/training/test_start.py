@@ -145,7 +145,7 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     said = refused(job(other, model, output, "continue", maximum_epochs=4))
     assert "cannot continue with other data or another recipe: data.dataset/train.arrow is" in said
     said = refused(job(task, model, output, "continue", maximum_epochs=4, clip=0.5))
-    assert "training.clip is 0.1, not 0.5; state the same" in said
+    assert "training.clip is 0.1, not 0.5; use the same" in said
     said = refused(job(task, model, output, "continue", {"dropout": 0.3}, maximum_epochs=4))
     assert "another recipe: architecture.dropout is 0.1, not 0.3" in said
     said = refused(job(task, model, output, "continue"))
