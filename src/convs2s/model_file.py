@@ -1,4 +1,4 @@
-"""A model is one file: weights and everything that turns raw text into text again."""
+"""Write and read model files: a file has the weights and all else that translates raw text."""
 
 import json
 import re
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 FORMAT = "convs2s model 3"
 
 EMBEDDING_TABLES = {"source": "encoder.embedding.tokens", "target": "decoder.embedding.tokens"}
-"""The weights of every network that have a row for each type of a side's vocabulary."""
+"""Side -> the weight of every network that has a row for each type of that side's vocabulary."""
 
-# Tensors of a model that selects its vocabulary: the two arrays of its table of candidates.
+# Names of the arrays of a shortlist, which are stored as tensors beside the weights.
 CANDIDATE_OFFSETS = "candidates.offsets"
 CANDIDATE_TARGETS = "candidates.targets"
 
 
 class _Languages(Section):
-    """Of an imported model they are whatever its files say."""
+    """Codes of the languages. Those of an imported model are not checked."""
 
     source: str
     target: str
 
 
 class _Fields(Section):
-    """The fields of a `ModelDescription` as a model file states them, without the network."""
+    """The fields of a `ModelDescription` in a model file, without architecture and shortlist."""
 
     task: str
     languages: _Languages
@@ -71,27 +71,32 @@ class _Fields(Section):
 
 @dataclass(frozen=True)
 class ModelDescription:
-    """What a model file says of its weights. No times, hosts or resume counts: bytes are stable."""
+    """The content of a model file beside its weights.
 
-    task: str  # that it was trained for
+    It has no times, hosts or counts of resumptions, so that the same training gives the same bytes.
+    """
+
+    task: str  # the task that the model was trained for
     languages: dict[str, str]  # {"source": "en", "target": "fr"}
     preparation: str  # the recipe from raw text to tokens (``convs2s.text.preparation``)
     architecture: Architecture
-    source_types: list[str]  # of the source vocabulary, in the order of their indices
+    # The types of the vocabularies without special tokens, in the order of their indices.
+    source_types: list[str]
     target_types: list[str]
     bpe_codes: str | None  # None for a word model
-    # Where the weights come from: a training's summary (seed, epochs, updates, validation
+    # Where the weights come from. For a training: its summary (seed, epochs, updates, validation
     # perplexity), its identity (recipe, checksums of its data, version of training) and the sources
-    # of its text; or what they were imported from.
+    # of its text. For an imported model: what it was imported from.
     training: Mapping[str, object]
     glossaries: list[str] = field(default_factory=list)  # patterns that BPE never splits
-    # the source tokens that BPE may leave (vocabulary threshold), or None for all
+    # The source tokens that BPE does not split further (vocabulary threshold); None means all.
     splittable: list[str] | None = None
-    # source word -> target word, for unknown-word replacement
+    # Source word -> target word, for the replacement of unknown words.
     dictionary: dict[str, str] = field(default_factory=dict)
-    shortlist: Shortlist | None = None  # the target types scored for a sentence, None for all
-    # language -> the words of its truecaser (``convs2s.text.truecase``); empty where the model
-    # reads words in the case that they have
+    # Which target types are scored for a sentence; None means all.
+    shortlist: Shortlist | None = None
+    # Language -> the words of its truecaser (``convs2s.text.truecase``). This is empty if the model
+    # does not truecase.
     truecasers: dict[str, list[str]] = field(default_factory=dict)
 
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
@@ -100,19 +105,23 @@ class ModelDescription:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """The types of both vocabularies."""
+        """The sizes of the source and the target vocabulary, with special tokens."""
         source, target = self.vocabularies()
         return len(source), len(target)
 
 
-def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription) -> None:
+def save_model(
+    path: Path,
+    weights: Mapping[str, "Tensor"],
+    description: ModelDescription,
+) -> None:
     """Write a model file."""
     import torch
 
     fields = dict(vars(description))
     fields["format"] = FORMAT
     fields["architecture"] = description.architecture.model_dump(mode="json")
-    del fields["shortlist"]
+    del fields["shortlist"]  # Its arrays are stored as tensors.
     tensors = dict(weights)
     if description.shortlist is not None:
         tensors[CANDIDATE_OFFSETS] = torch.from_numpy(description.shortlist.offsets)
@@ -121,16 +130,24 @@ def save_model(path: Path, weights: Mapping[str, "Tensor"], description: ModelDe
 
 
 def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]:
-    """Read a model file without torch, as ``load_model`` does; its network is not checked."""
+    """Read a model file without torch.
+
+    This does the same checks as ``load_model``, except those of the weights of the network.
+
+    Raises:
+        UserError: the file is missing, is not a model file, or its vocabularies do not match its
+            weights.
+    """
     weights, fields = load_arrays(path)
     return weights, _described(path, weights, fields)
 
 
 def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
-    """Read a model file.
+    """Read a model file; return its network in evaluation mode, on ``device``.
 
     Raises:
-        UserError: it is missing, no model, or its vocabularies do not match its weights.
+        UserError: the file is missing, is not a model file, or its weights do not match its
+            vocabularies or its architecture.
     """
     from torch import nn
 
@@ -138,22 +155,32 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
 
     weights, fields = load_tensors(path)
     description = _described(path, weights, fields)
-    with shapes_alone():  # what a file states takes no memory until it is there
+    # A damaged description may state huge sizes. So build the network without memory, and compare
+    # its shapes with those of the weights that are in the file.
+    with shapes_alone():
         model = build_network(description.architecture, *description.sizes)
     check_weights(weights, model, str(path))
-    own = {}
+    copies = {}
     for name, tensor in model.state_dict().items():
-        # Copies: what safetensors returns is the file, which another process may write anew.
-        own[name] = weights[name].to(device, tensor.dtype, copy=True)
-    model.load_state_dict(own, assign=True)
+        # The tensors of safetensors are views of the file, which another process may overwrite.
+        copies[name] = weights[name].to(device, tensor.dtype, copy=True)
+    model.load_state_dict(copies, assign=True)
     for layer in model.modules():
-        if isinstance(layer, nn.RNNBase):  # a GPU would copy its weights at every step otherwise
+        if isinstance(layer, nn.RNNBase):
+            # A GPU needs the weights in one piece of memory, or copies them at each step.
             layer.flatten_parameters()
     return model.eval(), description
 
 
-def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
-    """Return the description of tensors or arrays; what is not the network's is taken out."""
+def _described(
+    path: Path,
+    weights: Fields,
+    fields: Fields,
+) -> ModelDescription:
+    """Return the description of a model with these weights (tensors or arrays) and fields.
+
+    This takes the arrays of the shortlist out of ``weights``, so that only the network's remain.
+    """
     description = _description(path, fields)
     selection = description.architecture.selection
     if selection is not None:
@@ -162,12 +189,16 @@ def _described(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
     rows = []
     for name in EMBEDDING_TABLES.values():
         table = weights.get(name)
-        rows.append(len(table) if table is not None and table.ndim else 0)
+        if table is None or table.ndim == 0:
+            rows.append(0)
+        else:
+            rows.append(len(table))
+    source_rows, target_rows = rows
     source, target = description.sizes
-    if [source, target] != rows:
+    if source != source_rows or target != target_rows:
         raise UserError(
             f"{path}: its vocabularies ({source} and {target} types) do not match its weights "
-            f"({rows[0]} and {rows[1]})"
+            f"({source_rows} and {target_rows} rows)"
         )
     return description
 
@@ -178,7 +209,12 @@ def _shortlist(
     sizes: tuple[int, int],
     frequent: int,
 ) -> Shortlist:
-    """Take the table of candidates out of the tensors or arrays of a model."""
+    """Take the arrays of the shortlist out of the weights (tensors or arrays), and check them.
+
+    ``sizes`` are those of both vocabularies, ``frequent`` is the number of target types that are
+    always scored. The candidates of source type N are the part of ``candidates.targets`` from
+    ``candidates.offsets[N]`` to ``candidates.offsets[N + 1]``.
+    """
     source, target = sizes
     damaged = "its table of candidates is damaged"
     with failures_of_file(str(path), damaged):
@@ -189,21 +225,28 @@ def _shortlist(
         if not (are_lists and are_whole_numbers):
             raise UserError(f"{path}: {damaged}: expected two lists of whole numbers")
         has_each_type = len(offsets) == source + 1
-        is_whole = offsets[0] == 0 and offsets[-1] == len(candidates)
+        covers_all = offsets[0] == 0 and offsets[-1] == len(candidates)
         is_in_order = np.diff(offsets).min(initial=0) >= 0
-        if not (has_each_type and is_whole and is_in_order):
+        if not (has_each_type and covers_all and is_in_order):
             raise UserError(f"{path}: {damaged}: its offsets are not those of {source} types")
+        # With initial=0 an empty list is in range.
         if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= target:
             raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
     return Shortlist(target, frequent, offsets, candidates)
 
 
-def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str) -> None:
-    """Check that weights are those of a network, whose own are not read, and numbers.
+def check_weights(
+    weights: Mapping[str, "Tensor"],
+    network: "Network",
+    name: str,
+) -> None:
+    """Check that weights are finite, and have the names and shapes of a network's parameters.
+
+    The values of the network's own parameters are not read.
 
     Raises:
-        UserError: one is missing, left over, of another form or not finite; the message begins with
-            ``name``.
+        UserError: a weight is missing or unexpected, has another shape, or is not finite. The
+            message begins with ``name``, the file of the weights.
     """
     import torch
 
@@ -222,39 +265,42 @@ def check_weights(weights: Mapping[str, "Tensor"], network: "Network", name: str
 
 
 def _shown(tensor: "Tensor") -> str:
+    """Return the type and the shape of a tensor for a message."""
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
 def describe_model(path: Path) -> ModelDescription:
-    """Read what a model file says of its weights, without them: it has no table of candidates.
+    """Read the description in a model file without reading the tensors, so without a shortlist.
 
     Raises:
-        UserError: the file is missing, or is no model.
+        UserError: the file is missing, or is not a model file.
     """
     return _description(path, load_description(path))
 
 
 def check_runs(paths: Iterable[str | Path]) -> None:
-    """Check that each model file among these is of the run in whose folder it lies.
+    """Check that each model file belongs to the run in whose folder it is.
 
-    The folder says of which task and seed it is (`layout.TaskFolder.run`), the record of a training
-    beside it, by which recipe and of which data.
+    Files with another suffix than that of models are ignored. The folder
+    TASK/models/MODEL/SEED (`layout.TaskFolder.run`) must name the task and the seed of the model.
+    If there is a ``training.json`` beside the model, it must record the same recipe and data.
 
     Raises:
-        UserError: a file is another run's, or the record is damaged or another's.
+        UserError: a file belongs to another run, or ``training.json`` is damaged.
     """
-    for stated in paths:
-        path = Path(stated).absolute()
+    for given in paths:
+        path = Path(given).absolute()
         if path.suffix != ".safetensors":
             continue
         model = describe_model(path)
-        run = path.parent
-        if model.task != run.parents[2].name:
+        folder = path.parent
+        task_folder = folder.parents[2]
+        if model.task != task_folder.name:
             raise _of_another_run(path, f"task {model.task}")
-        seed = re.fullmatch(f"seed({SEED_PATTERN})", run.name)
-        own = model.training.get("seed")
-        if seed and int(seed[1]) != own:
-            raise _of_another_run(path, f"seed {own}")
+        folder_seed = re.fullmatch(f"seed({SEED_PATTERN})", folder.name)
+        model_seed = model.training.get("seed")
+        if folder_seed and int(folder_seed[1]) != model_seed:
+            raise _of_another_run(path, f"seed {model_seed}")
         record = path.with_name("training.json")
         if record.is_file():
             check_noted([record])
@@ -263,38 +309,43 @@ def check_runs(paths: Iterable[str | Path]) -> None:
 
 
 def _of_another_run(path: Path, whose: str) -> UserError:
+    """Return the error that a model file belongs to another run."""
     return UserError(
-        f"{path}: is the model of {whose}: a file of another run was put here, or its task has "
-        "another name now: put back the file or the name; a new name begins in a folder of its own"
+        f"{path}: is the model of {whose}: a file of another run was put here, or its task was "
+        "renamed. Put back the file or the name; a task with a new name needs a new folder"
     )
 
 
 def recorded_identity(record: Path) -> Mapping[str, object]:
-    """Return the identity in ``training.json``.
+    """Return the identity of the training that ``training.json`` records.
 
     Raises:
         UserError: the file is damaged.
     """
     with failures_of_file(str(record), "no record of a training"):
-        stated = json.loads(record.read_bytes())
-        identity: Mapping[str, object] = stated["manifest"]["identity"]
+        content = json.loads(record.read_bytes())
+        identity: Mapping[str, object] = content["manifest"]["identity"]
         return identity
 
 
 def _description(path: Path, fields: Fields) -> ModelDescription:
-    stated = fields.pop("format", None)
-    if stated not in (FORMAT, WITHOUT_DIGEST):
+    """Check the fields of a model file and return its description, without a shortlist.
+
+    This takes the format and the architecture out of ``fields``.
+    """
+    file_format = fields.pop("format", None)
+    if file_format not in (FORMAT, WITHOUT_DIGEST):
         raise UserError(
-            f"{path}: a model file of another version ({stated}; this one reads {FORMAT}): train "
-            "or import the model again"
+            f"{path}: a model file of another version ({file_format}; this one reads {FORMAT}): "
+            "train or import the model again"
         )
     architecture = parse_architecture(fields.pop("architecture", None), str(path))
-    stated_fields = validated(_Fields, fields, str(path)).model_dump()
-    check_added(str(path), "PREPARATIONS", stated_fields["preparation"], PREPARATIONS)
-    if stated_fields["bpe_codes"] is not None:
-        check_codes(stated_fields["bpe_codes"], f"{path}: bpe_codes, line ")
+    checked = validated(_Fields, fields, str(path)).model_dump()
+    check_added(str(path), "PREPARATIONS", checked["preparation"], PREPARATIONS)
+    if checked["bpe_codes"] is not None:
+        check_codes(checked["bpe_codes"], f"{path}: bpe_codes, line ")
     for side in ("source_types", "target_types"):
-        types = stated_fields[side]
+        types = checked[side]
         if len(set(types)) != len(types):
             raise UserError(f"{path}: {side}: a vocabulary holds a type twice")
-    return ModelDescription(architecture=architecture, **stated_fields)
+    return ModelDescription(architecture=architecture, **checked)

@@ -66,13 +66,13 @@ def test_of_two_exports_to_one_folder_one_is_refused(
 def test_a_file_that_a_job_removes_meanwhile_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    placed = publishing._placed
+    placed = publishing._find_start
 
     def remove(folder: Path, measured: Collection[Measurement]) -> Path:
         monkeypatch.setattr(publishing, "_kept", lambda _: iter([folder / "gone.txt"]))
         return placed(folder, measured)
 
-    monkeypatch.setattr(publishing, "_placed", remove)
+    monkeypatch.setattr(publishing, "_find_start", remove)
     with pytest.raises(UserError, match=r"gone\.txt: was removed while it was exported"):
         export_results(folder, tmp_path / "out")
 

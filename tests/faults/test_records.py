@@ -67,8 +67,8 @@ def read_tuning(path: Path) -> object:
         (read_report, "{", "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
-        (read_example, "{}", "f: no example's attention"),
-        (read_phrase_map, DEEP, "f: no map of phrases"),
+        (read_example, "{}", "f: not the attention on an example"),
+        (read_phrase_map, DEEP, "f: not a map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
         (read_translations, DEEP, "f:1: no translation"),
         (read_list, f"{'9' * 5000} ||| a ||| b ||| 1", "f:1: expected .*; the sentence is"),
@@ -103,7 +103,7 @@ def test_a_count_of_any_size_is_read(tmp_path: Path, tokens: int) -> None:
 @pytest.mark.parametrize("manifest", [None, [], {"workers": "x"}, {"threads": 10**30}])
 def test_a_damaged_record_of_a_training_is_named(tmp_path: Path, manifest: object) -> None:
     (tmp_path / "training.json").write_text(json.dumps({"manifest": manifest}))
-    with pytest.raises(UserError, match=r"training\.json: no record of a training"):
+    with pytest.raises(UserError, match=r"training\.json: not the record of a training"):
         read_training("task", "model", "seed1", tmp_path)
 
 

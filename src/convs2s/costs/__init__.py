@@ -1,1 +1,1 @@
-"""What work takes: hours, disk and memory, measured of what has run and expected of the rest."""
+"""The hours, disk and memory of work: measured for what has run, expected for the rest."""

@@ -1,6 +1,6 @@
-"""What a task will take, before it starts: downloads, disk, memory, hours of cores and GPUs.
+"""The budget of a task before it starts: downloads, disk, memory, hours of cores and GPUs.
 
-The figures that it rests on, each with its source, are in config/costs.yaml.
+It is computed from the figures in config/costs.yaml, which also has their sources.
 """
 
 import math
@@ -24,72 +24,80 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
-_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}  # whose lines are no sentences
-_MOST_COUNTED_BYTES = 300_000_000  # of files whose lines are counted: seconds, if compressed
+_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}  # files whose lines are not sentences
+# Lines are counted if the files are not larger than this in total. That takes seconds, even if they
+# are compressed.
+_MOST_COUNTED_BYTES = 300_000_000
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A step of a task: what it adds to the disk and what it takes."""
+    """A step of a task, with its disk space, processor time and memory."""
 
     name: str
-    written: float  # bytes
-    freed: float = 0  # bytes that are removed once it is done
-    core_hours: float = 0  # over all of its jobs
-    memory: float = 0  # bytes of its largest job, as far as they grow with the corpus or model
+    written: float  # bytes of the files that it writes
+    freed: float = 0  # bytes that are removed after it
+    core_hours: float = 0  # the sum over all its jobs
+    memory: float = 0  # bytes of its largest job: the part that grows with the corpus or model
 
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """The trainings of one model: their number, what each holds, its hours if they are known."""
+    """The trainings of one model: how many there are, and what each of them takes."""
 
     model: str
-    runs: int
-    memory: float  # bytes
-    state_bytes: int  # of its model and of what its optimizer keeps
-    kept_bytes: int  # of its model file and of the parameters that it is exported from
-    known: KnownTraining | None
-    work: Work | None  # None: of an LSTM
+    runs: int  # the number of trainings
+    memory: float  # bytes of memory, of all workers together
+    state_bytes: int  # the size of a training state: the parameters and the optimizer's numbers
+    kept_bytes: int  # the size of the model file and of the parameters that it is exported from
+    known: KnownTraining | None  # the hours; None if they are not known
+    work: Work | None  # for the estimates of GPUs; None for an LSTM, which has no estimate
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one task takes."""
+    """The budget of one task."""
 
     task: str
-    pairs: int | None  # of its training text, about; None where it cannot be told yet
-    downloads: Mapping[str, int | None]  # place of a file to come -> bytes, None: not known
-    missing: Sequence[str]  # local files that are not there
-    present: int  # bytes of results that are there already
-    stages: Sequence[Stage]  # in the order in which they run; none for a released model
+    pairs: int | None  # the approximate number of training pairs; None if not known yet
+    # Path of each file that is still to be downloaded -> its bytes; None if not known.
+    downloads: Mapping[str, int | None]
+    missing: Sequence[str]  # local files that the user has to provide and that do not exist
+    present: int  # bytes of results that exist already
+    stages: Sequence[Stage]  # in the order in which they run; empty for a released model
     trainings: Sequence[TrainingCost]
 
     @property
     def disk(self) -> float:
-        """The most bytes that its results hold at a time."""
+        """The largest number of bytes that the task's results take at any time."""
         return max((during for _, during, _ in levels(self.stages)), default=0)
 
     @property
     def to_train(self) -> Hours:
-        """The hours of all its trainings, as far as they are known."""
+        """The sum of the hours of the task's trainings, without those whose hours are not known."""
         known = (hours_of(cost.known) * cost.runs for cost in self.trainings if cost.known)
         return sum(known, Hours())
 
 
 def levels(stages: Iterable[Stage]) -> Iterator[tuple[Stage, float, float]]:
-    """Yield each stage with the bytes on the disk while it runs, and after it."""
-    held = 0.0
+    """Yield each stage with the bytes on the disk while it runs, and the bytes after it."""
+    after = 0.0
     for stage in stages:
-        during = held + stage.written
-        held = during - stage.freed
-        yield stage, during, held
+        during = after + stage.written
+        after = during - stage.freed
+        yield stage, during, after
 
 
 def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> list[Budget]:
-    """Return what tasks take from their archives to their scores.
+    """Return the budgets of tasks.
 
-    Text that several share is counted with the first of them. ``cells`` are those of the tables to
-    fill, each from its runs, beside the tasks' headlines.
+    Tasks may share their text; only the first of them counts it.
+
+    Args:
+        settings: the configuration.
+        names: the tasks.
+        cells: the cells of the tables to fill. Their runs are trained, as are those of the tasks'
+            headlines.
     """
     results = Path(settings.scale.results_dir)
     counted: set[Path] = set()
@@ -107,7 +115,11 @@ def _budget(
     cells: Sequence[Cell],
     folders: set[Path],
 ) -> Budget:
-    """Return what a task takes; ``folders`` are its own and its text's, unless counted before."""
+    """Return the budget of one task.
+
+    ``folders`` are the results folders of the task and of its text. A folder that another task has
+    counted is left out.
+    """
     task = settings.tasks[name]
     pairs: int | None = None
     stages: list[Stage] = []
@@ -125,8 +137,8 @@ def _budget(
         if file.path(Path(settings.scale.downloads_dir)).exists():
             continue
         if file.location.startswith("http"):
-            place = str(file.path(Path()))
-            to_download[place] = _bytes(file, settings)
+            path = str(file.path(Path()))
+            to_download[path] = _bytes(file, settings)
         elif not file.is_url and file.location not in missing:
             missing.append(file.location)
     return Budget(
@@ -141,9 +153,10 @@ def _budget(
 
 
 def _train(trainings: Sequence[TrainingCost]) -> Stage:
-    """Return the stage of all trainings of a task."""
-    # Each training keeps its model and what that is made of. The one that runs has its last
-    # state too, and the next one is whole before that goes.
+    """Return the stage that runs all trainings of a task, one after another."""
+    # Each training keeps its model and the parameters that the model is exported from. The training
+    # that runs also needs room for two states: the new one is written before the old one is
+    # removed.
     states = 2 * max(cost.state_bytes for cost in trainings)
     kept = sum(cost.runs * cost.kept_bytes for cost in trainings)
     memory = max(cost.memory for cost in trainings)
@@ -151,10 +164,14 @@ def _train(trainings: Sequence[TrainingCost]) -> Stage:
 
 
 def training_pairs(settings: Settings, name: str) -> int | None:
-    """Return the number of a task's training pairs, as the paper states it.
+    """Return the approximate number of a task's training pairs; None if it is not known.
 
-    Of plain text and JSON lines that are there it is the number of lines. Of other text it is the
-    number of news sentences that its files have room for: bytes and hours fit; None: not known.
+    It is the first of these that is available:
+
+    - the number that the paper states, unless a mirror with small files is generated;
+    - half the number of lines, for plain text and JSON lines on this machine;
+    - the number of news sentences that fit into the files. For shorter sentences it is too low, but
+      the estimates of bytes and hours that are computed from it still fit.
     """
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
@@ -164,7 +181,8 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     if lines:
         return lines // 2
     text_bytes = 0.0
-    for file in {file.location: file for file in files}.values():
+    files_by_location = {file.location: file for file in files}
+    for file in files_by_location.values():
         size = _bytes(file, settings)
         if size is None:
             return None
@@ -174,27 +192,35 @@ def training_pairs(settings: Settings, name: str) -> int | None:
 
 
 def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
-    """Return the lines of files of text on this machine; None where one is of another kind."""
-    places = []
+    """Return the total number of lines of text files, or None.
+
+    It is None if a file does not exist, is in an archive or has markup, or if the files are too
+    large to count their lines.
+    """
+    paths = []
     for file in files:
-        place = file.path(Path(settings.scale.downloads_dir))
+        path = file.path(Path(settings.scale.downloads_dir))
         is_in_archive = file.member is not None and not file.is_records
-        has_markup = not _MARKED.isdisjoint(place.suffixes)
-        if is_in_archive or has_markup or not place.is_file():
+        has_markup = not _MARKED.isdisjoint(path.suffixes)
+        if is_in_archive or has_markup or not path.is_file():
             return None
-        places.append(place)
-    if sum(place.stat().st_size for place in places) > _MOST_COUNTED_BYTES:
+        paths.append(path)
+    if sum(path.stat().st_size for path in paths) > _MOST_COUNTED_BYTES:
         return None
     lines = 0
-    for place in places:
-        with decompressed_file(place) as stream:
+    for path in paths:
+        with decompressed_file(path) as stream:
             while block := stream.read(1 << 20):
                 lines += block.count(b"\n")
     return lines
 
 
 def _bytes(file: FileReference, settings: Settings) -> int | None:
-    """Return a file's size, from itself, a mirror's folder, or what is known of the download."""
+    """Return the size of a file in bytes; None if it is not known.
+
+    It is the size of the file itself, else of its copy in a mirror, else the size that
+    config/downloads.yaml states. A generated mirror has smaller files than that.
+    """
     scale = settings.scale
     layout = Layout(scale.results_dir, scale.downloads_dir)
     folders = [layout.downloads]
@@ -209,18 +235,24 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
 
 
 def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) -> Iterator[Stage]:
-    """Yield the stages from the archives, or cleaned text, to token stores and aligned words."""
+    """Yield the stages that prepare a task, up to its token stores and word alignments.
+
+    They begin with the archives, or with the cleaned text if ``with_text`` is False.
+    """
     costs = settings.costs
     task = settings.tasks[name]
     if with_text:
         yield from _text_stages(settings, task, pairs)
     if task.vocabulary.kind == "bpe":
-        merges = task.vocabulary.merges * (1 if task.vocabulary.joint else 2)
+        learners = 1 if task.vocabulary.joint else 2  # one for each side, unless they share codes
+        merges = learners * task.vocabulary.merges
         yield Stage("learn BPE", written=0, core_hours=_hours(merges, costs.merge_rate))
     store = pairs * costs.store_bytes.value
     yield Stage("binarize", written=store, core_hours=_hours(pairs, costs.encode_rate))
     if task.has_dictionary:
-        aligned = min(pairs, task.alignment.pairs or pairs)
+        aligned = pairs  # unless the task limits the number of pairs to align
+        if task.alignment.pairs:
+            aligned = min(pairs, task.alignment.pairs)
         yield Stage(
             "align",
             written=aligned * costs.link_bytes.value,
@@ -230,7 +262,7 @@ def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) 
 
 
 def _text_stages(settings: Settings, task: Task, pairs: int) -> Iterator[Stage]:
-    """Yield the stages from the archives to cleaned text and counted words."""
+    """Yield the stages that make cleaned text and word counts from the archives."""
     costs = settings.costs
     text = 2 * pairs * costs.compressed_line_bytes.value
     readings = 2 if task.hold_out else 1  # once for training, once for validation
@@ -249,34 +281,37 @@ def _text_stages(settings: Settings, task: Task, pairs: int) -> Iterator[Stage]:
 
 
 def _hours(count: int, rate: CostFigure) -> float:
-    """Return the hours that so many take at a rate a second."""
+    """Return the hours for ``count`` items at a rate of items per second."""
     return count / rate.value / SECONDS_PER_HOUR
 
 
 def _trainings(
     settings: Settings, name: str, cells: Iterable[Cell], pairs: int | None
 ) -> list[TrainingCost]:
-    """Return the trainings for a task's headline and for its cells."""
+    """Return the trainings of a task: those for its headline and those for its cells."""
     task = settings.tasks[name]
     trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
     trainings.update(chain.from_iterable(cell.trainings for cell in cells))
-    counts = Counter(model for of_task, model, _ in sorted(trainings) if of_task == name)
+    counts = Counter(model for task_name, model, _ in sorted(trainings) if task_name == name)
     return [_training(settings, name, model, runs, pairs) for model, runs in counts.items()]
 
 
 def _training(
     settings: Settings, name: str, model: str, runs: int, pairs: int | None
 ) -> TrainingCost:
-    """Return what so many trainings of a model on a task take."""
+    """Return the cost of ``runs`` trainings of a model on a task."""
     task = settings.tasks[name]
     architecture = settings.models[model].architecture
     recipe = settings.models[model].training
-    gpus = 0 if settings.options.device == "cpu" else settings.options.gpus or 0
+    gpus = settings.options.gpus or 0
+    if settings.options.device == "cpu":
+        gpus = 0
     source, target = types_of(task.vocabulary, pairs)
     parameters = architecture.count_parameters(source, target)
     weights = parameters * FLOAT_BYTES
     work = None
-    if layers := architecture.blocks:
+    layers = architecture.blocks
+    if layers:  # an LSTM has none
         work = Work(
             weights=parameters - architecture.count_embeddings(source, target),
             parameters=parameters,
@@ -285,12 +320,13 @@ def _training(
             types=target,
             recipe=recipe,
         )
+    averaged = recipe.average or 1  # the number of sets of parameters that the model is made from
     return TrainingCost(
         model=model,
         runs=runs,
         memory=max(1, gpus) * worker_memory(recipe, parameters, target, gpu=gpus > 0),
         state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
-        kept_bytes=(1 + (recipe.average or 1)) * weights,
+        kept_bytes=(1 + averaged) * weights,
         known=settings.costs.training(task.text_name, model),
         work=work,
     )

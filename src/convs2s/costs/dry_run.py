@@ -1,6 +1,6 @@
-"""The jobs of a run and what each asks for, as the text of Snakemake's dry run states them.
+"""The jobs of a run and the resources that each requests, parsed from Snakemake's dry run.
 
-The text does not say which rules are local, so their files are read for that.
+The dry run does not print which rules are local, so `local_rules` reads the files of the rules.
 """
 
 import re
@@ -10,17 +10,22 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 ALL_CORES = 999_999
-"""``--cores`` of the dry run, which else cuts threads to one; who asks for so many takes all."""
+"""The value of ``--cores`` in the dry run, and the threads of a job that takes all cores.
 
-_UNKNOWN = "<TBD>"
+Without ``--cores`` Snakemake would plan every job with one thread.
+"""
 
-# In the files of rules.
+_UNKNOWN = "<TBD>"  # Snakemake's word for a resource that it does not know yet
+
+# These match lines in the files of rules.
 _RULE = re.compile(r"^ *(?:rule|checkpoint) (?=\w+:$)", re.MULTILINE)
 _LOCAL = re.compile(r"^ +localrule: True$", re.MULTILINE)
 _ACTION = re.compile(r"^ +(?:script|shell|run):", re.MULTILINE)
 
-# In the plan: the beginning of a group; a job, which is indented in a group, with its properties; a
-# rule's message in place of a job.
+# This matches parts of the plan that Snakemake prints:
+# - the first line of a group of jobs;
+# - a job with its properties, which is indented if it is in a group;
+# - the message of a rule, which Snakemake prints in place of the job.
 _PLANNED = re.compile(
     r"^(?:\[.*\] Group job (?P<group>.+) \(jobs in .*\):$"
     r"|(?P<indent> *)(?:local)?(?:rule|checkpoint) (?P<rule>\S+):(?P<properties>(?:\n +\w+: .*)*)$"
@@ -29,36 +34,36 @@ _PLANNED = re.compile(
 )
 _PROPERTY = re.compile(r"(\w+): (.*)")
 _RESOURCE = re.compile(r"([A-Za-z_]\w*)=(.*?)(?:, (?=[A-Za-z_]\w*=)|$)")
-_NOTE = re.compile(r" \([^,]*\)")  # behind a path, such as `(update)`
+_NOTE = re.compile(r" \([^,]*\)")  # a note after a path, such as `(update)`
 _GPUS = re.compile(r"\bgpu(?::([^:,()]+))?:(\d+)")
 
 Resources = Mapping[str, str]
-"""What a job asks for, by name; a number as digits, ``<TBD>`` if Snakemake does not know it yet."""
+"""Name of a resource -> its value as text, ``<TBD>`` if Snakemake does not know it yet."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a job, or a group of jobs that is one submission, asks for."""
+    """One submission to a cluster, which is a job or a group of jobs, and its resources."""
 
     name: str
     rules: tuple[str, ...]
     resources: Resources
 
     def number(self, resource: str) -> int | None:
-        """Return a resource's number; None where it is not stated or not known."""
+        """Return a resource as a number; None if it is not stated, not known or not a number."""
         value = self.resources.get(resource, "")
         return int(value) if re.fullmatch(r"-?\d+", value) else None
 
     @property
     def nodes(self) -> int:
-        """On how many nodes it runs; without a number it is one, for a rule's job."""
+        """The number of nodes that the request runs on; one if none is stated."""
         return self.number("nodes") or 1
 
     @property
     def gpus(self) -> int:
-        """GPUs of all its nodes."""
-        on_a_node = sum(gpus_in(self.resources.get("gres", "")).values())
-        return self.number("gpu") or self.nodes * on_a_node
+        """The number of GPUs on all nodes together: ``gpu``, else nodes times ``gres``."""
+        gpus_per_node = sum(gpus_in(self.resources.get("gres", "")).values())
+        return self.number("gpu") or self.nodes * gpus_per_node
 
 
 @dataclass
@@ -67,15 +72,22 @@ class DryRun:
 
     requests: list[Request]
     local: int
-    """Jobs of local rules, which nobody submits."""
+    """The number of jobs of local rules, which are not submitted."""
     not_shown: int
-    """Jobs of which Snakemake prints a rule's message in place of the request."""
+    """The number of jobs for which Snakemake prints the message of their rule, not a request."""
 
 
 def dry_run(
-    command: Sequence[str], asked: str, targets: Sequence[str], limits_cores: bool
+    command: Sequence[str], asked: str, targets: Sequence[str], *, limits_cores: bool
 ) -> list[str]:
-    """Return the command line that plans targets in place of the one that is asked for."""
+    """Return the command line of a dry run, made from that of the present run.
+
+    Args:
+        command: the command line of the present run.
+        asked: the target of the present run, which is removed.
+        targets: the targets of the dry run.
+        limits_cores: whether the command line or a profile states a number of cores already.
+    """
     words = [word for word in command if word != asked]
     end = words.index("--") if "--" in words else len(words)
     added = ["--dry-run", "--nolock", "--nocolor", "--quiet", "host", "progress", "reason"]
@@ -85,9 +97,9 @@ def dry_run(
 
 
 def local_rules(texts: Iterable[str]) -> set[str]:
-    """Return the names of the rules in these texts that are never submitted.
+    """Return the names of the rules that are never submitted, from the texts of rule files.
 
-    Those are the rules with ``localrule: True``, and those without an action.
+    These are the rules with ``localrule: True``, and the rules without an action.
     """
     local = set()
     for text in texts:
@@ -99,22 +111,26 @@ def local_rules(texts: Iterable[str]) -> set[str]:
 
 
 class _Job:
-    """A job of the plan, by the lines that state its properties."""
+    """A job of the plan, parsed from the lines with its properties."""
 
     def __init__(self, rule: str, properties: str) -> None:
-        stated = dict(_PROPERTY.findall(properties))
+        values = dict(_PROPERTY.findall(properties))
         self.rule = rule
-        self.inputs = set(_NOTE.sub("", stated.get("input", "")).split(", ")) - {""}
-        self.outputs = set(_NOTE.sub("", stated.get("output", "")).split(", "))
-        self.resources = {"threads": stated.get("threads", "1")}
-        self.resources |= _RESOURCE.findall(stated.get("resources", ""))
+        # A job without inputs has the empty text. That must not match a job without outputs.
+        self.inputs = set(_NOTE.sub("", values.get("input", "")).split(", ")) - {""}
+        self.outputs = set(_NOTE.sub("", values.get("output", "")).split(", "))
+        self.resources = {"threads": values.get("threads", "1")}
+        self.resources |= _RESOURCE.findall(values.get("resources", ""))
 
 
 def parse_plan(text: str, local: Collection[str], translations: int | None) -> DryRun:
-    """Return the jobs that Snakemake's dry run prints.
+    """Parse the jobs that Snakemake's dry run prints.
 
-    ``local`` are the rules that run here, ``translations`` is how many jobs with the resource of
-    this name a group runs at a time; None: all.
+    Args:
+        text: the standard output of the dry run.
+        local: the rules whose jobs run on this machine and are not submitted.
+        translations: the number of jobs with the resource ``translations`` that a group runs at a
+            time; None if there is no limit.
     """
     plan = DryRun([], 0, 0)
     groups: list[tuple[str, list[_Job]]] = []
@@ -124,22 +140,24 @@ def parse_plan(text: str, local: Collection[str], translations: int | None) -> D
             groups.append((found["group"], []))
         elif found["message"]:
             plan.not_shown += 1
-        elif found["indent"]:
-            groups[-1][1].append(_Job(rule, found["properties"]))
+        elif found["indent"]:  # a job of the last group
+            _, jobs_of_group = groups[-1]
+            jobs_of_group.append(_Job(rule, found["properties"]))
         elif rule in local:
             plan.local += 1
         else:
             job = _Job(rule, found["properties"])
             plan.requests.append(Request(rule, (rule,), job.resources))
     for name, jobs in groups:
-        plan.requests.append(_of_group(name, jobs, translations))
+        plan.requests.append(_group_request(name, jobs, translations))
     return plan
 
 
-def _of_group(name: str, jobs: Sequence[_Job], translations: int | None) -> Request:
-    """Return what a group asks for, as Snakemake adds it up.
+def _group_request(name: str, jobs: Sequence[_Job], translations: int | None) -> Request:
+    """Return the request of a group, with its resources added up as Snakemake does it.
 
-    Jobs that do not wait for each other run side by side, but for translations.
+    Snakemake runs the jobs of a group in turns. A turn has all jobs whose inputs the turns before
+    have made, except that only ``translations`` jobs with that resource run at a time.
     """
     order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
@@ -150,16 +168,18 @@ def _of_group(name: str, jobs: Sequence[_Job], translations: int | None) -> Requ
     while order.is_active():
         ready = sorted(order.get_ready())
         order.done(*ready)
-        side_by_side = defaultdict[int, list[Resources]](list)
-        begun = 0
+        # Of the ready jobs, those with translations are spread over as many turns as they need.
+        # All others are in the first of these turns.
+        new_turns = defaultdict[int, list[Resources]](list)
+        translations_before = 0
         for index in ready:
             resources = jobs[index].resources
             turn = 0
             if translations and "translations" in resources:
-                turn = begun // translations
-                begun += 1
-            side_by_side[turn].append(resources)
-        turns += side_by_side.values()
+                turn = translations_before // translations
+                translations_before += 1
+            new_turns[turn].append(resources)
+        turns += new_turns.values()
     names = {resource for job in jobs for resource in job.resources}
     rules = sorted({job.rule for job in jobs})
     return Request(
@@ -170,28 +190,33 @@ def _of_group(name: str, jobs: Sequence[_Job], translations: int | None) -> Requ
 
 
 def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
-    """Return what a group asks for of a resource, which Snakemake adds up in this way.
+    """Return the value of a resource that Snakemake requests for a group.
 
-    The numbers of jobs side by side are added, and the largest of such sums counts; of the times
-    of jobs side by side the longest counts, and these are added. What is not known is left out.
+    Numbers are added within a turn, and the largest of these sums is requested. For ``runtime``,
+    the longest time of each turn counts, and these times are added. Values that are not known yet
+    are left out.
     """
-    of_turns = []
+    numbers_of_turns = []
     for turn in turns:
         known = [job[resource] for job in turn if job.get(resource, _UNKNOWN) != _UNKNOWN]
         for value in known:
             if not value.isdecimal():
-                return value  # a text: Snakemake refuses a group in which they differ
+                # This is a text. Snakemake refuses groups whose jobs have different texts.
+                return value
         if known:
-            of_turns.append(list(map(int, known)))
-    if not of_turns:
+            numbers_of_turns.append(list(map(int, known)))
+    if not numbers_of_turns:
         return _UNKNOWN
     if resource == "runtime":
-        return str(sum(map(max, of_turns)))
-    return str(max(map(sum, of_turns)))
+        return str(sum(map(max, numbers_of_turns)))
+    return str(max(map(sum, numbers_of_turns)))
 
 
 def gpus_in(gres: str) -> dict[str, int]:
-    """Return the GPUs of each model in Slurm's words, such as `gpu:a100:4(S:0-1),gpu:v100:2`."""
+    """Parse Slurm's text of GPUs, such as `gpu:a100:4(S:0-1),gpu:v100:2`.
+
+    Return model -> number of GPUs. The model is empty if the text does not name it.
+    """
     if gres == "gpu":
         return {"": 1}
     found = Counter[str]()

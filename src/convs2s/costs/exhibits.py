@@ -1,4 +1,4 @@
-"""What each table and figure takes: measured of the runs that are there, expected of the others."""
+"""The cost of each table and figure: measured for finished runs, expected for missing ones."""
 
 import csv
 import statistics
@@ -16,66 +16,72 @@ from convs2s.paper.trained import SECONDS_PER_HOUR, Hours, Training, read_traini
 
 @dataclass(frozen=True)
 class PrintedCost:
-    """What the papers state of the trainings of tables of theirs."""
+    """The training times that the papers state for the models of some of their tables."""
 
-    stated: Sequence[KnownTraining]  # one for each model whose time they state
-    unstated: Set[tuple[str, str]]  # text and model of those of which they do not
+    stated: Sequence[KnownTraining]  # one for each model whose time is stated
+    unstated: Set[tuple[str, str]]  # text and name of each model whose time is not stated
 
     @property
     def hours(self) -> float:
-        """GPU-hours of one training of each model whose time is stated."""
+        """The GPU-hours of one training of each model whose time is stated."""
         return sum(training.hours for training in self.stated)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What the trainings and other jobs of an exhibit take."""
+    """The cost of the trainings and other jobs of an exhibit, which is a table or figure."""
 
-    trainings: int
-    finished: int  # trainings that have run, with a record of their time or without
-    measured: Hours | None  # of those with a record; None where there is none
-    jobs: float  # core-hours of the other jobs that have run: decoding and scoring
-    to_come: Hours | None  # expected of the other trainings, where known; None: of none
-    unknown: int  # trainings that have not run and of which nothing tells the hours
-    printed: PrintedCost  # what the papers state
+    trainings: int  # the number of trainings
+    finished: int  # the number of finished trainings, with a record of their time or without
+    measured: Hours | None  # the hours of the trainings with a record; None if none has one
+    jobs: float  # the core-hours of the other finished jobs, which decode and score
+    # The expected hours of the missing trainings, as far as they are known; None if trainings are
+    # missing and the hours of none are known.
+    to_come: Hours | None
+    unknown: int  # the number of missing trainings whose hours are not known
+    printed: PrintedCost  # the training times that the papers state
 
 
 @dataclass(frozen=True)
 class PaperCosts:
-    """What all tables and figures take."""
+    """The costs of all tables and figures."""
 
-    exhibits: Mapping[str, Cost]  # by name
-    shared: float  # core-hours of jobs that serve several: text, vocabularies, curves, plots
-    total: Cost  # of all, each training once; the shared jobs are in its jobs
+    exhibits: Mapping[str, Cost]  # name of a table or figure -> its cost
+    shared: float  # the core-hours of jobs of no single exhibit, such as for text and vocabularies
+    total: Cost  # the cost of all exhibits: each training counts once, and the shared jobs count
 
 
 def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
-    """Return what the cells of tables and figures take that are made here.
+    """Return the costs of tables and figures.
 
-    ``benchmarks``: the folder of Snakemake's benchmark files.
+    Args:
+        settings: the configuration.
+        cells: name of each table or figure -> its cells that this project measures.
+        benchmarks: the folder of Snakemake's benchmark files.
 
     Raises:
         UserError: a record of a training, or a benchmark file, is damaged.
     """
-    trained = {name: _trainings(settings, of_table) for name, of_table in cells.items()}
+    trained = {name: _trainings(settings, its_cells) for name, its_cells in cells.items()}
+    # Several exhibits may need the same training, which has one anchor.
     every_training = {run.anchor: run for runs in trained.values() for run in runs}.values()
     expectation = Expectation(settings, every_training)
     exhibits = {}
-    jobs_of_one: set[Path] = set()
+    jobs_of_exhibits: set[Path] = set()
     for name, runs in trained.items():
         jobs = set(_benchmarks_of(settings, cells[name], benchmarks))
-        jobs_of_one |= jobs
+        jobs_of_exhibits |= jobs
         exhibits[name] = _cost(runs, expectation, jobs, printed_cost(settings, [name]))
-    every_job = jobs_of_one | _all_benchmarks(settings, cells, benchmarks)
+    every_job = jobs_of_exhibits | _all_benchmarks(settings, cells, benchmarks)
     return PaperCosts(
         exhibits=exhibits,
-        shared=_core_hours(every_job - jobs_of_one),
+        shared=_core_hours(every_job - jobs_of_exhibits),
         total=_cost(every_training, expectation, every_job, printed_cost(settings, cells)),
     )
 
 
 def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
-    """Return what the papers state of the trainings that tables of theirs rest on."""
+    """Return the training times that the papers state for the models of tables."""
     stated = []
     unstated = set()
     for table in tables:
@@ -89,29 +95,35 @@ def printed_cost(settings: Settings, tables: Iterable[str]) -> PrintedCost:
                 stated.append(known)
             else:
                 unstated.add((text, model))
-    # A recipe and the same in fp32 are one training of the paper.
+    # A model and its copy in fp32 have the same entry here, because the paper trained it once.
     return PrintedCost(list(dict.fromkeys(stated)), unstated)
 
 
 class Expectation:
-    """The hours that a training will take, by those that others have taken."""
+    """Predicts the hours of a training from the hours that other trainings took."""
 
     def __init__(self, settings: Settings, trained: Iterable[Training]) -> None:
-        """Take trainings of this scale; those without a record of their time say nothing."""
+        """Take the trainings of this scale. Trainings without a record of their time are unused."""
         self._settings = settings
         self._timed = [(run, run.hours) for run in trained if run.hours is not None]
         self._kinds = {name: model.architecture.kind for name, model in settings.models.items()}
 
     def hours(self, task: str, model: str) -> Hours | None:
-        """Return the hours of a training of a model on a task; None where nothing tells them.
+        """Return the expected hours of a training of a model on a task; None if not known.
 
-        They are the mean of its other seeds; without one, the measured figure of config/costs.yaml;
-        without that, its tokens at the rate of networks of its kind, of any size; where none has
-        run, the measured figure of another of its kind on the same text, for as many epochs.
+        They are the first of these that is known:
+
+        - the mean of the model's other seeds;
+        - the measured hours in config/costs.yaml;
+        - the tokens to read, at the rate of trained networks of the same kind, whatever their size;
+        - the measured hours of another model of its kind on the same text, scaled to the number of
+          epochs.
+
+        The last two need a recipe with a fixed number of epochs.
         """
-        seeds = [took for run, took in self._timed if (run.task, run.model) == (task, model)]
-        if seeds:
-            return sum(seeds, Hours()) * (1 / len(seeds))
+        of_seeds = [hours for run, hours in self._timed if (run.task, run.model) == (task, model)]
+        if of_seeds:
+            return sum(of_seeds, Hours()) * (1 / len(of_seeds))
         text = self._settings.tasks[task].text_name
         known = self._settings.costs.training(text, model)
         if known and not known.printed:
@@ -122,43 +134,52 @@ class Expectation:
         return self._by_tokens(task, model, epochs) or self._by_another_model(text, model, epochs)
 
     def _by_tokens(self, task: str, model: str, epochs: float) -> Hours | None:
-        """Return the hours of its epochs, at the rate of the devices that most trainings ran on."""
-        tokens = [0]  # of an epoch of the task
-        rates: dict[str, list[float]] = {"gpus": [], "cores": []}  # tokens an hour
-        for run, took in self._timed:
-            read = [row.tokens for row in run.epochs]
+        """Return the hours of a number of epochs, at the median rate of networks of the same kind.
+
+        They are hours of the kind of device, GPUs or cores, that most of these trainings ran on.
+        """
+        tokens_per_epoch = [0]  # of trainings on this task; the largest number counts
+        rates: dict[str, list[float]] = {"gpus": [], "cores": []}  # tokens per hour of a device
+        for run, hours_of_run in self._timed:
+            tokens = [epoch.tokens for epoch in run.epochs]
             if run.task == task:
-                tokens += read
-            for device, hours in vars(took).items():
-                if hours and self._kinds[run.model] == self._kinds[model]:
-                    rates[device].append(sum(read) / hours)
+                tokens_per_epoch += tokens
+            if self._kinds[run.model] != self._kinds[model]:
+                continue
+            for device, hours in vars(hours_of_run).items():
+                if hours:
+                    rates[device].append(sum(tokens) / hours)
         device = max(rates, key=lambda name: len(rates[name]))
-        to_read = epochs * max(tokens)
+        to_read = epochs * max(tokens_per_epoch)
         if not to_read or not rates[device]:
             return None
         return Hours(**{device: to_read / statistics.median(rates[device])})
 
     def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
-        """Return what config/costs.yaml tells by the first of another model of this kind."""
+        """Return the hours by the first measured model of this kind in config/costs.yaml."""
         models = self._settings.models
         for known in self._settings.costs.trainings:
             if known.printed or known.text != text or known.model not in models:
                 continue
-            its_epochs = models[known.model].training.maximum_epochs
-            if its_epochs and self._kinds[known.model] == self._kinds[model]:
-                return hours_of(known) * (epochs / its_epochs)
+            known_epochs = models[known.model].training.maximum_epochs
+            if known_epochs and self._kinds[known.model] == self._kinds[model]:
+                return hours_of(known) * (epochs / known_epochs)
         return None
 
 
 def hours_of(known: KnownTraining) -> Hours:
-    """Return the hours of a training that config/costs.yaml knows."""
+    """Return the hours of a training in config/costs.yaml, as those of its kind of device."""
     if known.device == "GPU":
         return Hours(gpus=known.hours)
     return Hours(cores=known.hours)
 
 
 def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
-    """Return the trainings that cells rest on, each once, as far as their files are there."""
+    """Return the trainings that cells need, each once.
+
+    Trainings whose files do not exist have no epochs and no summary. Released models are not
+    trained, so they have none.
+    """
     folders = {}
     for cell in cells:
         if settings.tasks[cell.task].released:
@@ -170,7 +191,7 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
 
 
 def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> Iterator[Path]:
-    """Yield the benchmark files of the jobs between the models of cells and their numbers."""
+    """Yield the existing benchmark files of the jobs that make cells' scores from their models."""
     for cell in cells:
         stems = list(cell.jobs)
         if decoding := settings.decodings.get(cell.decoding or ""):
@@ -187,14 +208,14 @@ def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> I
 def _all_benchmarks(
     settings: Settings, cells: Mapping[str, Sequence[Cell]], folder: Path
 ) -> set[Path]:
-    """Return the benchmark files of all jobs but trainings, and those of tasks not shown."""
-    shown = {cell.task for of_table in cells.values() for cell in of_table}
+    """Return the benchmark files of all jobs, without trainings and tasks that no cell shows."""
+    shown = {cell.task for its_cells in cells.values() for cell in its_cells}
     texts = {settings.tasks[name].text_name for name in shown}
     others = settings.tasks.keys() - shown - texts
     found = set()
     for path in folder.rglob("*.tsv"):
         below = path.relative_to(folder)
-        # Those of trainings know the last attempt alone, where histories know all.
+        # The benchmark file of a training only has its last attempt. Its history has all attempts.
         is_training = below.match("*/*/seed*/train.tsv")
         if below.parts[0] not in others and not is_training:
             found.add(path)
@@ -207,6 +228,7 @@ def _cost(
     jobs: Iterable[Path],
     printed: PrintedCost,
 ) -> Cost:
+    """Return the cost of trainings and of the jobs with these benchmark files."""
     absent = [run for run in trained if not run.summary]
     timed = [run.hours for run in trained if run.hours is not None]
     expected = [expectation.hours(run.task, run.model) for run in absent]
@@ -223,7 +245,10 @@ def _cost(
 
 
 def _core_hours(benchmarks: Iterable[Path]) -> float:
-    """Return the processor time of jobs; of one too short to be sampled, the time that it took."""
+    """Return the processor time of jobs in core-hours.
+
+    Snakemake does not sample very short jobs. For these, the elapsed time counts.
+    """
     seconds = 0.0
     for path in benchmarks:
         with failures_of_file(str(path), "not a benchmark of Snakemake's: remove it"):

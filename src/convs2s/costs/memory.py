@@ -1,6 +1,6 @@
-"""The memory of a training: what a worker takes, and what is asked of a scheduler for all of them.
+"""The memory of a training: of one worker, and as requested from a scheduler for all workers.
 
-Snakemake's plan asks it, so it counts parameters without torch.
+Snakemake imports this module to plan a run, so it counts parameters without torch.
 """
 
 import math
@@ -11,27 +11,29 @@ from convs2s.config.settings import Settings
 
 FLOAT_BYTES = 4
 OPTIMIZER_NUMBERS = {"sgd": 1, "nesterov": 2, "adam": 3}
-"""Numbers that are kept for each parameter, itself among them, by the optimizer."""
+"""Optimizer -> how many numbers it keeps for each parameter, including the parameter itself."""
 
-_TYPES_PER_MERGE = 1.12  # 44,463 types of 40,000 merges (WMT'14 English-French)
-_TYPES_OF_ALL = 50_000  # where every type is kept of text whose size is not known
+_TYPES_PER_MERGE = 1.12  # 40,000 merges gave 44,463 types (WMT'14 English-French)
+_TYPES_OF_ALL = 50_000  # if a vocabulary keeps all types of a text whose size is not known
 
-# A training's process beside its network: torch, its libraries and what they keep. The demo's, of a
-# million parameters, holds 0.5 to 0.6 GB at most (its benchmark file, 2 cores, 2026-11-22).
+# The memory of a training's process apart from its network: torch, its libraries and their buffers.
+# The demo's training, of a million parameters, takes 0.5 to 0.6 GB at most in total (its benchmark
+# file, 2 cores, 2026-11-22).
 _PROCESS_BYTES = 400_000_000
-# One that computes on a GPU, which takes CUDA and its libraries: an outside estimate, not measured.
+# The same for a process that computes on a GPU, with CUDA and its libraries. This is an estimate
+# from other sources, not measured here.
 _GPU_PROCESS_BYTES = 3_000_000_000
-_LEAST_REQUEST_BYTES = 16_000_000_000  # of a training's job, whatever its model and its workers
-_OUTPUTS = 3  # of each token over all types: the scores, their softmax, its gradient
-_MICRO_BATCH_TOKENS = 4000  # where a recipe sets no limit
+_LEAST_REQUEST_BYTES = 16_000_000_000  # the minimum request of a training's job
+_OUTPUTS = 3  # arrays of all types for each token: the scores, their softmax and its gradient
+_MICRO_BATCH_TOKENS = 4000  # for recipes that do not limit the tokens of a micro-batch
 
 
 def worker_memory(recipe: Recipe, parameters: int, target_types: int, *, gpu: bool = False) -> int:
-    """Return the bytes of this machine's memory that one worker of a training takes.
+    """Return the bytes of main memory that one worker of a training takes.
 
-    A worker on a GPU has room for copies of its weights, those of a state that is written.
+    A worker on a GPU needs main memory for copies of its weights, when it writes a state.
     """
-    # On a CPU gradients and what is kept.
+    # On a CPU these are the gradients, and the numbers that the optimizer keeps.
     numbers = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
     if gpu:
         return _GPU_PROCESS_BYTES + numbers * FLOAT_BYTES
@@ -43,10 +45,11 @@ def worker_memory(recipe: Recipe, parameters: int, target_types: int, *, gpu: bo
 
 
 def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> int:
-    """Return the megabytes that a training asks for on each of its nodes.
+    """Return the megabytes of memory that a training requests on each of its nodes.
 
-    It has a worker on each of so many GPUs of the node, or one on its CPUs. Vocabularies count as
-    the largest that the task's text may have, so that nothing is asked of files.
+    The training has one worker for each of ``gpus`` GPUs of a node, or one worker on the CPUs if
+    ``gpus`` is 0. The vocabularies are assumed to have the largest size that the configuration
+    allows, so that no file has to be read.
     """
     source, target = types_of(settings.tasks[name].vocabulary, None)
     trained = settings.models[model]
@@ -56,9 +59,9 @@ def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> in
 
 
 def types_of(vocabulary: VocabularySettings, pairs: int | None) -> tuple[int, int]:
-    """Return how many types both sides' vocabularies have, of a text of so many pairs.
+    """Return the estimated numbers of source and target types of a text with ``pairs`` pairs.
 
-    ``pairs`` None: the most that they may have.
+    If ``pairs`` is None, return the largest numbers that the vocabularies may have.
     """
     source = vocabulary.source_size
     target = vocabulary.target_size
@@ -66,5 +69,6 @@ def types_of(vocabulary: VocabularySettings, pairs: int | None) -> tuple[int, in
         source = target = round(vocabulary.merges * _TYPES_PER_MERGE)
     if pairs is None:
         return source or _TYPES_OF_ALL, target or _TYPES_OF_ALL
-    present = round(90 * math.pow(pairs, 0.6))  # Heaps' law, fitted to news of 875 to 14,006 pairs
+    # Heaps' law, fitted to news of 875 to 14,006 pairs.
+    present = round(90 * math.pow(pairs, 0.6))
     return min(source or present, present), min(target or present, present)

@@ -1,4 +1,4 @@
-"""The costs of all tables and figures as a page for people and as comma-separated values."""
+"""The costs of all tables and figures, written as a Markdown page and as CSV."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,9 +22,13 @@ def write_costs(
     benchmarks: Path,
     outputs: Sequence[Path],
 ) -> None:
-    """Write what each table and figure has taken, and will take, as ``costs`` tells it.
+    """Write the measured and expected costs of each table and figure (`exhibits.costs`).
 
-    The suffix of an output says its format: .md for a person, or .csv.
+    Args:
+        settings: the configuration.
+        cells: name of each table or figure -> its cells.
+        benchmarks: the folder of Snakemake's benchmark files.
+        outputs: the files to write. The suffix of each chooses its format: .md or .csv.
     """
     paper_costs = costs(settings, cells, benchmarks)
     sheet = _sheet(settings, paper_costs)
@@ -37,15 +41,16 @@ def write_costs(
 
 
 def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
-    """Return the table of costs: a row for each exhibit, for what several share, and for all."""
+    """Return the table of costs: a row for each exhibit, one for shared jobs, and one for all."""
     scale = settings.options.scale
     stand_in = settings.scale.stand_in
     headings = ["Costs: what each table and figure takes"]
     if stand_in:
         headings.append(f"STAND-IN DATA: {stand_in}")
     headings.append(
-        f"Scale: {scale}. Hours of trainings are time times GPUs, or without one "
-        "times threads; of other jobs processor time. Each column: docs/preflight.md."
+        f"Scale: {scale}. The hours of a training are its time, multiplied by the number of GPUs, "
+        "or by the number of threads if it has no GPU. The hours of other jobs are processor time. "
+        "docs/preflight.md explains each column."
     )
     rows = [_row(name, cost) for name, cost in paper_costs.exhibits.items()]
     total = _row("all, each run once", paper_costs.total)
@@ -59,6 +64,7 @@ def _sheet(settings: Settings, paper_costs: PaperCosts) -> Sheet:
 
 
 def _row(name: str, cost: Cost) -> dict[str, str]:
+    """Return a row of the table of costs; cells that do not apply are empty."""
     row = {
         _NAME: name,
         "Trainings": str(cost.trainings),
@@ -84,11 +90,13 @@ def _row(name: str, cost: Cost) -> dict[str, str]:
 
 
 def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
-    """Return the table of what the papers state, with the exhibits that rest on it."""
+    """Return the table of the training times that the papers state, with their exhibits."""
     rows = []
     for training in paper_costs.total.printed.stated:
-        exhibits = paper_costs.exhibits.items()
-        names = [name for name, cost in exhibits if training in cost.printed.stated]
+        names = []
+        for name, cost in paper_costs.exhibits.items():
+            if training in cost.printed.stated:
+                names.append(name)
         row = {
             "Model": training.model,
             "Text": training.text,
@@ -97,16 +105,17 @@ def _printed_sheet(paper_costs: PaperCosts) -> Sheet:
             "Tables and figures": ", ".join(names),
         }
         rows.append(row)
-    headings = ["One training of each model of the papers, as far as they state it"]
+    headings = ["The hours of one training of each model, as the papers state them"]
     return Sheet(headings, rows, "Model")
 
 
 def _pair(hours: Hours | None) -> tuple[str, str]:
-    """Write core-hours and GPU-hours."""
+    """Format core-hours and GPU-hours."""
     if hours is None:
         return "not measured", "not measured"
     return _hours(hours.cores), _hours(hours.gpus)
 
 
 def _hours(hours: float) -> str:
+    """Format hours with two decimals, or with four if they are less than one hour."""
     return f"{hours:.2f}" if hours >= 1 or not hours else f"{hours:.4f}"

@@ -1,4 +1,4 @@
-"""What a Slurm cluster has, as ``sinfo`` prints it, and the requests that it can never grant."""
+"""The partitions of a Slurm cluster, read from ``sinfo``, and the requests that none can grant."""
 
 import math
 import re
@@ -10,8 +10,10 @@ from convs2s.costs.dry_run import ALL_CORES, Request, gpus_in
 
 _SINFO = ("sinfo", "--noheader", "--all", "--exact", "--format=%P|%l|%c|%m|%D|%G")
 _SINFO_SECONDS = 20
-# Its columns; a plus sign says that nodes differ, and that this is the least of them.
+# The columns that _SINFO asks for. A plus sign means that nodes differ, and that the number is the
+# smallest of them.
 _NODES = re.compile(r"^ *(.*)\|(.*)\|(\d+)\+?\|(\d+)\+?\|(\d+)\|(.*?) *$", re.MULTILINE)
+# The option that names partitions, in the text of further options for sbatch.
 _IN_EXTRA = re.compile(r"(?:--partition[= ]|-p ?)([\w,.-]+)")
 
 
@@ -20,98 +22,119 @@ class Partition:
     """A partition of Slurm."""
 
     name: str
-    minutes: float
-    is_default: bool
+    minutes: float  # the time limit of a job; infinity if there is none
+    is_default: bool  # whether jobs that name no partition run in this one
     nodes: list["Nodes"] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Some equal nodes of a partition: what each has; memory in MB, GPUs by model."""
+    """A set of equal nodes of a partition."""
 
-    count: int
-    cpus: int
-    memory: int
-    gpus: Mapping[str, int]
+    count: int  # the number of nodes
+    cpus: int  # of each node
+    memory: int  # of each node, in MB
+    gpus: Mapping[str, int]  # model -> its number on each node
 
     def gpus_of(self, model: str) -> int:
-        """Return the GPUs of a model, or all of a node for an empty name."""
+        """Return the number of a model's GPUs on each node; for an empty name, of all its GPUs."""
         return self.gpus.get(model, 0) if model else sum(self.gpus.values())
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request can never run, and the options that would let it, with RULE for its rule."""
+    """The reason why a request can never run, and the options that would allow it."""
 
     asked: int | None
-    """How many of what ``why`` begins with; None where it is no number."""
+    """The number that is requested, in the unit that ``why`` begins with; None for other reasons"""
     why: str
+    """The reason, to be printed after ``asked``."""
     to_set: str
+    """The options to set, with the word RULE in place of the rule's name."""
 
 
 def ask_sinfo() -> list[Partition] | None:
-    """Return the partitions of the cluster; None where nobody says which there are."""
+    """Return the partitions of the cluster; None if ``sinfo`` is missing, fails or hangs."""
     try:
         done = subprocess.run(
             _SINFO, capture_output=True, text=True, check=True, timeout=_SINFO_SECONDS
         )
-    except (OSError, subprocess.SubprocessError):  # also where there is no sinfo
+    except (OSError, subprocess.SubprocessError):
         return None
     return parse_sinfo(done.stdout)
 
 
 def parse_sinfo(text: str) -> list[Partition]:
-    """Return the partitions that sinfo prints, a line for each of their kinds of nodes."""
+    """Parse the output of ``sinfo``, which has a line for each kind of nodes of a partition.
+
+    Lines of another form are ignored.
+    """
     partitions: dict[str, Partition] = {}
-    for name, time, cpus, memory, count, gres in _NODES.findall(text):
-        own_name = name.removesuffix("*")
-        of_name = Partition(own_name, minutes(time), is_default=name != own_name)
+    for printed_name, time, cpus, memory, count, gres in _NODES.findall(text):
+        name = printed_name.removesuffix("*")  # the asterisk marks the default partition
+        if name not in partitions:
+            is_default = name != printed_name
+            partitions[name] = Partition(name, minutes(time), is_default=is_default)
         nodes = Nodes(int(count), int(cpus), int(memory), gpus_in(gres))
-        partitions.setdefault(own_name, of_name).nodes.append(nodes)
+        partitions[name].nodes.append(nodes)
     return list(partitions.values())
 
 
 def minutes(time: str) -> float:
-    """Return the minutes of Slurm's DAYS-HOURS:MINUTES:SECONDS; infinity where it has no limit."""
+    """Return the minutes of a time that Slurm prints as DAYS-HOURS:MINUTES:SECONDS.
+
+    Days and hours may be missing. Any other text, such as ``infinite``, means no limit: return
+    infinity.
+    """
     found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):\d+", time)
     if found is None:
         return math.inf
-    days, hours, of_hour = (int(part or 0) for part in found.groups())
-    return (days * 24 + hours) * 60 + of_hour
+    days, hours, minutes_of_hour = (int(part or 0) for part in found.groups())
+    return (days * 24 + hours) * 60 + minutes_of_hour
 
 
 def refusals(
-    request: Request, partitions: Sequence[Partition], chooses_partition: bool = False
+    request: Request, partitions: Sequence[Partition], *, chooses_partition: bool = False
 ) -> list[Refusal]:
-    """Return why a request can never run on a cluster; nothing where it can.
+    """Return the reasons why a request can never run on a cluster; an empty list if it can.
 
-    ``chooses_partition``: whether any partition may run what names none.
+    A request runs in the partitions that it names, else in the default partition. If several are
+    possible, return the reasons of the one with the fewest. If another partition could run the
+    request, each refusal suggests that one too.
+
+    Args:
+        request: the request to check.
+        partitions: all partitions of the cluster.
+        chooses_partition: whether Slurm's plugin for Snakemake chooses among all partitions for a
+            request that names none.
     """
-    if "clusters" in request.resources:  # sinfo has told of one
-        return []
+    if "clusters" in request.resources:
+        return []  # sinfo only knows the partitions of this cluster
     in_extra = _IN_EXTRA.search(request.resources.get("slurm_extra", ""))
-    stated = in_extra[1] if in_extra else request.resources.get("slurm_partition", "")
-    wanted = stated.split(",")
-    if not stated:
-        wanted = [one.name for one in partitions if chooses_partition or one.is_default]
+    named = in_extra[1] if in_extra else request.resources.get("slurm_partition", "")
+    possible = named.split(",")
+    if not named:
+        possible = [
+            partition.name for partition in partitions if chooses_partition or partition.is_default
+        ]
     misfits = {partition.name: _misfits(request, partition) for partition in partitions}
-    allowed = [of_one for name, of_one in misfits.items() if name in wanted]
-    if not allowed:
+    misfits_of_possible = [found for name, found in misfits.items() if name in possible]
+    if not misfits_of_possible:
         why = "no partition, and none is the default"
-        if stated:
-            why = f"partition {stated}, which is not here"
+        if named:
+            why = f"partition {named}, which is not here"
         to_set = f"set slurm_partition in the profile, to one of {', '.join(misfits)}"
         return [Refusal(None, why, to_set)]
-    least = min(allowed, key=len)
-    for name, of_one in misfits.items():
-        if not of_one:
+    fewest = min(misfits_of_possible, key=len)
+    for name, found in misfits.items():
+        if not found:
             other = f"--set-resources RULE:slurm_partition={name}"
-            return [replace(one, to_set=f"{one.to_set}, or {other}") for one in least]
-    return least
+            return [replace(refusal, to_set=f"{refusal.to_set}, or {other}") for refusal in fewest]
+    return fewest
 
 
 def _misfits(request: Request, partition: Partition) -> list[Refusal]:
-    """Return what of a request a partition can never grant."""
+    """Return the reasons why a partition can never grant a request; an empty list if it can."""
     model, gpus = _gpus_per_node(request)
     most_gpus = max((nodes.gpus_of(model) for nodes in partition.nodes), default=0)
     fewer_gpus = f"--config gpus={most_gpus}"
@@ -120,16 +143,19 @@ def _misfits(request: Request, partition: Partition) -> list[Refusal]:
     elif "gres" in request.resources:
         gres = f"gpu:{model}:{most_gpus}" if model else f"gpu:{most_gpus}"
         fewer_gpus = f"--set-resources RULE:gres={gres}"
-    # Only the nodes with the GPUs that it asks for, or the most that there are, may run it.
-    having = [nodes for nodes in partition.nodes if nodes.gpus_of(model) >= min(gpus, most_gpus)]
-    cpus = max((nodes.cpus for nodes in having), default=0)
-    memory = max((nodes.memory for nodes in having), default=0)
-    count = sum(nodes.count for nodes in having)
+    # Only nodes with as many GPUs as requested can run the request. If none has so many, compare
+    # with the nodes that have the most, because the user can ask for fewer GPUs.
+    with_gpus = [nodes for nodes in partition.nodes if nodes.gpus_of(model) >= min(gpus, most_gpus)]
+    cpus = max((nodes.cpus for nodes in with_gpus), default=0)
+    memory = max((nodes.memory for nodes in with_gpus), default=0)
+    count = sum(nodes.count for nodes in with_gpus)
     asked_cpus = _cpus_per_node(request)
     asked_memory = request.number("mem_mb") or 0
-    if of_a_cpu := request.number("mem_mb_per_cpu"):  # a site may state it so
-        asked_memory = of_a_cpu * asked_cpus
+    memory_per_cpu = request.number("mem_mb_per_cpu")  # a site's profile may state this instead
+    if memory_per_cpu:
+        asked_memory = memory_per_cpu * asked_cpus
     resource = "--set-resources RULE"
+    # What is requested, its unit, what the partition has, and the option that lowers the request.
     compared = [
         (
             request.number("runtime") or 0,
@@ -151,17 +177,22 @@ def _misfits(request: Request, partition: Partition) -> list[Refusal]:
 
 
 def _gpus_per_node(request: Request) -> tuple[str, int]:
-    """Return the model of the GPUs that a request asks for on each node, and their number."""
-    for model, count in gpus_in(request.resources.get("gres", "")).items():
-        return model, count
+    """Return the model and the number of the GPUs that a request asks for on each node.
+
+    If ``gres`` names several models, only the first counts. The model is empty if any will do.
+    """
+    gpus_by_model = gpus_in(request.resources.get("gres", ""))
+    if gpus_by_model:
+        return next(iter(gpus_by_model.items()))
     gpus = math.ceil((request.number("gpu") or 0) / request.nodes)
     return request.resources.get("gpu_model", ""), gpus
 
 
 def _cpus_per_node(request: Request) -> int:
-    """Return the CPUs that a request asks for on each node; 0 where it takes what there is.
+    """Return the CPUs that a request asks for on each node; 0 if it takes all cores.
 
-    A site's profile may state ``cpus_per_task`` and ``tasks_per_node`` itself.
+    ``cpus_per_task`` and ``tasks_per_node``, which a site's profile may state, override the numbers
+    of threads and of tasks.
     """
     cpus = request.number("cpus_per_task")
     if cpus is None:

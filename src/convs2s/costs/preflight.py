@@ -1,4 +1,4 @@
-"""What a run will take, said before it starts, and the reasons why it cannot fit."""
+"""The budget of a run, printed before it starts, and the reasons why the run cannot fit."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, Template
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, budgets, levels
-from convs2s.costs.exhibits import PaperCosts, costs
+from convs2s.costs.exhibits import Cost, PaperCosts, costs
 from convs2s.costs.roofline import estimate
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
@@ -24,16 +24,19 @@ from convs2s.scoring.text_table import aligned, underlined
 
 @dataclass(frozen=True)
 class Machine:
-    """Bytes free for results and for downloads; of memory, None where jobs run elsewhere."""
+    """The disk space and the memory of this machine."""
 
-    results: int
-    downloads: int
-    is_one_disk: bool
-    memory: int | None
+    results: int  # bytes that are free for results
+    downloads: int  # bytes that are free for downloads
+    is_one_disk: bool  # whether results and downloads share that space
+    memory: int | None  # bytes of memory; None if the jobs run on other machines
 
 
-def machine(scale: Scale, is_local: bool) -> Machine:
-    """Return what this machine has for a scale's folders; ``is_local``: whether jobs run here."""
+def inspect_machine(scale: Scale, *, is_local: bool) -> Machine:
+    """Return the disk space that is free for a scale's folders, and the memory.
+
+    ``is_local`` says whether jobs run on this machine. If not, its memory is irrelevant: None.
+    """
     results = _existing(scale.results_dir)
     downloads = _existing(scale.downloads_dir)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -46,7 +49,7 @@ def machine(scale: Scale, is_local: bool) -> Machine:
 
 
 def _existing(folder: str) -> Path:
-    """Return a folder, or the first one above it that is there."""
+    """Return a folder, or the closest folder above it that exists."""
     path = Path(folder).absolute()
     while not path.is_dir():
         path = path.parent
@@ -63,26 +66,32 @@ def preflight(
     log: Path,
     requests: Iterable[str] = (),
 ) -> None:
-    """Print the budget of tasks, and of the cells of the paper's tables that rest on them.
+    """Print the budget of a run, and write it to a log.
 
-    ``cells`` are those of each table, whose runs are trained beside the tasks' headlines.
-    ``benchmarks`` is the folder of Snakemake's benchmark files, ``is_local`` says whether jobs run
-    on this machine, and ``log`` has the budget as well. The lines of ``requests`` follow it, and
-    may take their time.
+    Args:
+        settings: the configuration.
+        tasks: the tasks of the run.
+        cells: name of each table or figure to fill -> its cells. Their runs are trained, as are
+            those of the tasks' headlines.
+        benchmarks: the folder of Snakemake's benchmark files.
+        is_local: whether jobs run on this machine.
+        log: the file to write.
+        requests: lines to print after the budget. They may be slow to compute, so each is printed
+            at once.
 
     Raises:
         UserError: the run cannot fit.
     """
     every_cell = list(chain.from_iterable(cells.values()))
-    of_tasks = budgets(settings, tasks, every_cell)
-    this_machine = machine(settings.scale, is_local)
+    task_budgets = budgets(settings, tasks, every_cell)
+    this_machine = inspect_machine(settings.scale, is_local=is_local)
     exhibits = costs(settings, cells, benchmarks) if cells else None
-    lines = report(settings, of_tasks, this_machine, exhibits).splitlines()
-    _say("\n".join(lines))
+    lines = report(settings, task_budgets, this_machine, exhibits).splitlines()
+    _print("\n".join(lines))
     for line in requests:
-        _say(line)
+        _print(line)
         lines.append(line)
-    reasons = refusals(of_tasks, this_machine)
+    reasons = refusals(task_budgets, this_machine)
     message = f"this run cannot fit: {'; '.join(reasons)}"
     if reasons:
         lines.append(f"error: {message}")
@@ -91,41 +100,52 @@ def preflight(
         raise UserError(message)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
+    """Print a text at once. If nobody reads it any more, print nothing from then on."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader has gone (`| head`). Snakemake would wait for ever for a job that ends by it.
+        # The reader of a pipe such as `| head` has ended. This job must not end with this error,
+        # because Snakemake would then wait for it for ever.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(
     settings: Settings,
-    of_tasks: Sequence[Budget],
+    task_budgets: Sequence[Budget],
     machine: Machine,
     exhibits: PaperCosts | None = None,
 ) -> str:
-    """Return the budget as text: each task's, and the total beside what there is.
+    """Return the budget as text: that of each task, and the total with what this machine has.
 
-    ``exhibits`` is what tables and figures take; without it, what is known of each model of a task
-    is told. Estimates are of the trainings whose hours the papers state, on GPUs of today.
+    It ends with estimates, for current GPUs, of the trainings whose hours the papers state.
+
+    Args:
+        settings: the configuration.
+        task_budgets: the budget of each task.
+        machine: the disk space and memory of this machine.
+        exhibits: the costs of tables and figures. Without them, the text has the hours of each
+            task's models instead.
     """
-    trainings = [cost for budget in of_tasks for cost in budget.trainings]
+    trainings = [cost for budget in task_budgets for cost in budget.trainings]
     printed = [cost for cost in trainings if cost.known and cost.known.printed]
     if exhibits:
         to_train = exhibits.total.to_come or Hours()
         unknown = exhibits.total.unknown
     else:
-        to_train = sum((budget.to_train for budget in of_tasks), Hours())
+        to_train = sum((budget.to_train for budget in task_budgets), Hours())
         unknown = sum(cost.runs for cost in trainings if cost.known is None)
+    costs_by_name: dict[str, Cost] = {}
+    if exhibits:
+        costs_by_name = {**exhibits.exhibits, "all, each training once": exhibits.total}
     return _template().render(
-        exhibits=exhibits and {**exhibits.exhibits, "all, each training once": exhibits.total},
-        budgets=of_tasks,
+        exhibits=costs_by_name,
+        budgets=task_budgets,
         scale=settings.options.scale,
         machine=machine,
-        downloads=_all_downloads(of_tasks),
-        disk=_disk(of_tasks),
-        memory=_memory(of_tasks),
+        downloads=_all_downloads(task_budgets),
+        disk=_disk(task_budgets),
+        memory=_memory(task_budgets),
         to_train=to_train,
         unknown=unknown,
         works={cost.known: cost.work for cost in printed if cost.work},
@@ -134,6 +154,7 @@ def report(
 
 
 def _template() -> Template:
+    """Return the template of the report, with the functions and filters that it uses."""
     environment = Environment(
         loader=PackageLoader("convs2s.costs", "data"),
         trim_blocks=True,
@@ -153,52 +174,54 @@ def _template() -> Template:
 
 
 def _aligned(text: str) -> str:
-    """Return lines of cells, with a bar between two, as a table."""
+    """Return lines of cells, which are separated by bars, as a table. The first is the header."""
     rows = [line.split("|") for line in text.splitlines()]
     return "".join(f"{line}\n" for line in aligned(rows[0], rows[1:]))
 
 
-def refusals(of_tasks: Sequence[Budget], machine: Machine) -> list[str]:
-    """Return the reasons why a run cannot fit; none where it can, as far as is known."""
-    reasons = [
-        f"{budget.task} needs {', '.join(budget.missing)}, which you have to put there "
-        f"(config/tasks/{budget.task}.yaml says what they are)"
-        for budget in of_tasks
-        if budget.missing
-    ]
-    disk = _disk(of_tasks)
-    incoming = sum(size or 0 for size in _all_downloads(of_tasks).values())
+def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
+    """Return the reasons why a run cannot fit; an empty list if none is known."""
+    reasons = []
+    for budget in task_budgets:
+        if budget.missing:
+            reasons.append(
+                f"{budget.task} needs {', '.join(budget.missing)}, which you have to put there "
+                f"(config/tasks/{budget.task}.yaml says what they are)"
+            )
+    disk = _disk(task_budgets)
+    incoming = sum(size or 0 for size in _all_downloads(task_budgets).values())
     needs = [("results", disk, machine.results), ("downloads", incoming, machine.downloads)]
     if machine.is_one_disk:
         needs = [("results and downloads", disk + incoming, machine.results)]
     for files, needed, free in needs:
         if needed > free:
             reasons.append(
-                f"{files} take {_amount(needed)} of disk, {_amount(free)} are free: make space, "
-                "point results_dir and downloads_dir of the scale elsewhere, or choose fewer "
-                "`tasks`"
+                f"{files} take {_amount(needed)} of disk, but {_amount(free)} are free: make "
+                "space, point results_dir and downloads_dir of the scale elsewhere, or choose "
+                "fewer `tasks`"
             )
-    memory = _memory(of_tasks)
+    memory = _memory(task_budgets)
     if machine.memory is not None and memory > machine.memory:
         reasons.append(
-            f"the largest job takes {_amount(memory)} of memory, this machine has "
-            f"{_amount(machine.memory)}: use another one, fewer gpus, or align fewer pairs"
+            f"the largest job takes {_amount(memory)} of memory, but this machine has "
+            f"{_amount(machine.memory)}: use another machine, fewer `gpus`, or align fewer pairs"
         )
     return reasons
 
 
-def _all_downloads(of_tasks: Sequence[Budget]) -> dict[str, int | None]:
-    """Return every file that is still to come, those of several tasks once."""
-    return {place: size for budget in of_tasks for place, size in budget.downloads.items()}
+def _all_downloads(task_budgets: Sequence[Budget]) -> dict[str, int | None]:
+    """Return path -> bytes of every file that is still to be downloaded, each once."""
+    return {path: size for budget in task_budgets for path, size in budget.downloads.items()}
 
 
-def _disk(of_tasks: Sequence[Budget]) -> float:
-    """Return the bytes that results take beyond what is there, if all tasks run side by side."""
-    return sum(max(0, budget.disk - budget.present) for budget in of_tasks)
+def _disk(task_budgets: Sequence[Budget]) -> float:
+    """Return the bytes that results take in addition to what exists, if all tasks run at once."""
+    return sum(max(0, budget.disk - budget.present) for budget in task_budgets)
 
 
-def _memory(of_tasks: Sequence[Budget]) -> float:
-    return max((stage.memory for budget in of_tasks for stage in budget.stages), default=0)
+def _memory(task_budgets: Sequence[Budget]) -> float:
+    """Return the bytes of memory of the largest job of all tasks."""
+    return max((stage.memory for budget in task_budgets for stage in budget.stages), default=0)
 
 
 def _runs(count: int) -> str:
@@ -206,6 +229,7 @@ def _runs(count: int) -> str:
 
 
 def _downloads(files: Mapping[str, int | None]) -> str:
+    """Describe files to download by their total size and number."""
     if not files:
         return "nothing"
     unknown = sum(size is None for size in files.values())
@@ -214,9 +238,10 @@ def _downloads(files: Mapping[str, int | None]) -> str:
 
 
 def _amount(size: float) -> str:
-    """Write bytes with a unit; powers of ten, as disks have them."""
+    """Format bytes as MB or GB, which are powers of ten here, as on the labels of disks."""
     return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.1f} MB"
 
 
 def _hours(hours: float) -> str:
+    """Format hours with one decimal, or with two if they would be rounded to less than 0.1."""
     return f"{hours:,.1f}" if hours >= 0.1 or not hours else f"{hours:.2f}"

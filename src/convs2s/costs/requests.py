@@ -1,4 +1,4 @@
-"""What a run will ask of a cluster: each kind of request, and those that can never run."""
+"""The requests of a run to a cluster: a line for each kind, and warnings on impossible ones."""
 
 import argparse
 import importlib.util
@@ -19,9 +19,10 @@ from convs2s.scoring.text_table import aligned, underlined
 LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
 
 MOST_SHOWN = 4
-"""Names of requests in a warning; of more the others are counted."""
+"""The maximum number of names of requests in a warning. If there are more, the rest is counted."""
 
-# Of what a request states beside threads, mem_mb, runtime and gpu, where it does.
+# The resources in the last column of the table, besides threads, mem_mb, runtime and gpu, which
+# have their own columns.
 _FURTHER = (
     "gres",
     "gpu_model",
@@ -37,22 +38,27 @@ _FURTHER = (
     "clusters",
     "slurm_extra",
 )
+# The file in a folder of a profile, with the lowest version of Snakemake that may read it.
 _PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """How a command line and its profiles have jobs submitted."""
+    """The options of a command line and its profiles that decide how jobs are submitted."""
 
     executor: str
+    """The name of Snakemake's executor plugin."""
     limits_cores: bool
-    """Whether a number of cores is stated, which cuts the threads of all jobs."""
+    """Whether a number of cores is stated, which limits the threads of all jobs."""
     chooses_partition: bool
     """Whether Slurm's plugin chooses the partition of a job that names none."""
     translations: int | None
-    """How many of them a group runs at a time (rules/common.smk: resource_scopes); None: all."""
+    """The number of translations that a group runs at a time; None if there is no limit.
+
+    It is a resource of the rules (``resource_scopes`` in rules/common.smk).
+    """
     folder: Path
-    """Where the command line was given."""
+    """The folder in which the command line was given."""
 
     @property
     def is_local(self) -> bool:
@@ -68,17 +74,21 @@ def requests_report(
     prefix: str,
     snakefiles: Iterable[Path],
 ) -> Iterator[str]:
-    """Yield the lines on what a run asks of its cluster; none where jobs run on this machine.
+    """Plan a run and yield the lines of a report on its requests to a cluster.
+
+    Yield nothing if jobs run on this machine, or if the command line lacks the target that makes
+    this report.
 
     Args:
-        command: the command line that runs now: Python, ``-m snakemake`` and its arguments.
-        submission: how it has jobs submitted.
-        targets: those of the run itself, in place of the one that asks for this report.
-        prefix: what a module's `use rule` puts before the names of these and of all rules.
+        command: the command line of this process: Python, ``-m snakemake`` and its arguments.
+        submission: the options of that command line for submission.
+        targets: the targets of the run to plan. They replace the target ``preflight``.
+        prefix: the prefix that a module's ``use rule`` adds to the names of all rules, and so to
+            the targets.
         snakefiles: the files of the rules.
     """
-    # Another interface of Snakemake's has a command line of its own, without the target.
     asked = f"{prefix}preflight"
+    # If another program runs Snakemake, the command is that program's and lacks the target.
     if submission.is_local or asked not in command:
         return
     yield ""
@@ -86,16 +96,16 @@ def requests_report(
     targets = [prefix + target for target in targets]
     yield f"planning {', '.join(targets)}, without running anything"
     done = subprocess.run(
-        dry_run(command, asked, targets, submission.limits_cores),
+        dry_run(command, asked, targets, limits_cores=submission.limits_cores),
         cwd=submission.folder,
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        said = f"{done.stdout}\n{done.stderr}".strip()
-        last_line = said.rpartition("\n")[2]
-        yield f"WARNING: the requests are not known: the plan failed: {last_line}"
+        output = f"{done.stdout}\n{done.stderr}".strip()
+        last_line = output.rpartition("\n")[2]
+        yield f"WARNING: the requests are not known, because planning failed: {last_line}"
         return
     local = local_rules(path.read_text("utf-8") for path in snakefiles)
     plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.translations)
@@ -104,9 +114,12 @@ def requests_report(
 
 
 def submission_of(words: Sequence[str], started_in: Path) -> Submission:
-    """Return how the words of a command line, given in a folder, have jobs submitted.
+    """Read the options for submission from the words of a command line and from its profiles.
 
-    The folder is not the one of ``--directory``, if that has taken effect.
+    Args:
+        words: the words of the command line.
+        started_in: the folder in which the command line was given. Snakemake may have changed to
+            the folder of its option ``--directory`` since then.
     """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--profile", default=os.environ.get("SNAKEMAKE_PROFILE"))
@@ -117,17 +130,19 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--directory", "-d")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
-    options, _ = parser.parse_known_args(words)
+    options, _ = parser.parse_known_args(words)  # to find the profiles; read again below
     folder = Path.cwd()
     if options.directory is not None and (started_in / options.directory).resolve() == folder:
         folder = started_in
-    at_home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    homes = [folder, Path(at_home, "snakemake"), Path("/etc/xdg/snakemake")]
-    # What a profile states is an option's default. That of the workflow comes last, as it wins.
+    user_config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    profile_folders = [folder, Path(user_config, "snakemake"), Path("/etc/xdg/snakemake")]
+    # The options in a profile are defaults of the command line's options. The workflow's profile
+    # comes last, because it overrides the other one.
     for profile in (options.profile, options.workflow_profile):
         if profile:
-            parser.set_defaults(**_profile(profile, homes))
+            parser.set_defaults(**_profile(profile, profile_folders))
     options, _ = parser.parse_known_args(words)
+    # Limits are words NAME=NUMBER on a command line. In a profile they may be a mapping.
     limits = options.resources or {}
     if isinstance(limits, list):
         limits = dict(word.split("=", 1) for word in limits)
@@ -140,25 +155,28 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     )
 
 
-def _profile(name: str, homes: Iterable[Path]) -> dict[str, object]:
-    """Return what a profile of Snakemake states, a file or a folder with one, by option."""
-    for home in homes:
-        path = home / name
+def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
+    """Read a profile of Snakemake, which is a file, or a folder with one; return option -> value.
+
+    Search the folders in their order. If none has the profile, return an empty mapping.
+    """
+    for folder in folders:
+        path = folder / name
         if path.is_dir():
             versions = {}
             for file in path.glob("*.yaml"):
                 if found := _PROFILE.fullmatch(file.name):
                     versions[file] = int(found[1] or 0)
-            # That for the newest version of Snakemake.
+            # Take the file for the newest version of Snakemake, such as config.v8+.yaml.
             path = max(versions, key=versions.__getitem__, default=path)
         if path.is_file():
-            stated = yaml.safe_load(path.read_text("utf-8")) or {}
-            return {option.replace("-", "_"): value for option, value in stated.items()}
+            options = yaml.safe_load(path.read_text("utf-8")) or {}
+            return {option.replace("-", "_"): value for option, value in options.items()}
     return {}
 
 
 def table(plan: DryRun) -> Iterator[str]:
-    """Yield a line for each kind of request, the largest first, and the number of all."""
+    """Yield the lines of a table of the kinds of requests, the largest first, and the totals."""
     header = ["", "submissions", "threads", "mem_mb", "runtime", "GPUs", "further"]
     rows = []
     for largest, kind in _kinds(plan.requests):
@@ -171,18 +189,22 @@ def table(plan: DryRun) -> Iterator[str]:
     if rows:
         yield from aligned(header, rows)
     if any("?" in cell for row in rows for cell in row):
-        yield "?: not known before its input is there"
+        yield "?: not known before the input of the job exists"
     yield f"submissions: {len(plan.requests):,}; jobs that run here: {plan.local:,}"
     if plan.not_shown:
         yield f"not counted: {plan.not_shown:,} jobs of rules with a message of their own"
 
 
 def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
-    """Yield a line for each request that can never run as it is, and what to set."""
+    """Yield a warning on each kind of request that can never run, with the option to set.
+
+    Also warn if jobs ask for GPUs and the installed torch has no support for GPUs. Only requests to
+    Slurm are checked further.
+    """
     if any(request.gpus for request in plan.requests) and not torch_has_gpus():
         yield (
-            "WARNING: jobs ask for GPUs, and torch here was built without: remove .venv and run "
-            "make install TORCH=cuda"
+            "WARNING: jobs ask for GPUs, but torch here was built without support for GPUs: remove "
+            ".venv and run make install TORCH=cuda"
         )
     if submission.executor != "slurm" or not plan.requests:
         return
@@ -190,27 +212,34 @@ def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
     if partitions is None:
         yield "requests are not checked: sinfo is not here, or does not answer"
         return
+    # Requests with the same reason and remedy share a warning.
     refused = defaultdict(list)
     for request, _ in _kinds(plan.requests):
-        for refusal in refusals(request, partitions, submission.chooses_partition):
+        for refusal in refusals(
+            request, partitions, chooses_partition=submission.chooses_partition
+        ):
             refused[refusal.why, refusal.to_set].append((request, refusal.asked))
-    for (why, to_set), of_requests in refused.items():
-        names = [request.name for request, _ in of_requests]
+    for (why, to_set), refused_requests in refused.items():
+        names = [request.name for request, _ in refused_requests]
         verb = "asks for" if len(names) == 1 else "ask for"
-        amounts = [asked for _, asked in of_requests if asked is not None]
+        amounts = [asked for _, asked in refused_requests if asked is not None]
         if amounts:
             up_to = " up to" if len(amounts) > 1 else ""
             verb += f"{up_to} {max(amounts):,}"
         if len(names) > MOST_SHOWN:
-            others = names[MOST_SHOWN - 1 :]
-            names[MOST_SHOWN - 1 :] = [f"{len(others)} more"]
-        rules = {rule for request, _ in of_requests for rule in request.rules}
+            shown = names[: MOST_SHOWN - 1]
+            names = [*shown, f"{len(names) - len(shown)} more"]
+        # The remedy names the rule, if all these requests are of one rule.
+        rules = {rule for request, _ in refused_requests for rule in request.rules}
         rule = rules.pop() if len(rules) == 1 else "RULE"
         yield f"WARNING: {', '.join(names)}: {verb} {why}: {to_set.replace('RULE', rule)}"
 
 
 def torch_has_gpus() -> bool:
-    """Whether torch was built for GPUs, by a file of it: its import would take seconds."""
+    """Return whether torch is installed with support for GPUs.
+
+    This reads torch's file ``version.py``, because importing torch would take seconds.
+    """
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         return False
@@ -219,9 +248,10 @@ def torch_has_gpus() -> bool:
 
 
 def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
-    """Return the requests of each kind, of one rule or group and the same texts, largest first.
+    """Return the kinds of requests, the largest first, each as a pair.
 
-    Before each kind stands a request with the largest of all its numbers.
+    Requests of one kind have the same rule or group, and the same further resources. A pair has a
+    request with the largest numbers of the kind, and the list of the kind's requests.
     """
     kinds = defaultdict(list)
     for request in requests:
@@ -239,10 +269,12 @@ def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
 
 
 def _size(request: Request) -> list[int]:
+    """Return the key by which requests are sorted: GPUs, then minutes, then memory."""
     return [request.gpus, request.number("runtime") or 0, request.number("mem_mb") or 0]
 
 
 def _further(request: Request) -> str:
+    """Format the further resources of a request, except for one node, which is the default."""
     stated = []
     for name in _FURTHER:
         value = request.resources.get(name)
@@ -252,11 +284,12 @@ def _further(request: Request) -> str:
 
 
 def _range(values: Iterable[str | None]) -> str:
-    """Write the least and the greatest number of what is stated, and that others are not known."""
+    """Format the smallest and the largest number, and a question mark if others are not known."""
     stated = {value for value in values if value is not None}
     numbers = sorted(int(value) for value in stated if value.isdecimal())
-    ends = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
-    del ends[1:-1]
+    parts = ["all" if number >= ALL_CORES else f"{number:,}" for number in numbers]
+    if len(parts) > 2:
+        parts = [parts[0], parts[-1]]
     if len(numbers) < len(stated):
-        ends.append("?")
-    return "-".join(ends)
+        parts.append("?")
+    return "-".join(parts)

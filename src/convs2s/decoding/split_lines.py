@@ -54,33 +54,33 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     first = parts[0]
     if len(parts) == 1:
         return first
-    texts: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in ("source", "text", "text_before"):
-        texts[name] = separator.join(getattr(part, name) for part in parts)
-    names = ("source_words", "source_tokens", "words", "words_before", "tokens")
-    lists: dict[str, Any] = {name: [] for name in names}
+        fields[name] = separator.join(getattr(part, name) for part in parts)
+    lists = ("source_words", "source_tokens", "words", "words_before", "tokens")
+    for name in lists:
+        fields[name] = []
     alignment = list[int]()
     replacements = list[Replacement]()
     for part in parts:
         for replacement in part.replacements:
             moved: Replacement = {
                 **replacement,
-                "position": len(lists["words_before"]) + replacement["position"],
-                "source_position": len(lists["source_words"]) + replacement["source_position"],
+                "position": len(fields["words_before"]) + replacement["position"],
+                "source_position": len(fields["source_words"]) + replacement["source_position"],
             }
             replacements.append(moved)
         for place in part.alignment or ():
-            alignment.append(len(lists["source_tokens"]) + place)
-        for name, joined in lists.items():
-            joined += getattr(part, name)
+            alignment.append(len(fields["source_tokens"]) + place)
+        for name in lists:
+            fields[name] += getattr(part, name)
     n_best = list[Translation]()
     for rank in range(max(len(part.n_best) for part in parts)):
         of_rank = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
         n_best.append(join(of_rank, separator))
     return replace(
         first,
-        **texts,
-        **lists,
+        **fields,
         score=sum(part.score for part in parts),
         replacements=replacements,
         alignment=None if first.alignment is None else alignment,

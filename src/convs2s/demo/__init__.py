@@ -1,1 +1,1 @@
-"""The demo corpora, shipped as text; the grammar that writes them is in ``tools/demo_corpus``."""
+"""The demo corpora, shipped as text. ``tools/demo_corpus`` has the grammar that generated them."""

@@ -1,7 +1,8 @@
-"""Two corpora of generated English and French sentences: the demo's, and one of long clauses.
+"""Two corpora of generated English and French sentences: that of the demo, and one of long clauses.
 
-``docs/demo_corpus.md`` says what is in them. Each is shipped as ``data/NAME.txt.xz``, three lines
-for each pair: its split (``train``, ``valid``, ``test`` ...), its English and its French sentence.
+``docs/demo_corpus.md`` describes their contents. Each is shipped as ``data/NAME.txt.xz``, which has
+three lines for each pair: its split (``train``, ``valid``, ``test`` ...), the English sentence and
+the French sentence.
 """
 
 import hashlib
@@ -14,35 +15,48 @@ CORPUS_SHA256 = {
     "clauses_en_fr": "30155f1cbb1565ee87df2a19cff074eb8c9f0ee3ed5ce0cd466f3962b8866a97",
     "en_fr": "3e20a18e4b687392abb23c9e82b0ecb29910711ea49307788f95159b19b132fc",
 }
-"""Folder of demo:// -> SHA-256 of its text; a run on a corpus is known by it before it runs."""
+"""Name of a corpus, as in ``demo://NAME`` -> SHA-256 of its decompressed text.
+
+The fingerprint of a run has this digest, so it is known before the corpus has been written.
+"""
 
 DATA = Path(__file__).with_name("data")
 
 
 def shipped_data(path: Path, sha256: str) -> bytes:
-    """Return the decompressed bytes of a file of this package; a UserError: it is another one."""
+    """Return the decompressed bytes of a data file of this package.
+
+    Raises:
+        UserError: the file cannot be read, or its decompressed bytes have another SHA-256.
+    """
     try:
         data = lzma.decompress(path.read_bytes())
     except (lzma.LZMAError, EOFError, OSError) as error:
         raise UserError(f"{path}: cannot be read: {error}; install convs2s again") from None
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise UserError(f"{path}: damaged: its SHA-256 is another one; install convs2s again")
+        raise UserError(f"{path}: damaged, because its SHA-256 is wrong; install convs2s again")
     return data
 
 
 def read_demo_corpus(corpus: str = "en_fr") -> dict[str, list[tuple[str, str]]]:
-    """Return the (English, French) pairs of each split; for errors see ``shipped_data``."""
+    """Return the (English, French) pairs of each split.
+
+    Raises:
+        UserError: the shipped data is damaged.
+    """
     data = shipped_data(DATA / f"{corpus}.txt.xz", CORPUS_SHA256[corpus])
     lines = iter(data.decode().removesuffix("\n").split("\n"))
     splits: dict[str, list[tuple[str, str]]] = {}
+    # Each round takes the next three lines from the same iterator.
     for split, english, french in zip(lines, lines, lines, strict=True):
         splits.setdefault(split, []).append((english, french))
     return splits
 
 
 def write_demo_corpus(folder: Path, corpus: str = "en_fr") -> None:
-    """Write each split of a corpus as ``.en`` and ``.fr`` into a folder, plain UTF-8."""
-    # Imported here: planning reads the checksums above, with none of the jobs' libraries.
+    """Write the sentences of each split of a corpus as SPLIT.en and SPLIT.fr, in UTF-8."""
+    # This is imported here, because planning imports the module for the checksums above, without
+    # the libraries of jobs.
     from convs2s.files.text import write_lines
 
     for split, pairs in read_demo_corpus(corpus).items():

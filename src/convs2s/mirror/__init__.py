@@ -1,1 +1,1 @@
-"""A miniature mirror: every file that the tasks download, small, of the demo corpus's text."""
+"""A miniature mirror: a small copy of every file that the tasks download, with demo sentences."""

@@ -1,7 +1,8 @@
-"""The miniature mirror, packed as the files are that the tasks download.
+"""Write the miniature mirror, with every file packed as in the original download.
 
-It is shipped as ``data/mirror.tar.xz``, in which archives are folders and nothing is compressed;
-``tools/mirror`` has written that. No file holds a date: its bytes follow from its content alone.
+The mirror is shipped as ``data/mirror.tar.xz``, which ``tools/mirror`` has written. In that file,
+archives are folders and no file is compressed. The written files have no dates, so that their bytes
+depend on their contents only.
 """
 
 import bz2
@@ -22,50 +23,58 @@ from convs2s.files.text import write_lines
 
 CONTENTS = Path(__file__).with_name("data") / "mirror.tar.xz"
 CONTENTS_SHA256 = "df3c140001e3194c46c005abcde65d5c30e0a74c16811a13d81bafc34b0c5880"
-"""SHA-256 of the tar archive."""
+"""SHA-256 of the decompressed tar archive."""
 
-UNIX = 3
+UNIX = 3  # the operating system in a zip archive's headers
 FILE_MODE = 0o644
 
 Content = bytes | Mapping[str, bytes]
-"""Of a file: its bytes before they are compressed, or those of an archive's members by name."""
+"""The bytes of a file before compression; for an archive, name of a member -> its bytes."""
 
 _IN_ARCHIVE = re.compile(r"(.+?\.(?:tgz|tar|tar\.bz2|zip))/(.+)")
 
 
 def write_mirror(folder: Path) -> None:
-    """Write every file of the mirror as FOLDER/HOST/PATH, and their list of checksums last.
+    """Write every file of the mirror as FOLDER/HOST/PATH, and last the list of their checksums.
 
-    The bytes are the same each time. A UserError says that the shipped data is damaged.
+    Every call writes the same bytes.
+
+    Raises:
+        UserError: the shipped data is damaged.
     """
     lines = []
-    for place, content in sorted(contents().items()):
-        data = packed(place, content)
-        with atomic_path(folder / place) as path:
+    for name, content in sorted(contents().items()):
+        data = packed(name, content)
+        with atomic_path(folder / name) as path:
             path.write_bytes(data)
-        lines.append(f"{hashlib.sha256(data).hexdigest()}  {place}")
+        lines.append(f"{hashlib.sha256(data).hexdigest()}  {name}")
     write_lines(folder / CHECKSUM_LIST, lines)
 
 
 def contents() -> dict[str, Content]:
-    """Return what is in each file of the mirror, by HOST/PATH."""
+    """Read the shipped data; return HOST/PATH of each file of the mirror -> its content."""
     files: dict[str, bytes] = {}
     archives: dict[str, dict[str, bytes]] = {}
     with tarfile.open(fileobj=io.BytesIO(shipped_data(CONTENTS, CONTENTS_SHA256))) as tar:
         for member in tar:
             stream = tar.extractfile(member)
-            assert stream is not None
-            if inside := _IN_ARCHIVE.fullmatch(member.name):
-                archives.setdefault(inside[1], {})[inside[2]] = stream.read()
+            assert stream is not None  # the archive has files only
+            in_archive = _IN_ARCHIVE.fullmatch(member.name)
+            if in_archive:
+                archive_name, member_name = in_archive.groups()
+                archives.setdefault(archive_name, {})[member_name] = stream.read()
             else:
                 files[member.name] = stream.read()
     return {**files, **archives}
 
 
 def packed(name: str, content: Content) -> bytes:
-    """Return a file's bytes, packed and compressed as its name says."""
+    """Return the bytes of a file, packed and compressed according to the suffix of its name.
+
+    The members of an archive may be compressed too, so each of them is packed first.
+    """
     if isinstance(content, Mapping):
-        members = {member: packed(member, inner) for member, inner in content.items()}
+        members = {member: packed(member, data) for member, data in content.items()}
         stream = io.BytesIO()
         if name.endswith(".zip"):
             with zipfile.ZipFile(stream, "w") as archive:

@@ -1,1 +1,1 @@
-"""The networks as functions of tensors, and as graphs; no configuration files."""
+"""The networks: as torch modules and as ONNX graphs. This package reads no files."""

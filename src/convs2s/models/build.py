@@ -1,4 +1,4 @@
-"""From the description of a network to a freshly initialized one."""
+"""Build a network from the description of its architecture."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,26 +15,35 @@ from convs2s.models.lstm import Lstm
 from convs2s.models.network import Network
 
 
-def build_network(architecture: NetworkSettings, source_types: int, target_types: int) -> Network:
+def build_network(
+    architecture: NetworkSettings,
+    source_types: int,
+    target_types: int,
+) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
     if isinstance(architecture, ConvS2SArchitecture):
         return ConvS2S(architecture, source_types, target_types)
     if isinstance(architecture, LstmArchitecture):
         return Lstm(architecture, source_types, target_types)
-    run_rest(type(architecture))  # an extension, whose network is below its import of torch
+    # The architecture of an extension: so far only the part of its file above ``import torch`` has
+    # been run. The network is in the rest.
+    run_rest(type(architecture))
     network: Network = architecture.build(source_types, target_types)
     return network
 
 
 @contextmanager
 def shapes_alone() -> Iterator[None]:
-    """Build networks whose tensors have shapes and no numbers, and so take no memory."""
+    """Build networks within this context without memory: their tensors have shapes but no data."""
     with torch.device("meta"), _NothingDrawn():
         yield
 
 
 class _NothingDrawn(TorchFunctionMode):
-    """Skips initialization: on the meta device torch loads its compiler for it, in two seconds."""
+    """Skips the initialization of parameters.
+
+    On the meta device, torch loads its compiler to draw random numbers, which takes two seconds.
+    """
 
     def __torch_function__(
         self,
@@ -43,9 +52,17 @@ class _NothingDrawn(TorchFunctionMode):
         args: Any = (),
         kwargs: Any = None,
     ) -> Any:
-        """Call a function of torch, unless it draws numbers or takes the norms of what it drew."""
-        if func in (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_):
+        """Call a function of torch, unless it only serves initialization."""
+        draws = (
+            Tensor.normal_,
+            Tensor.uniform_,
+            nn.init.normal_,
+            nn.init.uniform_,
+        )
+        if func in draws:
             return args[0] if args else kwargs["tensor"]
         if func is Tensor.norm:
+            # Weight normalization takes the norm of each row of its initial weight. Any column has
+            # the shape of these norms.
             return args[0][:, 0]
         return func(*args, **(kwargs or {}))

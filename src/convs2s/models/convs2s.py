@@ -1,10 +1,11 @@
 """The convolutional sequence to sequence network (Gehring et al. 2017, section 3).
 
-Training reads whole targets, decoding the next token of each hypothesis, by the same modules:
-``convs2s.models.incremental`` has what decoding keeps from step to step.
+The same modules train and decode. In training, the decoder reads whole targets. In decoding, it
+reads the last token of each hypothesis, and ``convs2s.models.incremental`` keeps the state between
+the steps.
 
-Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width, L
-decoder blocks, V target types.
+Shapes: B batch, m source length, n target length, K hypotheses, f embedding width, d block width,
+f_out width of what enters the output layer, V target types.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,58 +31,81 @@ from convs2s.models.windows import Windows
 
 
 class EncodedSource(NamedTuple):
-    """What the decoder attends to."""
+    """The encoded source, to which the decoder attends."""
 
     keys: Tensor  # (B, m, f), the encoder's output z
-    values: Tensor  # (B, m, f), (z + e) * sqrt(0.5)
+    values: Tensor  # (B, m, f), (z + e) * sqrt(0.5), with the source embeddings e
     padding: Tensor  # (B, m), True where the source is padding
-    scale: Tensor  # (B, 1, 1), of the attention's mean over the source
+    scale: Tensor  # (B, 1, 1), factor of the context vectors (``length_scale``)
 
 
 def length_scale(padding: Tensor, precision: torch.dtype) -> Tensor:
-    """Return m * sqrt(1/m) of each sentence (B, 1, 1), which undoes what a mean takes off variance.
+    """Return m * sqrt(1/m) for each sentence (B, 1, 1), the factor of its context vectors.
 
-    The mean of m values has 1/m of their variance (section 3.4).
+    A context vector is a weighted mean over the source. If all weights are 1/m, its variance is 1/m
+    of the variance of the values. The factor restores the variance of the values (section 3.4).
     """
-    lengths = (~padding).sum(1)  # (B,)
-    lengths = lengths.to(precision).view(-1, 1, 1)  # (B, 1, 1)
-    # Autocast takes roots in fp32 on a GPU, and all that they scale would be fp32 from there on.
+    present = ~padding  # (B, m)
+    lengths = present.sum(1)  # (B,)
+    lengths = lengths.to(precision)
+    lengths = lengths.view(-1, 1, 1)  # (B, 1, 1)
+    # On a GPU, autocast computes rsqrt in fp32. Without the cast back, the context and all that
+    # follows would be in fp32 too.
     return (lengths * lengths.rsqrt()).to(precision)
 
 
 class Attention(nn.Module):
-    """One decoder block's attention over the source (section 3.3, equations 1 and 2).
+    """The attention of one decoder block over the source (section 3.3, equations 1 and 2).
 
-    The equations print neither the factors sqrt(0.5), which keep the variance of each sum (section
-    3.4), nor ``out_projection``: z has the embeddings' width f, so the context must be mapped back
-    to the block's width d. The authors' code has both, and attention before the residual.
+    Two things are in the authors' code, but not in the equations: the factors sqrt(0.5), which keep
+    the variance of each sum (section 3.4), and ``out_projection``. The latter is necessary because
+    the context has the width f of the embeddings and must be mapped to the width d of the block. As
+    in the authors' code, a block adds its residual after the attention.
     """
 
-    def __init__(self, width: int, embedding: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        embedding: int,
+    ) -> None:
+        """Take the width d of the block and the width f of the embeddings."""
         super().__init__()
         self.in_projection = Linear(width, embedding)  # W and b of equation 1
         self.out_projection = Linear(embedding, width)
 
     def forward(
-        self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
+        self,
+        hidden: Tensor,
+        embedded: Tensor,
+        encoded: EncodedSource,
     ) -> tuple[Tensor, Tensor]:
-        """Attend from the GLU's output (B, n, d) and the target embeddings g (B, n, f).
+        """Attend to the source.
 
-        In a step, n are the hypotheses of a sentence. The products with the source have its
-        precision. Return the sum of context and ``hidden`` (B, n, d), and the attention (B, n, m).
+        ``hidden`` (B, n, d) is the output of the block's GLU, ``embedded`` (B, n, f) are the target
+        embeddings g. In a step of decoding, n is K, the hypotheses of a sentence. The products with
+        the source are computed in the precision of the encoded source.
+
+        Return the scaled sum of the context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
-        keys = encoded.keys
-        scores = torch.bmm(query.to(keys.dtype), keys.transpose(1, 2))  # (B, n, m)
+        exact_query = query.to(encoded.keys.dtype)
+        keys = encoded.keys.transpose(1, 2)  # (B, f, m)
+        scores = torch.bmm(exact_query, keys)  # (B, n, m)
         scores = scores.masked_fill(encoded.padding.unsqueeze(1), -torch.inf)
         attention = functional.softmax(scores, dim=2)
-        context = torch.bmm(attention, encoded.values) * encoded.scale  # (B, n, f)
-        summed = self.out_projection(context.to(query.dtype)) + hidden  # (B, n, d)
-        return summed * SQRT_HALF, attention
+        mean = torch.bmm(attention, encoded.values)  # (B, n, f)
+        context = mean * encoded.scale  # (B, n, f)
+        context = context.to(query.dtype)
+        projected = self.out_projection(context)  # (B, n, d)
+        return (projected + hidden) * SQRT_HALF, attention
 
 
 class Block(nn.Module):
-    """A gated convolution, the residual's linear map where the width changes, and attention."""
+    """The parts of a block: a gated convolution, the map of the residual, and attention.
+
+    The map of the residual is the identity if the block does not change the width. An encoder's
+    block has no attention, and a decoder's block may have none.
+    """
 
     def __init__(
         self,
@@ -89,73 +113,101 @@ class Block(nn.Module):
         layer: Layer,
         keep_prob: float,
         attention: Attention | None,
-    ):
+    ) -> None:
+        """Make the layers of a block with input width ``inputs``.
+
+        ``keep_prob`` is the probability that dropout before the convolution keeps an input.
+        """
         super().__init__()
         self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, keep_prob)
-        self.residual = nn.Identity() if inputs == layer.width else Linear(inputs, layer.width)
+        self.residual: nn.Identity | Linear
+        if inputs == layer.width:
+            self.residual = nn.Identity()
+        else:
+            self.residual = Linear(inputs, layer.width)
         self.attention = attention
 
 
 class Stack(nn.ModuleList):
-    """The blocks of one side, bottom first."""
+    """The blocks of the encoder or the decoder, the bottom one first."""
 
     def __init__(
-        self, architecture: ConvS2SArchitecture, layers: Sequence[Layer], attends: Sequence[bool]
-    ):
+        self,
+        architecture: ConvS2SArchitecture,
+        layers: Sequence[Layer],
+        attends: Sequence[bool],
+    ) -> None:
+        """Make a block for each layer; ``attends`` says which of the blocks have attention."""
         super().__init__()
         keep_prob = 1.0 - architecture.dropout
         inputs = layers[0].width
         for layer, attend in zip(layers, attends, strict=True):
-            attention = Attention(layer.width, architecture.embedding) if attend else None
+            attention: Attention | None = None
+            if attend:
+                attention = Attention(layer.width, architecture.embedding)
             self.append(Block(inputs, layer, keep_prob, attention))
             inputs = layer.width
-        attending = [block for block in self if block.attention is not None]
         if architecture.attention_weights == "shared":
+            attending = [block for block in self if block.attention is not None]
             for block in attending[1:]:
                 del block.attention
-                # nn.Module would register it here as well: the state dict would hold the weights
-                # again for each block, and so would model files and what their digests are of.
+                # A plain assignment would register the module in each block. Then the state dict,
+                # the model file and its digest would contain the shared weights once per block.
                 object.__setattr__(block, "attention", attending[0].attention)
 
     def __iter__(self) -> Iterator[Block]:
+        """Return the blocks, with their type."""
         return cast(Iterator[Block], super().__iter__())
 
 
 class ConvEncoder(nn.Module):
-    """Embeddings, a stack of convolutional blocks, and the map back to the embeddings' width."""
+    """Embeddings, a stack of convolutional blocks, and a map back to the width of embeddings."""
 
-    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
+    def __init__(
+        self,
+        architecture: ConvS2SArchitecture,
+        types: int,
+    ) -> None:
         super().__init__()
         layers = architecture.encoder_layers
-        dropout = architecture.dropout
         width = architecture.embedding
-        self.embedding = Embedding(types, width, architecture.positions.rows("source"), dropout)
-        self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
-        self.blocks = Stack(architecture, layers, [False] * len(layers))
+        positions = architecture.positions.rows("source")
+        self.dropout = architecture.dropout
+        keep_prob = 1.0 - self.dropout
+        self.embedding = Embedding(types, width, positions, self.dropout)
+        self.in_projection = Linear(width, layers[0].width, keep_prob)
+        attends = [False] * len(layers)
+        self.blocks = Stack(architecture, layers, attends)
         self.out_projection = Linear(layers[-1].width, width)
-        self.dropout = dropout
         self.gradient_factor = 1.0
-        # The encoder's gradient is a sum over the attention layers (section 3.4).
+        # Each attention layer of the decoder adds to the encoder's gradient (section 3.4).
         attention_layers = sum(architecture.attends)
         if architecture.gradient_scaling == "fairseq":
-            # Each of them reads z twice, as keys and in the values; embeddings are scaled as well.
+            # Each attention layer reads z twice, as keys and within the values. The factor is
+            # applied to the gradient of z, so it also scales the gradient of the source embeddings
+            # that passes through the encoder.
             self.gradient_factor = 1.0 / (2.0 * attention_layers)
         elif architecture.gradient_scaling == "paper":
-            # The parameters' gradients alone: those of the source embeddings stay as they are.
+            # Scale only the gradients of the encoder's parameters, not those of the embeddings.
             for module in (self.in_projection, self.blocks, self.out_projection):
                 for parameter in module.parameters():
                     parameter.register_hook(lambda gradient: gradient / attention_layers)
 
-    def forward(self, source: Tensor, padding: Tensor) -> EncodedSource:
-        """Encode source indices (B, m); ``padding`` (B, m) is True where they are padding."""
+    def forward(
+        self,
+        source: Tensor,
+        padding: Tensor,
+    ) -> EncodedSource:
+        """Encode source indices (B, m); ``padding`` (B, m) is True where the source is padding."""
         embedded = self.embedding(source)  # (B, m, f)
         x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
-            kept = block.residual(x)  # (B, m, d) of this block
+            kept = block.residual(x)  # (B, m, d), with this block's width d
             x = dropout(x, self.dropout, self.training, padding)
-            # As many outputs as inputs; of an even window the larger half lies behind.
+            # An even kernel cannot be centered: it has one position more after its own.
             left = (block.convolution.kernel - 1) // 2
-            x = (block.convolution(x, left) + kept) * SQRT_HALF
+            convolved = block.convolution(x, left)  # (B, m, d)
+            x = (convolved + kept) * SQRT_HALF
         z = self.out_projection(x)  # (B, m, f)
         keys = z.masked_fill(padding.unsqueeze(2), 0.0)
         keys = scale_gradient(keys, self.gradient_factor)
@@ -167,44 +219,57 @@ class ConvEncoder(nn.Module):
 class ConvDecoder(nn.Module):
     """Embeddings, causal convolutional blocks with attention, and the output layer."""
 
-    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
+    def __init__(
+        self,
+        architecture: ConvS2SArchitecture,
+        types: int,
+    ) -> None:
         super().__init__()
         layers = architecture.decoder_layers
-        dropout = architecture.dropout
         width = architecture.embedding
-        output = architecture.output_embedding
-        self.embedding = Embedding(types, width, architecture.positions.rows("target"), dropout)
-        self.in_projection = Linear(width, layers[0].width, keep_prob=1.0 - dropout)
+        output_width = architecture.output_embedding
+        positions = architecture.positions.rows("target")
+        self.dropout = architecture.dropout
+        keep_prob = 1.0 - self.dropout
+        self.embedding = Embedding(types, width, positions, self.dropout)
+        self.in_projection = Linear(width, layers[0].width, keep_prob)
         self.blocks = Stack(architecture, layers, architecture.attends)
-        self.out_projection = Linear(layers[-1].width, output)
+        self.out_projection = Linear(layers[-1].width, output_width)
         self.output: Linear | OutputTable
         if architecture.selection:
-            self.output = OutputTable(output, types)
+            self.output = OutputTable(output_width, types)
         else:
-            self.output = Linear(output, types, keep_prob=1.0 - dropout)
-        self.dropout = dropout
+            self.output = Linear(output_width, types, keep_prob)
 
     def forward(
-        self, previous: Tensor, encoded: EncodedSource, windows: Windows | None = None
+        self,
+        previous: Tensor,
+        encoded: EncodedSource,
+        windows: Windows | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Read ``</s>`` and the target without its last token (B, n), all positions at once.
+        """Read target tokens, and attend to the encoded source.
 
-        With ``windows``, which have the inputs of each convolution at the positions before, read
-        the last token of each hypothesis instead: n are then the K hypotheses of a sentence. Return
-        the output layer's input (B, n, f_out), and each block's attention (B, n, m).
+        In training, ``previous`` (B, n) is ``</s>`` and the target without its last token; all
+        positions are computed at once. In decoding, ``previous`` (B, K) is the last token of each
+        hypothesis, and ``windows`` has the earlier inputs of each convolution; n is then K.
+
+        Return the output layer's input (B, n, f_out), and the attention (B, n, m) of each block
+        that has attention.
         """
         position = None if windows is None else windows.position
         embedded = self.embedding(previous, position)  # (B, n, f)
         x = self.in_projection(embedded)  # (B, n, d)
         attentions: list[Tensor] = []
         for number, block in enumerate(self.blocks):
-            kept = block.residual(x)  # (B, n, d) of this block
+            kept = block.residual(x)  # (B, n, d), with this block's width d
             x = dropout(x, self.dropout, self.training)
             if windows is None:
-                # The window ends at its position: no output sees a later input (section 3.2).
+                # The window ends at its position, so that no output sees later inputs (section
+                # 3.2).
                 x = block.convolution(x, block.convolution.kernel - 1)
             else:
-                x = block.convolution.gate(windows.add(number, x))
+                window = windows.add(number, x)  # (B, K, kernel * inputs)
+                x = block.convolution.gate(window)
             if block.attention is not None:
                 x, attention = block.attention(x, embedded, encoded)
                 attentions.append(attention)
@@ -214,7 +279,7 @@ class ConvDecoder(nn.Module):
 
 
 class ConvS2S(Network):
-    """Convolutional encoder and decoder, joined by attention in the decoder's blocks."""
+    """A convolutional encoder and decoder, with attention in the blocks of the decoder."""
 
     attends = True
 
@@ -222,19 +287,34 @@ class ConvS2S(Network):
     decoder: ConvDecoder
 
     def __init__(
-        self, architecture: ConvS2SArchitecture, source_types: int, target_types: int
+        self,
+        architecture: ConvS2SArchitecture,
+        source_types: int,
+        target_types: int,
     ) -> None:
-        """Draw the parameters from torch's global random generator."""
+        """Draw the parameters from torch's global generator, first those of the encoder."""
         encoder = ConvEncoder(architecture, source_types)
         decoder = ConvDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
-        self._positions = {side: architecture.positions.rows(side) for side in ("source", "target")}
+        positions = architecture.positions
+        self._positions = {
+            "source": positions.rows("source"),
+            "target": positions.rows("target"),
+        }
 
     @property
     def positions(self) -> Mapping[str, int | None]:
-        """The rows of the position tables."""
+        """The number of rows of each side's position table, or None without a table."""
         return self._positions
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
-        """Encode padded source indices (B, m); where they end the padding alone says."""
-        return cast(EncodedSource, self.encoder(source, source == PADDING))
+    def encode(
+        self,
+        source: Tensor,
+        lengths: Tensor | None = None,
+    ) -> EncodedSource:
+        """Encode padded source indices (B, m).
+
+        ``lengths`` is not used: the network only needs to know which tokens are padding.
+        """
+        padding = source == PADDING
+        return cast(EncodedSource, self.encoder(source, padding))

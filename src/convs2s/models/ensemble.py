@@ -1,8 +1,10 @@
-"""One or several networks that predict the next token together, step by step.
+"""Decode with one or several networks that predict the next token together, step by step.
 
-Ensembles average the networks' probabilities at each step (fairseq-lua, since May 2017) or their
-log-probabilities (before), and their attention. Shapes: B sentences, K hypotheses of each, m source
-length, S target types that count (all, where there is no shortlist).
+An ensemble averages the attention of its networks, and either their probabilities (as fairseq-lua
+does since May 2017) or their log-probabilities (as it did before).
+
+Shapes: B sentences, K hypotheses of each, m source length, S target types (those of the shortlist,
+or all if there is none).
 """
 
 import math
@@ -35,38 +37,49 @@ from convs2s.models.steps import (
 
 
 class IncrementalState(Protocol):
-    """A network's incremental state while it decodes one batch."""
+    """The incremental state of one network while it decodes a batch."""
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Read each hypothesis's last token (B, K).
+        """Read the last token of each hypothesis (B, K).
 
-        Return what enters the output layer (B, K, features), and the attention (B, K, m), the mean
-        over the attending layers; None from a network without attention.
+        Return the input of the output layer (B, K, features), and the mean attention of the layers
+        (B, K, m), which is None for a network without attention.
         """
 
     def select(self, rows: Tensor) -> None:
-        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        """Continue from other hypotheses in the next step.
+
+        ``rows`` (B * K,) are indices of the B * K hypotheses, which are numbered sentence by
+        sentence.
+        """
 
     def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences alone: ``sentences`` indexes B."""
+        """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
 
 
 class InferenceNetwork(Protocol):
-    """A network's weights as decoding needs them; ``output`` maps features to logits."""
+    """A network prepared for decoding; ``output`` maps features to logits."""
 
     output: LinearMap
 
-    def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+    def start(
+        self,
+        source: Tensor,
+        hypotheses: int,
+    ) -> IncrementalState:
+        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
 
 
 @singledispatch
 def for_inference(network: Network, precision: Precision) -> InferenceNetwork:
-    """Return a network's weights as decoding needs them: once they have changed, make it again.
+    """Prepare a network for decoding. Call this again after its weights have changed.
 
-    ``fp32`` is the precision of its weights; ``int8`` is not torch's.
+    ``fp32`` means the precision of the weights. torch does not decode in ``int8``.
     """
-    raise TypeError(f"no form for inference of {type(network).__name__}")
+    raise TypeError(
+        f"no class for decoding with {type(network).__name__}: register one with "
+        "`for_inference.register`"
+    )
 
 
 for_inference.register(ConvS2S, DecodingConvS2S)
@@ -74,7 +87,7 @@ for_inference.register(Lstm, InferenceLstm)
 
 
 class Ensemble:
-    """Networks over the same vocabularies, of any kinds; a single one is the common case."""
+    """An ensemble of networks of any kinds with the same vocabularies, often a single network."""
 
     def __init__(
         self,
@@ -82,12 +95,13 @@ class Ensemble:
         average: Average = "probabilities",
         precision: Precision = "fp32",
     ) -> None:
-        """Take networks for inference: they are put into evaluation mode, else stay as they are."""
+        """Prepare networks for decoding. This puts them into evaluation mode."""
         self.precision: Precision = precision
         self._average: Average = average
         self.networks = [network.eval() for network in networks]
         self._inference = [for_inference(network, precision) for network in networks]
-        self._device = next(networks[0].parameters()).device
+        parameter = next(networks[0].parameters())
+        self._device = parameter.device
 
     @property
     def attends(self) -> bool:
@@ -95,15 +109,21 @@ class Ensemble:
         return any(network.attends for network in self.networks)
 
     def positions(self, side: str) -> int | None:
-        """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
+        """Return the maximum number of tokens of a side, with ``</s>``; None means no limit.
+
+        ``side`` is ``source`` or ``target``.
+        """
         return least_positions(network.positions[side] for network in self.networks)
 
     def start(
-        self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
+        self,
+        source: Tensor,
+        hypotheses: int,
+        shortlist: Shortlisted | None = None,
     ) -> "DecoderState":
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each.
+        """Encode padded source indices (B, m), and return the state of K hypotheses of each.
 
-        ``shortlist`` has the target types to choose from; None: all.
+        ``shortlist`` restricts the target types; None allows all.
         """
         states = [network.start(source, hypotheses) for network in self._inference]
         outputs = [network.output for network in self._inference]
@@ -112,20 +132,35 @@ class Ensemble:
         types = torch.as_tensor(shortlist.types, device=source.device)
         mask = torch.as_tensor(shortlist.mask, device=source.device)
         outputs = [output.of(types) for output in outputs]
-        return DecoderState(states, outputs, source, self._average, types, mask)
+        return DecoderState(
+            states,
+            outputs,
+            source,
+            self._average,
+            types,
+            mask,
+        )
 
     @torch.inference_mode()
     def start_search(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> "DecoderState":
-        """Do as ``start`` with a source on the CPU, for a search, which asks for ``best`` alone."""
-        return self.start(torch.from_numpy(source).to(self._device), hypotheses, shortlist)
+        """Encode a source that is an array on the CPU, for a search; see ``start``.
+
+        A search calls ``best`` of the result, not ``step``.
+        """
+        on_device = torch.from_numpy(source).to(self._device)
+        return self.start(on_device, hypotheses, shortlist)
 
 
 class DecoderState:
-    """The incremental state of decoding one batch."""
+    """The incremental state of decoding one batch with all networks."""
 
-    keeps_all = False  # whether every sentence stays in the batch until all are done
+    keeps_all = False
+    """Whether finished sentences must stay in the batch, so that ``keep`` must not be called."""
 
     def __init__(
         self,
@@ -136,23 +171,27 @@ class DecoderState:
         types: Tensor | None = None,
         mask: Tensor | None = None,
     ) -> None:
-        """Take what each network has read of the source (B, m), and its map to logits of S types.
+        """Begin before the first step of the source (B, m).
 
-        ``types`` (S,) are the shortlist's; None: all. ``mask`` (B, S) is True where a
-        sentence may not use one.
+        ``states`` and ``outputs`` are the state of each network and its map to the logits of S
+        types. ``types`` (S,) are those of a shortlist, and ``mask`` (B, S) is True if a sentence
+        may not use a type; None means that there is no shortlist.
         """
         self._states = states
         self._outputs = outputs
         self._average = average
-        self._no_word = (source == PADDING) | (source == END)  # (B, m)
+        # (B, m), True at </s> and padding: an unknown word is replaced by a word of the source, so
+        # that the place of its highest attention must be a word.
+        self._no_word = (source == PADDING) | (source == END)
         self._types = types
         self._mask = mask
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Predict from each hypothesis's last token (B, K).
+        """Predict from the last token of each hypothesis (B, K).
 
-        Return log-probabilities (B, K, S), which sum to a probability of less than 1 where they are
-        averaged as such; and the attention (B, K, m), the mean over networks, or None.
+        Return the log-probabilities (B, K, S), and the mean attention of the networks (B, K, m), or
+        None without attention. If log-probabilities are averaged, the probabilities sum to less
+        than 1.
         """
         features = []
         attentions = []
@@ -174,8 +213,9 @@ class DecoderState:
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        ``previous`` and ``scores`` (B, K) are each hypothesis's last token and log-probability; at
-        most ``count`` are returned, in one transfer, so that the device is waited for once.
+        ``previous`` and ``scores`` (B, K) are the last token and the log-likelihood of each
+        hypothesis. ``count`` is the maximum number of continuations of each sentence. All results
+        are copied from the device in one transfer, so that this waits only once.
         """
         predictions, attention = self.step(self._to_device(previous))
         return self._best(predictions, attention, scores, count, limits)
@@ -188,22 +228,27 @@ class DecoderState:
         count: int,
         limits: Limits,
     ) -> Candidates:
-        """Return what a search reads of predictions (B, K, S), which are changed."""
+        """Return the best continuations from predictions (B, K, S), which this changes."""
         self._limit(predictions, limits)
         _, hypotheses, types = predictions.shape
         before = self._to_device(scores).to(predictions.dtype)  # (B, K)
         sums = predictions + before.unsqueeze(2)  # (B, K, S)
         count = min(count, hypotheses * types)  # C
-        totals, chosen = sums.flatten(1).topk(count)  # (B, C)
-        tokens = chosen % types
+        flat = sums.flatten(1)  # (B, K * S)
+        totals, chosen = flat.topk(count)  # (B, C)
+        parents = chosen // types  # (B, C)
+        tokens = chosen % types  # (B, C)
         if self._types is not None:
             tokens = self._types[tokens]
-        # float64 holds each of these numbers as it is, indices too.
-        parts = [totals.double(), chosen // types, tokens]
+        # One tensor of float64 transfers all results: it represents scores and indices exactly.
+        parts = [totals.double(), parents, tokens]
         if attention is not None:
-            on_words = attention.masked_fill(self._no_word.unsqueeze(1), -1.0)
-            parts.append(on_words.argmax(2))  # (B, K)
-        transferred = torch.cat(parts, 1).cpu().numpy()  # (B, 3C + K), or (B, 3C)
+            no_word = self._no_word.unsqueeze(1)  # (B, 1, m)
+            on_words = attention.masked_fill(no_word, -1.0)  # (B, K, m)
+            places = on_words.argmax(2)  # (B, K)
+            parts.append(places)
+        joined = torch.cat(parts, 1)  # (B, 3C + K), or (B, 3C) without attention
+        transferred = joined.cpu().numpy()
         indices = transferred[:, count:].astype(np.int64)
         return Candidates(
             scores=transferred[:, :count],
@@ -212,39 +257,51 @@ class DecoderState:
             places=None if attention is None else indices[:, 2 * count :],
         )
 
-    def _limit(self, predictions: Tensor, limits: Limits) -> None:
-        """Bar from predictions (B, K, S) what may not come next.
+    def _limit(
+        self,
+        predictions: Tensor,
+        limits: Limits,
+    ) -> None:
+        """Apply constraints on the next token to predictions (B, K, S), in place.
 
-        The special tokens stand at their own indices among the types of a shortlist as well.
+        Special tokens have the same indices in a shortlist as in the whole vocabulary, because they
+        are the first types of both.
         """
         predictions.select(2, PADDING).fill_(-torch.inf)
         if limits.unknown_penalty:
             predictions.select(2, UNKNOWN).sub_(limits.unknown_penalty)
         end = predictions.select(2, END)  # (B, K), a view
         if not limits.may_end:
-            others = self._to_device(np.flatnonzero(~limits.must_end))
-            end.index_fill_(0, others, -torch.inf)
-        if limits.must_end.any():  # nothing but </s> may follow
-            rows = self._to_device(np.flatnonzero(limits.must_end))
-            ending = end.index_select(0, rows)
-            predictions.index_fill_(0, rows, -torch.inf)
-            end.index_copy_(0, rows, ending)
+            not_ending = self._to_device(np.flatnonzero(~limits.must_end))
+            end.index_fill_(0, not_ending, -torch.inf)
+        if limits.must_end.any():
+            # Allow only </s>: set the log-probabilities of all types to -inf, then restore that of
+            # </s>.
+            ending = self._to_device(np.flatnonzero(limits.must_end))
+            kept = end.index_select(0, ending)
+            predictions.index_fill_(0, ending, -torch.inf)
+            end.index_copy_(0, ending, kept)
 
     def _to_device(self, array: NDArray[np.generic]) -> Tensor:
-        """Return an array on the networks' device, without waiting for it."""
-        return torch.from_numpy(array).to(self._no_word.device, non_blocking=True)
+        """Copy an array to the networks' device, without waiting for the copy to end."""
+        device = self._no_word.device
+        return torch.from_numpy(array).to(device, non_blocking=True)
 
     def _predict(self, features: Sequence[Tensor]) -> Tensor:
-        """Return log-probabilities (B, K, S)."""
+        """Return the averaged log-probabilities (B, K, S) from each network's features."""
         predictions = []
         for x, output in zip(features, self._outputs, strict=True):
             logits = output(x)  # (B, K, S)
-            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            at_least_fp32 = torch.promote_types(logits.dtype, torch.float32)
+            logits = logits.to(at_least_fp32)
             if self._mask is None:
                 predictions.append(functional.log_softmax(logits, 2))
                 continue
-            logits = logits.masked_fill(self._mask.unsqueeze(1), -torch.inf)
-            # A sum in fp64 is the same whatever types the batch's other sentences add.
+            mask = self._mask.unsqueeze(1)  # (B, 1, S)
+            logits = logits.masked_fill(mask, -torch.inf)
+            # The shortlist contains the types of all sentences of the batch. Those of the other
+            # sentences add zeros to the sum of the softmax, but change the order of its terms. In
+            # fp64 that does not change the result.
             exact = functional.log_softmax(logits, 2, dtype=torch.float64)
             predictions.append(exact.to(logits.dtype))
         if len(predictions) == 1:
@@ -257,13 +314,13 @@ class DecoderState:
 
     @torch.inference_mode()
     def select(self, rows: Indices) -> None:
-        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        """Continue from other hypotheses; see ``IncrementalState.select``."""
         for state in self._states:
             state.select(self._to_device(rows))
 
     @torch.inference_mode()
     def keep(self, sentences: Indices) -> None:
-        """Go on with these sentences alone: ``sentences`` indexes B."""
+        """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
         kept = self._to_device(sentences)
         for state in self._states:
             state.keep(kept)
@@ -272,4 +329,4 @@ class DecoderState:
             self._mask = self._mask[kept]
 
     def release(self) -> None:
-        """Give up what others can use: nothing more is asked of this state."""
+        """End the search. Subclasses may then reuse this state for another search."""

@@ -1,16 +1,17 @@
-"""What ConvS2S keeps from step to step while it decodes: the last inputs of every convolution.
+"""Decode with ConvS2S step by step, from the last inputs of every convolution.
 
-The network is a copy in evaluation mode whose weights are normalized once, in the precision of the
-search. In bf16 the attention's products with the source are computed in fp32: they are so small
-that a kernel of bf16 takes longer to start than one of fp32 to end.
+The network is copied and put into evaluation mode. Its weights are normalized once, in the
+precision of the search. In bf16, the products of the attention with the source are still computed
+in fp32: they are so small that starting a kernel of bf16 takes longer than a whole product in fp32.
 
-Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length.
+Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f_out width of what
+enters the output layer.
 """
 
 from copy import deepcopy
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from convs2s.data.vocabulary import PADDING
@@ -22,41 +23,66 @@ from convs2s.models.windows import Windows
 
 
 class DecodingConvS2S:
-    """A network's weights as decoding needs them; the network itself stays as it is."""
+    """A copy of a network with its weights prepared for decoding."""
 
-    def __init__(self, network: ConvS2S, precision: Precision) -> None:
-        """Compute the normalized weights, and round them to the precision."""
-        self.network = deepcopy(network).eval().requires_grad_(False)
+    def __init__(
+        self,
+        network: ConvS2S,
+        precision: Precision,
+    ) -> None:
+        """Copy a network, normalize the weights of the copy and round them to ``precision``."""
+        copied = deepcopy(network)
+        copied.eval()
+        copied.requires_grad_(False)
+        self.network = copied
         output = self.network.output
-        self.output = LinearMap(output.weight().detach(), output.bias.detach(), precision)
-        del self.network.decoder.output  # its weight is the largest, and the map has it
+        weight = output.weight().detach()  # (V, f_out)
+        bias = output.bias.detach()  # (V,)
+        self.output = LinearMap(weight, bias, precision)
+        # The map has the output layer's weight, which is the largest. Do not keep it twice.
+        del self.network.decoder.output
         for module in self.network.modules():
             if isinstance(module, WeightNormalized):
                 module.fuse(precision)
             elif isinstance(module, Embedding) and precision == "bf16":
-                module.bfloat16()
+                # ``module.bfloat16()`` would swap the tensors of the parameters, which the fake
+                # device of the tests refuses. So make new parameters.
+                for name, table in list(module.named_parameters()):
+                    rounded = nn.Parameter(table.bfloat16(), requires_grad=False)
+                    module.register_parameter(name, rounded)
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
-    def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
-        return ConvS2SState(self, self.encode(source), source.shape[1], hypotheses)
+    def start(
+        self,
+        source: Tensor,
+        hypotheses: int,
+    ) -> "ConvS2SState":
+        """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
+        encoded = self.encode(source)
+        return ConvS2SState(self, encoded, source.shape[1], hypotheses)
 
     def encode(self, source: Tensor) -> EncodedSource:
-        """Encode source indices (B, m), padded to whole vectors, in fp32 at least."""
-        missing = -source.shape[1] % VECTOR
+        """Pad source indices (B, m) to whole vectors and encode them.
+
+        The result is in fp32, or in the precision of the network if that is higher.
+        """
+        missing = -source.shape[1] % VECTOR  # tokens up to the next multiple of VECTOR
         source = functional.pad(source, (0, missing), value=PADDING)
         encoded = self.network.encode(source)
-        exact = torch.promote_types(self.dtype, torch.float32)
+        at_least_fp32 = torch.promote_types(self.dtype, torch.float32)
         return EncodedSource(
-            keys=encoded.keys.to(exact),
-            values=encoded.values.to(exact),
+            keys=encoded.keys.to(at_least_fp32),
+            values=encoded.values.to(at_least_fp32),
             padding=encoded.padding,
-            scale=length_scale(encoded.padding, exact),
+            scale=length_scale(encoded.padding, at_least_fp32),
         )
 
 
 class ConvS2SState:
-    """The incremental state of a batch; the source is never copied for each hypothesis."""
+    """The incremental state of a batch.
+
+    All hypotheses of a sentence attend to the same encoded source, which is not copied.
+    """
 
     def __init__(
         self,
@@ -65,9 +91,9 @@ class ConvS2SState:
         length: int,
         hypotheses: int,
     ) -> None:
-        """Start with zeros as each convolution's earlier inputs.
+        """Begin before the first target token, where all inputs of convolutions are zeros.
 
-        ``length`` is m before it was padded to whole vectors, ``hypotheses`` is K.
+        ``length`` is m before the source was padded to whole vectors, ``hypotheses`` is K.
         """
         self._decoder = decoding.network.decoder
         self._encoded = encoded
@@ -75,31 +101,35 @@ class ConvS2SState:
         self._hypotheses = hypotheses
         shapes = []
         for block in self._decoder.blocks:
-            shapes.append((block.convolution.kernel, block.convolution.inputs))
+            convolution = block.convolution
+            shapes.append((convolution.kernel, convolution.inputs))
         rows = len(encoded.keys) * hypotheses  # R
         like = encoded.keys.new_empty((), dtype=decoding.dtype)
         self._windows = Windows(shapes, rows, like)
-        self._unchanged = torch.arange(rows, device=like.device)  # an order that changes nothing
-        self._rows = self._unchanged  # of the windows that the next step goes on from
+        # (R,), the order that leaves each row in its place
+        self._identity = torch.arange(rows, device=like.device)
+        self._rows = self._identity  # (R,), the row that each hypothesis continues
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
-        """Read each hypothesis's last token (B, K).
+        """Read the last token of each hypothesis (B, K).
 
-        Return the output layer's input (B, K, f_out), and the blocks' mean attention (B, K, m).
+        Return the output layer's input (B, K, f_out), and the mean of the blocks' attention (B, K,
+        m). The next step continues the same rows, unless ``select`` or ``keep`` is called before.
         """
         self._windows.begin(self._rows)
         features, attentions = self._decoder(previous, self._encoded, self._windows)
         self._windows.end()
-        self._rows = self._unchanged[: previous.numel()]
+        self._rows = self._identity[: previous.numel()]
         mean = torch.stack(attentions).mean(0)  # over all layers (section 4.3)
-        return features, mean[:, :, : self._length]  # without what the source was padded by
+        return features, mean[:, :, : self._length]  # without the padding to whole vectors
 
     def select(self, rows: Tensor) -> None:
-        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""
         self._rows = rows
 
     def keep(self, sentences: Tensor) -> None:
-        """Go on with these sentences alone: ``sentences`` indexes B."""
+        """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
         by_sentence = self._rows.view(-1, self._hypotheses)  # (B, K)
         self._rows = by_sentence[sentences].flatten()
-        self._encoded = EncodedSource(*(part[sentences] for part in self._encoded))
+        kept = [part[sentences] for part in self._encoded]
+        self._encoded = EncodedSource(*kept)

@@ -1,4 +1,7 @@
-"""The layers of the networks: weight-normalized maps, embeddings, gradient scaling."""
+"""The layers of the networks: weight-normalized maps, embeddings, gradient scaling.
+
+Shapes: B batch, n positions. Sections are those of the paper (Gehring et al. 2017).
+"""
 
 import math
 from typing import Any
@@ -7,51 +10,65 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from convs2s.models.kernels import matmul
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.kernels.linear_map import LinearMap
-from convs2s.models.kernels.matmul import linear, windows
 from convs2s.models.steps import Precision
 
 SQRT_HALF = math.sqrt(0.5)
-"""Scale of a sum of two terms, which keeps its variance (paper, section 3.4)."""
+"""Factor of a sum of two terms, which keeps the variance of the terms (section 3.4)."""
 
 
 class WeightNormalized(nn.Module):
-    """A weight matrix as ``g * v / ||v||``, one g per output (Salimans & Kingma 2016; section 4.2).
+    """A map whose weight is ``g * v / ||v||`` (Salimans & Kingma 2016; section 4.2).
 
-    ``weight_v`` is v, of the shape that the subclass gives, the output dimension first;
-    ``weight_g``, which is g, and ``bias`` are (outputs,).
+    There is one g for each output. ``weight_v`` is v, in the shape that the subclass chooses, with
+    the output dimension first. ``weight_g``, which is g, and ``bias`` are (outputs,).
     """
 
-    def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
-        """Draw the weight from N(0, standard_deviation); g is such that the weight is the draw."""
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        standard_deviation: float,
+    ) -> None:
+        """Draw v from a normal distribution with mean 0, and set the bias to 0.
+
+        g is the norm of v, so that at first the weight is v itself.
+        """
         super().__init__()
         drawn = torch.empty(shape).normal_(0.0, standard_deviation)
         self.weight_v = nn.Parameter(drawn)
-        self.weight_g = nn.Parameter(drawn.flatten(1).norm(dim=1))
-        self.bias = nn.Parameter(torch.zeros(shape[0]))
+        norms = drawn.flatten(1).norm(dim=1)  # (outputs,)
+        self.weight_g = nn.Parameter(norms)
+        outputs = shape[0]
+        self.bias = nn.Parameter(torch.zeros(outputs))
         self._fused: LinearMap | None = None
 
     def fuse(self, precision: Precision) -> None:
-        """Normalize the weight once and for all, for decoding alone: the parameters are dropped."""
-        self._fused = LinearMap(self.weight().detach(), self.bias.detach(), precision)
+        """Normalize the weight once, for decoding. This deletes the parameters."""
+        weight = self.weight().detach()
+        bias = self.bias.detach()
+        self._fused = LinearMap(weight, bias, precision)
         del self.weight_v, self.weight_g, self.bias
 
     def map(self, x: Tensor) -> Tensor:
         """Map (..., inputs) to (..., outputs)."""
         if self._fused is not None:
             return self._fused(x)
-        return linear(x, self.weight(), self.bias)
+        weight = self.weight()
+        return matmul.linear(x, weight, self.bias)
 
     def weight(self) -> Tensor:
         """Return the normalized weight as a matrix (outputs, inputs)."""
         v = self.weight_v.flatten(1)  # (outputs, inputs)
         g = self.weight_g.unsqueeze(1)  # (outputs, 1)
         if v.device.type != "cpu" and torch.compiler.is_compiling():
-            # The compiler takes one pass each way, casts included, and no other kernel's result.
-            norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
+            # From these operations torch.compile makes one kernel each way, with the casts to the
+            # precision of autocast. It cannot fuse ``_weight_norm`` with anything.
+            norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)  # (outputs, 1)
             return v * (g / norm)
-        # One pass over memory forward and one back, where g * v / v.norm() takes several.
+        # This kernel passes over memory once forward and once backward. ``g * v / v.norm()`` would
+        # take several passes each way.
         weight: Tensor = torch._weight_norm(v, g, 0)
         return weight
 
@@ -59,8 +76,13 @@ class WeightNormalized(nn.Module):
 class Linear(WeightNormalized):
     """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
-    def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
-        """Initialize with N(0, sqrt(keep_prob / inputs)) (section 3.5).
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        keep_prob: float = 1.0,
+    ) -> None:
+        """Initialize with the standard deviation sqrt(keep_prob / inputs) (section 3.5).
 
         ``keep_prob`` is the probability that dropout right before the map keeps an input.
         """
@@ -73,11 +95,14 @@ class Linear(WeightNormalized):
 
 
 class GatedConvolution(WeightNormalized):
-    """A convolution over positions from d to 2d' channels and a gated linear unit (section 3.2).
+    """A convolution over positions, followed by a gated linear unit (GLU, section 3.2).
 
-    It is computed as one matrix product over the windows of the input, which on CPUs beats the
-    convolution kernels and lets incremental decoding use the same weight. ``weight_v`` is
-    (2 * outputs, kernel, inputs).
+    It has ``inputs`` channels, computes 2 * ``outputs`` channels (values and gates), and returns
+    ``outputs`` channels.
+
+    The convolution is computed as one matrix product with the windows of the input. On CPUs this is
+    faster than torch's convolution, and decoding, which has one window at a time, can use the same
+    weight. ``weight_v`` is (2 * outputs, kernel, inputs).
     """
 
     def __init__(
@@ -87,28 +112,43 @@ class GatedConvolution(WeightNormalized):
         kernel: int,
         keep_prob: float = 1.0,
     ) -> None:
-        """Initialize with N(0, sqrt(4 keep_prob / n)), n = kernel * inputs, as it feeds a GLU."""
+        """Initialize with the standard deviation sqrt(4 * keep_prob / n), n = kernel * inputs.
+
+        Without the factor 4 the GLU's output would have a smaller variance than its input (section
+        3.5). ``keep_prob`` is the probability that dropout right before the map keeps an input.
+        """
         standard_deviation = math.sqrt(4.0 * keep_prob / (kernel * inputs))
         super().__init__((2 * outputs, kernel, inputs), standard_deviation)
         self.inputs = inputs
         self.kernel = kernel
 
-    def forward(self, x: Tensor, left: int) -> Tensor:
-        """Map (B, n, inputs) to (B, n, outputs), ``left`` positions of a window before its own."""
-        window = windows(x, self.kernel, left)  # (B, n, kernel * inputs)
-        return self.gate(window)
+    def forward(
+        self,
+        x: Tensor,
+        left: int,
+    ) -> Tensor:
+        """Map (B, n, inputs) to (B, n, outputs).
+
+        The window of a position begins ``left`` positions before it.
+        """
+        windows = matmul.windows(x, self.kernel, left)  # (B, n, kernel * inputs)
+        return self.gate(windows)
 
     def gate(self, windows: Tensor) -> Tensor:
         """Map windows (..., kernel * inputs) to (..., outputs)."""
-        both = self.map(windows)  # (..., 2 * outputs), values and gates
-        return functional.glu(both, dim=-1)
+        values_and_gates = self.map(windows)  # (..., 2 * outputs)
+        return functional.glu(values_and_gates, dim=-1)
 
 
 class PlainOutput(nn.Module):
-    """A map to the logits without weight normalization: the LSTM's."""
+    """A map from features to logits without weight normalization, as the LSTM has it."""
 
-    def __init__(self, inputs: int, types: int) -> None:
-        """Make room for the parameters; the network that owns them draws them."""
+    def __init__(
+        self,
+        inputs: int,
+        types: int,
+    ) -> None:
+        """Allocate the parameters; the network that has this layer must initialize them."""
         super().__init__()
         self.table = nn.Parameter(torch.empty(types, inputs))
         self.bias = nn.Parameter(torch.empty(types))
@@ -123,41 +163,54 @@ class PlainOutput(nn.Module):
 
 
 class OutputTable(PlainOutput):
-    """A map to the logits as a lookup table, of which vocabulary selection takes some rows.
+    """A map from features to logits as a lookup table, for vocabulary selection.
 
-    As in the authors' code it is not weight-normalized.
+    Vocabulary selection takes some rows of the table. As in the authors' code, the table is not
+    weight-normalized.
     """
 
-    def __init__(self, inputs: int, types: int) -> None:
-        """Draw the rows and the bias from N(0, 0.1), as of any lookup table."""
+    def __init__(
+        self,
+        inputs: int,
+        types: int,
+    ) -> None:
+        """Draw the table and the bias with the standard deviation 0.1, as any lookup table."""
         super().__init__(inputs, types)
         for parameter in self.parameters():
             nn.init.normal_(parameter, 0.0, 0.1)
 
 
 class Embedding(nn.Module):
-    """Token plus learned absolute position embedding, then dropout (section 3.1)."""
+    """The sum of a token's and its position's learned embedding, then dropout (section 3.1)."""
 
     def __init__(
         self,
         types: int,
         width: int,
         positions: int | None,
-        dropout: float,
+        drop_probability: float,
     ) -> None:
-        """Make the tables, N(0, 0.1) each (section 3.5); ``positions`` None switches them off."""
+        """Draw both tables with mean 0 and the standard deviation 0.1 (section 3.5).
+
+        ``positions`` is the number of rows of the position table; None means that there is none.
+        """
         super().__init__()
         self.tokens = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
         self.positions: nn.Parameter | None = None
         if positions is not None:
             self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
-        self.dropout = dropout
+        self.dropout = drop_probability
 
-    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Map indices (B, n) to (B, n, width); positions past the table's end share its last row.
+    def forward(
+        self,
+        tokens: Tensor,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """Map indices (B, n) to (B, n, width).
 
-        Longer sentences are cut before they come here. ``positions`` (n,) are those of the tokens,
-        or (1,) that of all; None: from 0 to n - 1.
+        ``positions`` (n,) are the positions of the tokens, or (1,) if all tokens are at the same
+        position; None means 0 to n - 1. Positions past the end of the table share its last row;
+        the callers cut longer sentences before.
         """
         embedded = functional.embedding(tokens, self.tokens)
         if self.positions is not None:
@@ -170,9 +223,10 @@ class Embedding(nn.Module):
 
 
 def in_autocast(x: Tensor) -> Tensor:
-    """Return ``x`` in the precision of autocast, where it is on.
+    """Return ``x`` in the precision of autocast, if autocast is on.
 
-    Autocast would cast it again before each matrix product, and sums with other results to fp32.
+    Otherwise autocast would cast ``x`` again before each matrix product, and its sums with other
+    tensors would be in fp32.
     """
     device_type = x.device.type
     if not torch.is_autocast_enabled(device_type):
@@ -181,10 +235,14 @@ def in_autocast(x: Tensor) -> Tensor:
 
 
 class _ScaleGradient(torch.autograd.Function):
-    """The identity, with a scaled gradient."""
+    """The identity, whose gradient is multiplied by a factor."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        factor: float,
+    ) -> Tensor:
         ctx.factor = factor
         return x.view_as(x)
 
@@ -194,6 +252,6 @@ class _ScaleGradient(torch.autograd.Function):
 
 
 def scale_gradient(x: Tensor, factor: float) -> Tensor:
-    """Return ``x``; its gradient is multiplied by ``factor`` on the way back."""
+    """Return ``x``, and multiply its gradient by ``factor`` in the backward pass."""
     scaled: Tensor = _ScaleGradient.apply(x, factor)  # type: ignore[no-untyped-call]
     return scaled

@@ -1,6 +1,6 @@
-"""What training and decoding ask of a network, whichever it is.
+"""The interface of a network, which training and decoding use.
 
-Shapes: B sentences, m source length, n target length, V target types, S some of them.
+Shapes: B sentences, m source length, n target length, V target types.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 
 class OutputLayer(Protocol):
-    """The map from features to logits; ``weight()`` is (V, features), ``bias`` (V,)."""
+    """The map from features to logits: ``weight()`` is (V, features), ``bias`` is (V,)."""
 
     bias: nn.Parameter
 
@@ -20,20 +20,34 @@ class OutputLayer(Protocol):
 
 
 class Network(nn.Module, ABC):
-    """An encoder and a decoder; each with ``embedding.tokens``, a row a type."""
+    """An encoder and a decoder.
+
+    Both have a table ``embedding.tokens`` with a row for each type of their vocabulary.
+    """
 
     attends: ClassVar[bool]
-    """Whether there is attention, which unknown-word replacement and its plots need."""
+    """Whether the network has attention, which the replacement of unknown words and plots need."""
 
-    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
-        """Join both sides; a decoder maps tokens (B, n) and ``encode``'s result to features."""
+    def __init__(
+        self,
+        encoder: nn.Module,
+        decoder: nn.Module,
+    ) -> None:
+        """Join an encoder and a decoder.
+
+        The decoder maps tokens (B, n) and the result of ``encode`` to a tuple that begins with the
+        features (B, n, features).
+        """
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
 
     @property
     def positions(self) -> Mapping[str, int | None]:
-        """The most tokens, ``</s>`` counted, of ``source`` and ``target``; None: no limit."""
+        """The maximum number of tokens of ``source`` and ``target``, with ``</s>``.
+
+        None means that there is no limit.
+        """
         return {"source": None, "target": None}
 
     @property
@@ -42,30 +56,48 @@ class Network(nn.Module, ABC):
         return self.decoder.output  # type: ignore[return-value]
 
     @abstractmethod
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Any:
-        """Return what the decoder reads of padded source indices (B, m).
+    def encode(
+        self,
+        source: Tensor,
+        lengths: Tensor | None = None,
+    ) -> Any:
+        """Encode source indices (B, m), padded on the right; return what the decoder reads.
 
-        ``lengths`` (B,), on the CPU, are the tokens of each row; whoever knows them spares a
-        network that asks for them the wait for its device.
+        ``lengths`` (B,), on the CPU, are the numbers of tokens of the rows. A network that needs
+        them would otherwise have to compute them on its device and wait for the result.
         """
 
     def final_state(self, source: Tensor) -> Tensor | None:
-        """Return all that the decoder knows of each sentence (B, numbers) of indices (B, m).
+        """Encode source indices (B, m); return all that the decoder knows of each sentence.
 
-        None where that grows with the sentence.
+        The result is (B, numbers), or None if its size depends on the length of a sentence.
         """
         return None
 
-    def features(self, source: Tensor, previous: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Return what enters the output layer (B, n, features).
+    def features(
+        self,
+        source: Tensor,
+        previous: Tensor,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """Return the input of the output layer (B, n, features).
 
-        ``source`` (B, m) is padded on the right, ``lengths`` as of ``encode``; ``previous`` (B, n)
-        is ``</s>`` and the target without its last token.
+        ``source`` (B, m) and ``lengths`` are the parameters of ``encode``. ``previous`` (B, n) is
+        ``</s>`` and the target without its last token.
         """
-        x: Tensor = self.decoder(previous, self.encode(source, lengths))[0]
+        encoded = self.encode(source, lengths)
+        x: Tensor = self.decoder(previous, encoded)[0]
         return x
 
-    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return logits (B, n, V) and the attention (B, n, m) of each attending layer."""
-        x, attentions = self.decoder(previous, self.encode(source))
-        return self.decoder.output(x), attentions if self.attends else []  # type: ignore[operator]
+    def forward(
+        self,
+        source: Tensor,
+        previous: Tensor,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits (B, n, V), and the attention (B, n, m) of each layer that attends."""
+        encoded = self.encode(source)
+        x, attentions = self.decoder(previous, encoded)
+        logits = self.decoder.output(x)  # type: ignore[operator]
+        if not self.attends:  # the second result of the decoder is not attention
+            attentions = []
+        return logits, attentions

@@ -1,4 +1,4 @@
-"""Graphs of ONNX that are put together node by node, and run by ONNX Runtime without torch."""
+"""Build ONNX graphs node by node, for ONNX Runtime, without torch."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -10,18 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # or it reports to its maker, from 1.29 on
+# From version 1.29 on, ONNX Runtime sends telemetry to its maker, unless this is set before it is
+# imported.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 from onnxruntime import InferenceSession as InferenceSession
 from onnxruntime import OrtValue as OrtValue
 from onnxruntime import SessionOptions
 
 AnyArray = NDArray[Any]
 
-LARGEST = 127  # Magnitude of an 8-bit value: -128 is left out, so that signs are symmetric
+LARGEST = 127
+"""Largest magnitude of an 8-bit value. -128 is not used, so that the range is symmetric."""
+
+MIDDLE = 128
+"""The unsigned byte that represents 0."""
+
 CPU = Path("/proc/cpuinfo")
 OPSET = 21
 IR_VERSION = 10
-MICROSOFT = "com.microsoft"  # the domain of operators that only ONNX Runtime has
+MICROSOFT = "com.microsoft"
+"""Domain of the contributed operators, which are not in the ONNX standard."""
 
 FLOATS = TensorProto.FLOAT
 INDICES = TensorProto.INT64
@@ -29,14 +37,14 @@ TRUTHS = TensorProto.BOOL
 
 
 Operand: TypeAlias = "Value | float | Sequence[int] | np.generic | AnyArray"
-"""What a node reads: a value of the graph, or a constant.
+"""An input of a node: a value of the graph, or a constant.
 
-Of Python's numbers, and in fp64, fractions become fp32; whole numbers are 64 bits wide.
+Python's floats and arrays of fp64 become fp32. Python's integers become 64-bit integers.
 """
 
 
 def _operator(kind: str) -> Callable[["Value", Operand], "Value"]:
-    """Return a method that adds a node of two inputs."""
+    """Return a method that adds a node with two inputs."""
 
     def apply(left: "Value", right: Operand) -> "Value":
         return left.graph.op(kind, left, right)
@@ -46,7 +54,10 @@ def _operator(kind: str) -> Callable[["Value", Operand], "Value"]:
 
 @dataclass(frozen=True)
 class Value:
-    """An input, a constant or a result of a node: ``a + b`` adds a node to the graph."""
+    """A tensor of a graph: an input, a constant or the output of a node.
+
+    Operators add a node to the graph: ``a + b`` adds an ``Add`` node and returns its output.
+    """
 
     graph: "Graph"
     name: str
@@ -54,7 +65,7 @@ class Value:
     __add__ = _operator("Add")
     __sub__ = _operator("Sub")
     __mul__ = _operator("Mul")
-    __truediv__ = _operator("Div")  # of integers it rounds towards zero
+    __truediv__ = _operator("Div")  # rounds towards zero if both are integers
     __mod__ = _operator("Mod")
     __matmul__ = _operator("MatMul")
     __lt__ = _operator("Less")
@@ -62,13 +73,22 @@ class Value:
     __or__ = _operator("Or")
 
 
+TypedValue = tuple[Value, int]
+"""A value, and the type of its elements (``FLOATS``, ``INDICES`` or ``TRUTHS``)."""
+
+
 class Graph:
-    """A graph that grows, node by node."""
+    """A graph under construction."""
 
-    def __init__(self, precision: str, name: str = "") -> None:
-        """Begin with nothing; maps are computed in fp32 or int8.
+    def __init__(
+        self,
+        precision: str,
+        name: str = "",
+    ) -> None:
+        """Begin an empty graph, whose linear maps are computed in ``precision``: fp32 or int8.
 
-        Graphs that are put together have different names.
+        ``name`` is a prefix of the names of nodes and constants. Graphs that are joined must have
+        different prefixes.
         """
         self._is_int8 = precision == "int8"
         self._name = name
@@ -77,32 +97,45 @@ class Graph:
         self._outputs: list[ValueInfoProto] = []
         self._constants: dict[str, AnyArray] = {}
 
-    def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
-        """Add a node that has one output; return it."""
+    def op(
+        self,
+        kind: str,
+        *inputs: Operand,
+        **attributes: Any,
+    ) -> Value:
+        """Add a node with one output, and return the output."""
         (value,) = self.ops(kind, 1, *inputs, **attributes)
         return value
 
-    def ops(self, kind: str, outputs: int, *inputs: Operand, **attributes: Any) -> list[Value]:
-        """Add a node; return its outputs."""
-        node = f"{self._name}{len(self._nodes)}"
-        names = []
+    def ops(
+        self,
+        kind: str,
+        outputs: int,
+        *inputs: Operand,
+        **attributes: Any,
+    ) -> list[Value]:
+        """Add a node with ``outputs`` outputs, and return them."""
+        input_names = []
         for operand in inputs:
-            value = operand if isinstance(operand, Value) else self.constant(operand)
-            names.append(value.name)
-        values = [Value(self, f"{node}.{number}") for number in range(outputs)]
-        self._nodes.append(
-            helper.make_node(
-                kind,
-                inputs=names,
-                outputs=[value.name for value in values],
-                domain=MICROSOFT if kind == "MatMulIntegerToFloat" else "",
-                **attributes,
-            )
+            if isinstance(operand, Value):
+                input_names.append(operand.name)
+            else:
+                constant = self.constant(operand)
+                input_names.append(constant.name)
+        node_name = f"{self._name}{len(self._nodes)}"
+        output_names = [f"{node_name}.{number}" for number in range(outputs)]
+        node = helper.make_node(
+            kind,
+            inputs=input_names,
+            outputs=output_names,
+            domain=MICROSOFT if kind == "MatMulIntegerToFloat" else "",
+            **attributes,
         )
-        return values
+        self._nodes.append(node)
+        return [self.value(name) for name in output_names]
 
     def constant(self, operand: Operand) -> Value:
-        """Add a constant; return it."""
+        """Add a constant and return it."""
         array = np.array(operand, order="C")
         if array.dtype == np.float64:
             array = array.astype(np.float32)
@@ -111,72 +144,127 @@ class Graph:
         return self.value(name)
 
     def value(self, name: str) -> Value:
-        """Return an input by its name, or what a joined or surrounding graph calls so."""
+        """Return the value with this name.
+
+        It may also be a value of a graph that is joined to this one, or, in the body of a loop, of
+        the surrounding graph.
+        """
         return Value(self, name)
 
-    def input(self, name: str, kind: int, shape: Sequence[int | str] | None = None) -> Value:
-        """Add an input, of any shape where none is stated; return it."""
-        self._inputs.append(helper.make_tensor_value_info(name, kind, shape))
+    def input(
+        self,
+        name: str,
+        kind: int,
+        shape: Sequence[int | str] | None = None,
+    ) -> Value:
+        """Add an input with elements of type ``kind`` and return it; None means any shape."""
+        info = helper.make_tensor_value_info(name, kind, shape)
+        self._inputs.append(info)
         return self.value(name)
 
-    def output(self, name: str, value: Value, kind: int = FLOATS) -> None:
-        """Have a value among the results, under a name."""
-        self.call(name, value)
-        self.result(name, kind)
+    def output(
+        self,
+        name: str,
+        value: Value,
+        kind: int = FLOATS,
+    ) -> None:
+        """Make a value an output of the graph, under a name."""
+        self.alias(name, value)
+        self._declare_output(name, kind)
 
-    def call(self, name: str, value: Value) -> None:
-        """Give a value a name, by which joined graphs find it."""
+    def alias(
+        self,
+        name: str,
+        value: Value,
+    ) -> None:
+        """Give a value a second name, by which joined graphs read it."""
         node = helper.make_node("Identity", [value.name], [name])
         self._nodes.append(node)
 
-    def result(self, name: str, kind: int) -> None:
-        """Have a value among the results, under its own name."""
-        self._outputs.append(helper.make_tensor_value_info(name, kind, None))
+    def _declare_output(
+        self,
+        name: str,
+        kind: int,
+    ) -> None:
+        """Make the value with this name an output of the graph."""
+        info = helper.make_tensor_value_info(name, kind, None)
+        self._outputs.append(info)
 
-    def rows(self, x: Value, columns: int) -> Value:
-        """Return (..., columns) as (rows, columns)."""
+    def rows(
+        self,
+        x: Value,
+        columns: int,
+    ) -> Value:
+        """Reshape (..., columns) to (rows, columns)."""
         return self.op("Reshape", x, [-1, columns])
 
-    def columns(self, x: Value, width: int) -> Value:
-        """Return (B, K, width) as (B, width, K).
+    def columns(
+        self,
+        x: Value,
+        width: int,
+    ) -> Value:
+        """Transpose (B, K, width) to (B, width, K).
 
-        The second node keeps ONNX Runtime from making the first a part of a product, four times
-        slower.
+        The Reshape does not change the shape. Without it, ONNX Runtime would fuse the Transpose
+        with the product that reads it, and the fused operation takes four times as long.
         """
         turned = self.op("Transpose", x, perm=[0, 2, 1])
         return self.op("Reshape", turned, [0, width, -1])
 
     def mean(self, values: Sequence[Value]) -> Value:
-        """Return the mean of values."""
+        """Return the elementwise mean of several values."""
         if len(values) == 1:
             return values[0]
         return self.op("Mean", *values)
 
-    def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
+    def linear(
+        self,
+        x: Value,
+        weight: AnyArray,
+        bias: AnyArray,
+    ) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
-        if not self._is_int8:
-            return self.op("Gemm", x, weight.T, bias)
+        if self._is_int8:
+            return self._linear_int8(x, weight, bias)
+        return self.op("Gemm", x, weight.T, bias)
+
+    def _linear_int8(
+        self,
+        x: Value,
+        weight: AnyArray,
+        bias: AnyArray,
+    ) -> Value:
+        """Map (rows, inputs) by a product of 8-bit integers.
+
+        The weight has a scale for each output, and x has a scale for each row, so that no row
+        depends on the others.
+        """
+        # The weight becomes signed bytes. The minimum scale avoids a division by 0 if all weights
+        # of an output are 0.
         scales = np.abs(weight).max(1) / LARGEST  # (outputs,)
-        scales = np.maximum(scales, np.finfo(np.float32).tiny)
-        rounded = np.rint(weight / scales[:, None])
+        smallest = np.finfo(np.float32).tiny
+        scales = np.maximum(scales, smallest)
+        rounded = np.rint(weight / scales[:, None])  # (outputs, inputs)
+        weight_bytes = rounded.T.astype(np.int8)  # (inputs, outputs)
+        # x becomes unsigned bytes around 128: the product of unsigned and signed bytes is the one
+        # that CPUs have instructions for. Each row is divided by its largest magnitude, so that one
+        # step size fits all rows. A row of zeros gives 0 / 0, which becomes an arbitrary byte. That
+        # does no harm, because the row of the result is multiplied by 0 below.
         magnitudes = self.op("Abs", x)
         largest = self.op("ReduceMax", magnitudes, [1])  # (rows, 1)
-        # Unsigned bytes around 128 by signed ones: the kernels' fast case. 0 / 0 is some byte.
         step = self.constant(1 / LARGEST)
-        middle = self.constant(np.uint8(128))
-        bytes_of_x = self.op("QuantizeLinear", x / largest, step, middle)
-        y = self.op(
-            "MatMulIntegerToFloat",
-            bytes_of_x,
-            rounded.T.astype(np.int8),
-            step,
-            scales,
-            middle,
-        )
+        middle = self.constant(np.uint8(MIDDLE))
+        x_bytes = self.op("QuantizeLinear", x / largest, step, middle)
+        # The order of the inputs of this contributed operator is: A, B, the scale of A, the scale
+        # of B, the zero point of A. The zero point of B is left out, which means 0.
+        y = self.op("MatMulIntegerToFloat", x_bytes, weight_bytes, step, scales, middle)
         return y * largest + bias
 
     def join(self, other: "Graph") -> None:
-        """Add the nodes and constants of another, which find their inputs here by their names."""
+        """Add the nodes and constants of another graph.
+
+        The inputs of the other graph are read from values of this graph with the same names.
+        """
         self._nodes += other._nodes
         self._constants |= other._constants
 
@@ -184,60 +272,84 @@ class Graph:
         self,
         body: "Graph",
         goes_on: Value,
-        handed: Mapping[str, tuple[Value, int]],
-        results: Mapping[str, tuple[Value, int]],
+        carried: Mapping[str, TypedValue],
+        results: Mapping[str, TypedValue],
     ) -> None:
-        """Run a body as long as ``goes_on`` is true of its last run.
+        """Add a loop that runs ``body`` until ``goes_on``, a value of the body, is false.
 
-        It knows the number of its run as ``position``. Of what it is ``handed``, each run reads
-        what the run before made under the name, and the first one the input ``NAME.first`` of this
-        graph. The ``results`` of all runs are results of this graph.
+        The body runs at least once. It reads the number of its run as ``position``.
+
+        ``carried`` are values of the body that its next run reads, by the names under which it
+        reads them. The first run reads the inputs ``NAME.first``, which this adds to the graph.
+
+        ``results`` are values of the body by name. They become outputs of this graph, with the
+        values of all runs stacked in a new first dimension.
         """
-        # There is no limit to the number of runs, and the first one does take place.
-        inputs = ["", self.constant(True).name]
-        outputs = []
+        # The operator Loop prescribes these orders:
+        # inputs of the node: maximum number of runs ("": no maximum), whether the first run takes
+        #     place, first values of the carried ones;
+        # inputs of the body: number of the run, whether it takes place, carried values;
+        # outputs of the body: whether the next run takes place, carried values, results;
+        # outputs of the node: last values of the carried ones, stacked results.
+        node_inputs = ["", self.constant(True).name]
+        node_outputs = []
         body.input("position", INDICES, [])
         body.input("goes_on", TRUTHS, [])
-        body.result(goes_on.name, TRUTHS)
-        for name, (later, kind) in handed.items():
+        body._declare_output(goes_on.name, TRUTHS)
+        for name, (following, kind) in carried.items():
             body.input(name, kind)
-            body.result(later.name, kind)
-            inputs.append(self.input(f"{name}.first", kind).name)
-            outputs.append(f"{name}.last")
+            body._declare_output(following.name, kind)
+            node_inputs.append(self.input(f"{name}.first", kind).name)
+            node_outputs.append(f"{name}.last")
         for name, (value, kind) in results.items():
-            body.result(value.name, kind)
-            self.result(name, kind)
-            outputs.append(name)
-        own = []
+            body._declare_output(value.name, kind)
+            self._declare_output(name, kind)
+            node_outputs.append(name)
+        # The body can read constants of the surrounding graph. Large ones go there, because
+        # ``session`` passes them to ONNX Runtime without a copy. Those of int8 stay in the body,
+        # where the loop runs 1.05 times as fast with them.
+        body_constants = []
         for name, array in body._constants.items():
-            if array.ndim < 2 or array.dtype == np.int8:  # 1.05 times as fast in the body
-                own.append(numpy_helper.from_array(array, name))
+            if array.ndim < 2 or array.dtype == np.int8:
+                body_constants.append(numpy_helper.from_array(array, name))
             else:
                 self._constants[name] = array
-        inner = helper.make_graph(
+        body_graph = helper.make_graph(
             body._nodes,
             "body",
             body._inputs,
             body._outputs,
-            own,
+            body_constants,
         )
-        node = helper.make_node("Loop", inputs, outputs, body=inner)
+        node = helper.make_node(
+            "Loop",
+            node_inputs,
+            node_outputs,
+            body=body_graph,
+        )
         self._nodes.append(node)
 
     def session(self) -> InferenceSession:
-        """Return what runs the graph, with one thread: batches have threads of their own."""
+        """Return a session that runs the graph.
+
+        It has one thread, because batches are translated in parallel by threads of their own.
+        """
         options = SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors alone
-        if not (CPU.is_file() and "vnni" in CPU.read_text()):  # sums of signed bytes would overflow
+        options.log_severity_level = 3  # only errors
+        has_vnni = CPU.is_file() and "vnni" in CPU.read_text()
+        if not has_vnni:
+            # Without VNNI instructions, products of unsigned and signed bytes are added in 16 bits,
+            # which can overflow. This option takes kernels that do not overflow.
             options.add_session_config_entry("session.x64quantprecision", "1")
         constants = []
         for name, array in self._constants.items():
             if array.ndim < 2:
                 constants.append(numpy_helper.from_array(array, name))
                 continue
-            # Large ones stay where they are.
+            # Do not copy a large constant into the model. The model only names it, and ONNX
+            # Runtime reads the memory of the array.
             tensor = TensorProto(
                 name=name,
                 dims=array.shape,
@@ -246,23 +358,25 @@ class Graph:
             )
             tensor.external_data.add(key="location", value=name)
             constants.append(tensor)
-            options.add_external_initializers([name], [OrtValue.ortvalue_from_numpy(array)])
+            memory = OrtValue.ortvalue_from_numpy(array)
+            options.add_external_initializers([name], [memory])
         return InferenceSession(self._model(constants), options, ["CPUExecutionProvider"])
 
     def save(self, path: Path) -> None:
-        """Write the graph and all that it holds as a file for ONNX Runtime."""
+        """Write the graph with all its constants to a file for ONNX Runtime."""
         constants = []
         for name, array in self._constants.items():
             constants.append(numpy_helper.from_array(array, name))
         path.write_bytes(self._model(constants))
 
     def _model(self, constants: Sequence[TensorProto]) -> bytes:
+        """Return the serialized graph with these constants."""
         graph = helper.make_graph(self._nodes, "graph", self._inputs, self._outputs, constants)
-        operators = helper.make_opsetid("", OPSET)
-        microsofts = helper.make_opsetid(MICROSOFT, 1)
+        standard_operators = helper.make_opsetid("", OPSET)
+        contributed_operators = helper.make_opsetid(MICROSOFT, 1)
         model = helper.make_model(
             graph,
-            opset_imports=[operators, microsofts],
+            opset_imports=[standard_operators, contributed_operators],
             ir_version=IR_VERSION,
         )
         return bytes(model.SerializeToString())

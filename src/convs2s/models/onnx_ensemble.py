@@ -1,6 +1,7 @@
-"""ConvS2S networks on a CPU, in fp32 or int8, by ONNX Runtime: without torch.
+"""Decode with ConvS2S networks on a CPU, in fp32 or int8, by ONNX Runtime and without torch.
 
-Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, S target types.
+Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, C candidates of each
+sentence, S target types, T steps, f_out width of what enters an output layer.
 """
 
 import math
@@ -26,22 +27,37 @@ from convs2s.models.onnx_search import (
 from convs2s.models.steps import VECTOR, Candidates, Limits, Numbers, Shortlisted, least_positions
 
 VECTORS = 64
-"""Numbers of fp32 that a softmax adds up at a time once a row has as many: several vectors, to
-which a longer source is padded for the same reason as a short one to ``VECTOR``."""
+"""Number of fp32 values that a softmax adds at a time if a row has at least this many.
+
+Longer sources are padded to a multiple of this length, for the same reason as shorter ones are
+padded to a multiple of ``VECTOR``.
+"""
 
 PART_NUMBERS = 1 << 19
+"""Maximum number of log-probabilities that the output layers compute in one call (2 MB of fp32).
+
+More would not stay in a cache. A batch is computed in parts of at most this size.
+"""
+
 PART_ROWS = 32
-"""Predictions of a part of a batch: few enough numbers to stay in a cache (2 MB), but not of fewer
-rows, as a matrix product reads all weights however few its rows are."""
+"""Minimum number of rows of a part, even if it then has more numbers than ``PART_NUMBERS``.
+
+A matrix product reads all weights, however few rows it has.
+"""
 
 
 class OnnxEnsemble:
-    """Networks over the same vocabularies; a single one is the common case."""
+    """An ensemble of ConvS2S networks with the same vocabularies, often a single network."""
 
     attends = True
 
-    def __init__(self, networks: Sequence[Weights], precision: str, average: str) -> None:
-        """Make graphs of the networks' weights, which are used up.
+    def __init__(
+        self,
+        networks: Sequence[Weights],
+        precision: str,
+        average: str,
+    ) -> None:
+        """Build the graphs of the networks. This takes all weights out of ``networks``.
 
         Raises:
             ValueError: weights are not those of their architecture.
@@ -49,14 +65,14 @@ class OnnxEnsemble:
         self.precision = precision
         self._average = average
         self._architectures = [network.architecture for network in networks]
-        encoding, parts = encoder(networks, precision)
+        encoder_graph, parts = encoder(networks, precision)
         step, self.states = decoder(networks, precision, parts)
         self._parts = ["words", *parts]
         self._layers = [network.output() for network in networks]
         self.types = np.arange(networks[0].types["target"])
         output = continuations(self._layers, precision, average, self.types)
         self._graphs = {
-            "encoder": encoding,
+            "encoder": encoder_graph,
             "decoder": step,
             "output": output,
             "search": search(precision, step, output, parts, self.states),
@@ -65,30 +81,60 @@ class OnnxEnsemble:
         self._lock = Lock()
 
     def session(self, name: str) -> InferenceSession:
-        """Return what runs a graph, made when it is first needed."""
+        """Return the session that runs a graph: encoder, decoder, output or search.
+
+        It is made at its first use. Threads may call this at the same time.
+        """
         with self._lock:
             if name not in self._sessions:
-                self._sessions[name] = self._graphs[name].session()
+                graph = self._graphs[name]
+                self._sessions[name] = graph.session()
             return self._sessions[name]
 
     def positions(self, side: str) -> int | None:
-        """Return the most tokens of a side, ``</s>`` counted, that every network has room for."""
-        return least_positions(one.positions.rows(side) for one in self._architectures)
+        """Return the maximum number of tokens of a side, with ``</s>``; None means no limit.
+
+        ``side`` is ``source`` or ``target``.
+        """
+        limits = [architecture.positions.rows(side) for architecture in self._architectures]
+        return least_positions(limits)
 
     def start_search(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> "OnnxDecoder":
-        """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
+        """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
+
+        ``shortlist`` restricts the target types; None allows all.
+        """
         parts = self._encode(source)
         if shortlist is None:
-            return OnnxDecoder(self, parts, hypotheses, self.session("output"), len(self.types))
+            session = self.session("output")
+            return OnnxDecoder(self, parts, hypotheses, session, len(self.types))
         types = shortlist.types
-        layers = [(weight[types], bias[types]) for weight, bias in self._layers]
-        output = continuations(layers, self.precision, self._average, types, True)
-        missing = -len(types) % GROUP
-        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S in whole groups)
+        layers = []
+        for weight, bias in self._layers:
+            layers.append((weight[types], bias[types]))
+        output = continuations(
+            layers,
+            self.precision,
+            self._average,
+            types,
+            is_masked=True,
+        )
+        missing = -len(types) % GROUP  # types that the graph adds to fill the last group
+        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with the added ones)
         barred = np.where(mask, np.float32(BARRED), np.float32(0))
-        return OnnxDecoder(self, parts, hypotheses, output.session(), len(types), barred)
+        return OnnxDecoder(
+            self,
+            parts,
+            hypotheses,
+            output.session(),
+            len(types),
+            barred,
+        )
 
     def search_alone(
         self,
@@ -98,15 +144,19 @@ class OnnxEnsemble:
         maximum: int,
         unknown_penalty: float,
     ) -> Iterator[tuple[list[float], list[int], list[int], list[int]]]:
-        """Search for one source (1, m) in one call; return each step's ``Candidates``, as lists.
+        """Search for the best outputs of one source (1, m), in one call of ONNX Runtime.
 
-        Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``.
+        Outputs have ``minimum`` to ``maximum`` tokens without ``</s>``. Return the fields of
+        ``Candidates`` for each step, as lists: scores, parents and tokens (C), and places (K).
         """
-        # All hypotheses are the same one: only the first may go on.
+        # Before the first step all hypotheses are empty. Only the first one may be continued, or
+        # all K outputs would be the same.
         scores = np.full((1, hypotheses), -np.inf, np.float32)
         scores[0, 0] = 0.0
         given = self._encode(source)
-        given |= search_inputs(len(self.types), hypotheses, 2 * hypotheses, unknown_penalty)
+        # At most K of 2K candidates end, so that K are left to go on.
+        candidates = 2 * hypotheses
+        given |= search_inputs(len(self.types), hypotheses, candidates, unknown_penalty)
         given["hypotheses"] = np.array([hypotheses])
         given["minimum"] = np.array(minimum)
         given["maximum"] = np.array(maximum)
@@ -117,22 +167,26 @@ class OnnxEnsemble:
         for state, zeros in self.first_states(hypotheses).items():
             given[f"{state}.first"] = zeros
         names = [f"{name} of steps" for name in Candidates._fields]
-        found = self.session("search").run(names, given)  # (T, 1, C) each, and (T, 1, K)
-        lists = [steps[:, 0].tolist() for steps in found]
+        # Scores, parents and tokens (T, 1, C), and places (T, 1, K).
+        found = self.session("search").run(names, given)
+        lists = []
+        for steps in found:
+            of_sentence = steps[:, 0]  # (T, C) or (T, K)
+            lists.append(of_sentence.tolist())
         return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
-        """Return the networks' states before the first step."""
+        """Return the state of each network before the first step, which is zeros, by name."""
         states = {}
         for name, width in self.states.items():
             states[name] = np.zeros((rows, width), np.float32)
         return states
 
     def _encode(self, source: Indices) -> dict[str, AnyArray]:
-        """Return what the encoder makes of padded source indices (B, m)."""
+        """Encode padded source indices (B, m); return the outputs of the encoder's graph."""
         length = source.shape[1]
-        whole = VECTOR if length <= VECTORS else VECTORS
-        missing = -length % whole
+        multiple = VECTOR if length <= VECTORS else VECTORS
+        missing = -length % multiple
         padded = np.pad(source, ((0, 0), (0, missing)), constant_values=PADDING)
         encoded = self.session("encoder").run(self._parts, {"source": padded})
         return dict(zip(self._parts, encoded, strict=True))
@@ -144,19 +198,24 @@ def search_inputs(
     candidates: int,
     unknown_penalty: float,
 ) -> dict[str, AnyArray]:
-    """Return what the output layers of so many types read beside a step's results."""
+    """Return the inputs of a ``continuations`` graph that are the same for all sentences.
+
+    ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
+    """
     groups = math.ceil(types / GROUP)
+    filled_types = groups * GROUP  # with those that fill the last group
+    searched_groups = min(candidates, hypotheses * groups)
     return {
-        "penalties": penalties(groups * GROUP, unknown_penalty),
+        "penalties": penalties(filled_types, unknown_penalty),
         "candidates": np.array([candidates]),
-        "groups": np.array([min(candidates, hypotheses * groups)]),
+        "groups": np.array([searched_groups]),
     }
 
 
 class OnnxDecoder:
     """The incremental state of decoding one batch."""
 
-    keeps_all = False
+    keeps_all = False  # ``keep`` may drop sentences
 
     def __init__(
         self,
@@ -167,9 +226,11 @@ class OnnxDecoder:
         types: int,
         mask: Numbers | None = None,
     ) -> None:
-        """Take what the encoder made of B sentences, and the output layers of so many types.
+        """Begin before the first step of B sentences.
 
-        ``mask`` (B, S) is BARRED where a sentence may not use a type, else 0; None: it may use all.
+        ``parts`` are the outputs of the encoder's graph, ``hypotheses`` is K. ``output`` is the
+        session of a ``continuations`` graph, and ``types`` is the number of its target types.
+        ``mask`` (B, S) is BARRED if a sentence may not use a type, else 0; None allows all types.
         """
         rows = len(parts["words"]) * hypotheses  # R
         self._decoder = ensemble.session("decoder")
@@ -179,7 +240,7 @@ class OnnxDecoder:
         self._types = types
         self._mask = mask
         self._position = 0
-        self._rows = np.arange(rows)  # of the states that the next step goes on from
+        self._rows = np.arange(rows)  # the row of the states that each hypothesis continues
         self._states = ensemble.first_states(rows)
 
     def best(
@@ -191,11 +252,13 @@ class OnnxDecoder:
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
-        ``previous`` and ``scores`` (B, K): each hypothesis's last token and log-probability.
+        ``previous`` and ``scores`` (B, K) are the last token and the log-likelihood of each
+        hypothesis. ``count`` is the number of continuations of each sentence.
         """
         batch, hypotheses = previous.shape
         places, *features = self._read(previous)
         limit = FREE if limits.may_end else NOT_THE_END
+        # The inputs of the graph with a row for each sentence, of which each call gets a part.
         given: dict[str, AnyArray] = {
             "scores": scores,
             "limits": np.where(limits.must_end, THE_END_ALONE, limit),
@@ -204,20 +267,24 @@ class OnnxDecoder:
             given["mask"] = self._mask
         for number, x in enumerate(features):
             given[f"{number}.features"] = x.reshape(batch, hypotheses, -1)
-        alike = search_inputs(self._types, hypotheses, count, limits.unknown_penalty)
-        most_rows = max(PART_ROWS, PART_NUMBERS // self._types)
-        sentences = max(1, most_rows // hypotheses)  # of a part
-        parts = []
+        inputs = search_inputs(self._types, hypotheses, count, limits.unknown_penalty)
+        rows = max(PART_ROWS, PART_NUMBERS // self._types)  # of a part
+        sentences = max(1, rows // hypotheses)  # of a part
+        found = []
         for start in range(0, batch, sentences):
             part = slice(start, start + sentences)
             for name, array in given.items():
-                alike[name] = array[part]
-            parts.append(self._output.run(["best", "parents", "chosen"], alike))
-        best, parents, chosen = map(np.concatenate, zip(*parts, strict=True))
+                inputs[name] = array[part]
+            found.append(self._output.run(["best", "parents", "chosen"], inputs))
+        best, parents, chosen = map(np.concatenate, zip(*found, strict=True))
         return Candidates(best, parents, chosen, places)
 
     def _read(self, previous: Indices) -> list[AnyArray]:
-        """Return the places (B, K) with the most attention, and what enters each output layer."""
+        """Run the decoder's step on the last tokens (B, K).
+
+        Return the source positions with the most attention (B, K), and the input of each network's
+        output layer (R, f_out). This updates the states and advances the position.
+        """
         given = {
             "previous": previous,
             "position": np.array(self._position),
@@ -225,27 +292,31 @@ class OnnxDecoder:
             **self._parts,
             **self._states,
         }
-        read = ["places"]
-        read += [f"{number}.features" for number in range(len(self._states))]
-        states = [f"{name}.next" for name in self._states]
-        found = self._decoder.run([*read, *states], given)
-        later = found[len(read) :]
-        self._states = dict(zip(self._states, later, strict=True))
+        results = ["places"]
+        for number in range(len(self._states)):
+            results.append(f"{number}.features")
+        next_states = [f"{name}.next" for name in self._states]
+        found = self._decoder.run([*results, *next_states], given)
+        count = len(results)
+        self._states = dict(zip(self._states, found[count:], strict=True))
         self._position += 1
-        self._rows = np.arange(previous.size)
-        return list(found[: len(read)])
+        self._rows = np.arange(previous.size)  # each hypothesis continues its own row
+        return list(found[:count])
 
     def select(self, rows: Indices) -> None:
-        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
+        """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""
         self._rows = rows
 
     def keep(self, sentences: Indices) -> None:
-        """Go on with these sentences alone: ``sentences`` indexes B."""
+        """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
         by_sentence = self._rows.reshape(-1, self._hypotheses)  # (B, K)
         self._rows = by_sentence[sentences].reshape(-1)
-        self._parts = {name: part[sentences] for name, part in self._parts.items()}
+        kept = {}
+        for name, part in self._parts.items():
+            kept[name] = part[sentences]
+        self._parts = kept
         if self._mask is not None:
             self._mask = self._mask[sentences]
 
     def release(self) -> None:
-        """Give up what others can use, which is nothing."""
+        """Do nothing: this decoder holds nothing that another search can use."""

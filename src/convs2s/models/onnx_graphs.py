@@ -1,18 +1,26 @@
-"""ConvS2S as graphs of ONNX, made of its weights without torch: encoder and decoder step.
+"""Build ONNX graphs of ConvS2S from its weights, without torch: the encoder and a decoder step.
 
-Constant factors are multiplied into the weights. A block's query is W h + b + g, of the
-convolution's output h and the embedding g of the last target token (section 3.3). Its product with
-the encoder's output z is h (W^T z) + b z + g z, and the output projection of a mean of values is
-the mean of their projections. So both maps of attention are applied to the source once ("folded"),
-in place of to each hypothesis at each step.
+The graphs compute the same as ``convs2s.models.convs2s``, with fewer operations:
 
-Several networks make one graph. No row of a result depends on the others: products add
-up in one order however many rows there are, as weights are packed once, and in int8 each row has a
-scale of its own. Scores are computed as (B, m, K): a product with m columns would add up in another
-order where m is large.
+- Constant factors such as sqrt(0.5) are multiplied into the weights.
+- A block's query is W h + b + g, with the output h of its convolution and the embedding g of the
+  last target token (section 3.3). Its product with the encoder's output z is
+  h (W^T z) + b z + g z. W^T z and b z do not depend on the hypotheses, so the encoder's graph
+  computes them once per sentence instead of once per hypothesis and step.
+- The output projection of a weighted mean of values is the weighted mean of their projections. So
+  the encoder's graph projects the values, and the decoder's graph takes the mean.
+
+Several networks make one graph. The result of a row must not depend on the other rows of the
+batch:
+
+- ONNX Runtime packs the weights once, so that a product adds up in one order for any number of
+  rows.
+- In int8, each row has its own scale.
+- Scores are computed as (B, m, K). A product with m columns would add up in another order if m is
+  large.
 
 Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, f embedding width, d
-block width.
+block width, f_out width of what enters the output layer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,13 +34,17 @@ from convs2s.models.onnx_builder import FLOATS, INDICES, AnyArray, Graph, Value
 
 ROOT_OF_HALF = float(np.sqrt(0.5))
 STACKS = {"source": "encoder", "target": "decoder"}
+"""Which part of the network reads each side; the names of its weights begin with this word."""
 
 Map = tuple[AnyArray, AnyArray]
-"""A map's weight (outputs, inputs) and bias (outputs,)."""
+"""The weight (outputs, inputs) and the bias (outputs,) of a linear map."""
 
 
 class Weights:
-    """A network's weights; ``ValueError`` says that they are not those of its architecture."""
+    """The weights of a ConvS2S network, each of which is taken once.
+
+    All methods raise a ValueError if the weights are not those of the architecture.
+    """
 
     def __init__(
         self,
@@ -40,16 +52,26 @@ class Weights:
         architecture: NetworkSettings,
         types: tuple[int, int],
     ) -> None:
-        """Take ConvS2S weights by their names, and the sizes of both vocabularies."""
+        """Hold weights by name; ``types`` are the sizes of the source and target vocabulary."""
         self._arrays = dict(arrays)
         self.architecture = cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
 
-    def take(self, name: str, *shape: int) -> AnyArray:
-        """Return a weight, which is used once."""
+    def take(
+        self,
+        name: str,
+        *shape: int,
+    ) -> AnyArray:
+        """Remove a weight of this shape and return it in fp32.
+
+        Raises:
+            ValueError: the weight is missing, or has another shape, or is not finite.
+        """
         array = self._arrays.pop(name, np.zeros(0))
-        is_float = array.dtype.kind in "fV"  # V: bfloat16
-        if array.shape != shape or not is_float or not np.isfinite(array).all():
+        is_float = array.dtype.kind in "fV"  # numpy shows bfloat16 as V
+        if array.shape != shape or not is_float:
+            raise ValueError(name)
+        if not np.isfinite(array).all():
             raise ValueError(name)
         return array.astype(np.float32, copy=False)
 
@@ -60,20 +82,28 @@ class Weights:
         *inputs: int,
         share: float | AnyArray = 1.0,
     ) -> Map:
-        """Return a map whose weight is normalized, times ``share``, of all outputs or of each."""
+        """Return a weight-normalized map, multiplied by ``share``.
+
+        The weight that is read is (outputs, *inputs); the returned one is a matrix. ``share`` is
+        one factor for all outputs, or an array with a factor for each output.
+        """
         v = self.take(f"{name}.weight_v", outputs, *inputs)
-        v = v.reshape(outputs, -1)
+        v = v.reshape(outputs, -1)  # (outputs, all inputs)
         squares = np.square(v, dtype=np.float64)
         norm = np.sqrt(squares.sum(1))  # (outputs,)
         g = self.take(f"{name}.weight_g", outputs)
         factor = (g / norm).astype(np.float32)
         weight = v * factor[:, None]
         bias = self.take(f"{name}.bias", outputs)
-        shares = np.broadcast_to(np.float32(share), outputs)
+        shares = np.broadcast_to(np.float32(share), outputs)  # (outputs,)
         return weight * shares[:, None], bias * shares
 
     def output(self) -> Map:
-        """Return the output layer, which is the last to be taken."""
+        """Return the output layer. Call this after all other weights were taken.
+
+        Raises:
+            ValueError: weights are left over.
+        """
         types = self.types["target"]
         width = self.architecture.output_embedding
         if self.architecture.selection:
@@ -87,10 +117,13 @@ class Weights:
 
 
 def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[str]]:
-    """Return the graph that makes what the decoder reads of a source, and the names of its parts.
+    """Return the graph of the encoders, and the names of its outputs that the decoder reads.
 
-    It reads ``source`` (B, m). Beside the parts (B, m, width) it makes ``words`` (B, 1, m), -inf
-    where the source has no word, else 0.
+    The graph reads ``source`` (B, m), padded indices. Its outputs are:
+
+    - ``words`` (B, 1, m): 0 at a word of the source, -inf at ``</s>`` and padding;
+    - for network N and block M, the parts ``N.keys``, ``N.biasM``, ``N.keysM`` and ``N.valuesM``
+      (B, m, width), which ``_attended`` describes. The names of the parts are returned.
     """
     graph = Graph(precision)
     op = graph.op
@@ -98,19 +131,29 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
     padding = op("Equal", source, PADDING)  # (B, m)
     no_word = padding | op("Equal", source, END)
     words = op("Where", no_word, -np.inf, 0.0)
-    graph.output("words", op("Unsqueeze", words, [1]))
+    words = op("Unsqueeze", words, [1])  # (B, 1, m)
+    graph.output("words", words)
     padding = op("Unsqueeze", padding, [2])  # (B, m, 1)
-    present = op("Where", padding, 0.0, 1.0)
-    barred = op("Where", padding, -np.inf, 0.0)
+    present = op("Where", padding, 0.0, 1.0)  # (B, m, 1)
+    barred = op("Where", padding, -np.inf, 0.0)  # (B, m, 1)
     length = op("ReduceSum", present, [1])  # (B, 1, 1)
-    scale = op("Sqrt", length) * ROOT_OF_HALF  # m * sqrt(1/m), as in length_scale
+    # The scale of the context is the square root of the length, as in the network of torch.
+    scale = op("Sqrt", length) * ROOT_OF_HALF  # (B, 1, 1)
     by_sentence = _by_sentence(graph, source)
     parts = []
     for number, weights in enumerate(networks):
         embedded, z = _encode(graph, weights, source, by_sentence, present)
-        summed = op("Reshape", z, by_sentence) + embedded  # (B, m, f)
-        values = graph.rows(summed * scale, weights.architecture.embedding)  # (B * m, f)
-        attended = _attended(graph, weights, by_sentence, z, values, barred)
+        z_by_sentence = op("Reshape", z, by_sentence)  # (B, m, f)
+        scaled = (z_by_sentence + embedded) * scale
+        values = graph.rows(scaled, weights.architecture.embedding)  # (B * m, f)
+        attended = _attended(
+            graph,
+            weights,
+            by_sentence,
+            z,
+            values,
+            barred,
+        )
         for part, value in attended.items():
             name = f"{number}.{part}"
             parts.append(name)
@@ -125,29 +168,47 @@ def _encode(
     by_sentence: Value,
     present: Value,
 ) -> tuple[Value, Value]:
-    """Add a network's encoder; return the embedded source (B, m, f) and its result (B * m, f).
+    """Add a network's encoder; return the embedded source (B, m, f) and its output z (B * m, f).
 
-    ``present`` (B, m, 1) is 0 where the source is padding, else 1.
+    ``by_sentence`` is the shape [B, m, -1]. ``present`` (B, m, 1) is 0 at padding, else 1.
     """
     op = graph.op
     architecture = weights.architecture
     f = architecture.embedding
     inputs = architecture.encoder_layers[0].width
-    length = op("Shape", source, start=1)  # (1,): m
-    length = op("Squeeze", length)
+    length = op("Shape", source, start=1)  # (1,), the last dimension of the source: m
+    length = op("Squeeze", length)  # ()
     positions = op("Range", 0, length, 1)  # (m,)
     embedded = _embed(graph, weights, "source", source, positions)
-    x = graph.rows(embedded, f)  # (B * m, f)
-    x = graph.linear(x, *weights.linear("encoder.in_projection", inputs, f))  # (B * m, d)
+    embedded_rows = graph.rows(embedded, f)  # (B * m, f)
+    in_weight, in_bias = weights.linear("encoder.in_projection", inputs, f)
+    x = graph.linear(embedded_rows, in_weight, in_bias)  # (B * m, d)
     for number, layer in enumerate(architecture.encoder_layers):
-        kept = op("Reshape", x, by_sentence) * present  # (B, m, d)
-        x = graph.rows(kept, inputs)
-        window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * d)
+        kept = op("Reshape", x, by_sentence) * present  # (B, m, inputs)
+        x = graph.rows(kept, inputs)  # (B * m, inputs)
+        window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * inputs)
         name = f"encoder.blocks.{number}"
-        hidden = _convolution(graph, weights, name, window, inputs, layer, ROOT_OF_HALF)
-        x = hidden + _residual(graph, weights, name, x, inputs, layer.width)
+        hidden = _convolution(
+            graph,
+            weights,
+            name,
+            window,
+            inputs,
+            layer,
+            ROOT_OF_HALF,
+        )
+        residual = _residual(
+            graph,
+            weights,
+            name,
+            x,
+            inputs,
+            layer.width,
+        )
+        x = hidden + residual  # (B * m, d) of this block
         inputs = layer.width
-    z = graph.linear(x, *weights.linear("encoder.out_projection", f, inputs))
+    out_weight, out_bias = weights.linear("encoder.out_projection", f, inputs)
+    z = graph.linear(x, out_weight, out_bias)  # (B * m, f)
     return embedded, z
 
 
@@ -159,42 +220,68 @@ def _attended(
     values: Value,
     barred: Value,
 ) -> dict[str, Value]:
-    """Return what the decoder's blocks attend to (B, m, width), of z and the values (B * m, f).
+    """Add what the decoder's blocks attend to, and return it by name.
 
-    ``barred`` (B, m, 1) is -inf where the source is padding, else 0.
+    ``by_sentence`` is the shape [B, m, -1]. ``z`` and ``values`` are (B * m, f). ``barred`` (B, m,
+    1) is -inf at padding, else 0.
+
+    In the decoder, the scores of block M are the sum of three terms:
+
+    - the product of the target embeddings and ``keys`` (B, m, f), the same for all blocks;
+    - the product of the output of its convolution and ``keysM`` (B, m, d);
+    - ``biasM`` (B, m, 1), which is -inf at padding.
+
+    The context is the weighted mean of ``valuesM`` (B, m, d).
     """
     architecture = weights.architecture
     f = architecture.embedding
     keys = graph.op("Reshape", z, by_sentence)  # (B, m, f)
     parts = {"keys": keys * ROOT_OF_HALF}
     for number, layer in enumerate(architecture.decoder_layers):
-        if _attention_of(architecture, number) != number:  # it has none of its own
-            continue
+        if _attention_of(architecture, number) != number:
+            continue  # The block has no attention, or shares that of another block.
         d = layer.width
         name = f"decoder.blocks.{number}.attention"
         weight, bias = weights.linear(f"{name}.in_projection", f, d)
         products = keys * (bias * ROOT_OF_HALF)  # (B, m, f)
-        parts[f"bias{number}"] = graph.op("ReduceSum", products, [2]) + barred  # (B, m, 1)
-        # The decoder asks with half of what a block's query is computed of.
-        folded = weight.T * (2 * ROOT_OF_HALF)
-        own_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
-        parts[f"keys{number}"] = graph.op("Reshape", own_keys, by_sentence)
-        projection = weights.linear(f"{name}.out_projection", d, f, share=0.5)
-        own_values = graph.linear(values, *projection)  # (B * m, d)
-        parts[f"values{number}"] = graph.op("Reshape", own_values, by_sentence)
+        summed = graph.op("ReduceSum", products, [2])  # (B, m, 1)
+        parts[f"bias{number}"] = summed + barred
+        # The decoder multiplies these keys by the output of a convolution that already has the
+        # factor 0.5 (see ``_decode``), which the factor 2 undoes.
+        folded = weight.T * (2 * ROOT_OF_HALF)  # (d, f)
+        block_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
+        parts[f"keys{number}"] = graph.op("Reshape", block_keys, by_sentence)
+        # The context goes through two sums, each of which is multiplied by sqrt(0.5).
+        out_weight, out_bias = weights.linear(
+            f"{name}.out_projection",
+            d,
+            f,
+            share=0.5,
+        )
+        block_values = graph.linear(values, out_weight, out_bias)  # (B * m, d)
+        parts[f"values{number}"] = graph.op("Reshape", block_values, by_sentence)
     return parts
 
 
 def _attention_of(architecture: ConvS2SArchitecture, number: int) -> int | None:
-    """Return the block whose attention a block of the decoder has; None without attention."""
+    """Return the number of the block whose attention a decoder's block uses.
+
+    This is the block itself, or the first block with attention if all share its weights. None means
+    that the block has no attention.
+    """
     attends = architecture.attends
     if not attends[number]:
         return None
-    return attends.index(True) if architecture.attention_weights == "shared" else number
+    if architecture.attention_weights == "shared":
+        return attends.index(True)
+    return number
 
 
 def _by_sentence(graph: Graph, tokens: Value) -> Value:
-    """Return the shape [B, n, -1], which rows that belong to tokens (B, n) get back."""
+    """Return the shape [B, n, -1] for tokens (B, n).
+
+    A Reshape to it turns rows (B * n, width) into (B, n, width).
+    """
     shape = graph.op("Shape", tokens)
     return graph.op("Concat", shape, [-1], axis=0)
 
@@ -206,7 +293,10 @@ def _embed(
     tokens: Value,
     positions: Value,
 ) -> Value:
-    """Embed tokens (..., n) of a side that stand at positions (n,), or all at one."""
+    """Embed tokens (..., n) of a side at positions (n,), or all at one position ().
+
+    Positions past the end of the position table share its last row.
+    """
     name = f"{STACKS[side]}.embedding"
     width = weights.architecture.embedding
     table = weights.take(f"{name}.tokens", weights.types[side], width)
@@ -225,10 +315,16 @@ def _windows(
     layer: Layer,
     inputs: int,
 ) -> Value:
-    """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs)."""
+    """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs).
+
+    Positions past the ends of the source are zeros.
+    """
     left = (layer.kernel - 1) // 2
-    moved = []  # x along the source, with zeros from past its ends
+    moved = []
     for move in range(-left, layer.kernel - left):
+        # At each position, ``moved`` has the input that is ``move`` positions later. Pad reads the
+        # number of positions to add before each dimension, then after each; a negative number
+        # removes positions.
         pads = [0, -move, 0, 0, move, 0]
         moved.append(graph.op("Pad", x, pads))
     windows = graph.op("Concat", *moved, axis=2)  # (B, m, kernel * inputs)
@@ -244,18 +340,19 @@ def _convolution(
     layer: Layer,
     share: float,
 ) -> Value:
-    """Return a block's gated convolution (rows, d) times ``share``."""
+    """Add the gated convolution of a block; return its output (rows, d) times ``share``."""
     d = layer.width
-    shares = np.repeat([share, 1.0], d)  # not of the gate
-    convolution = weights.linear(
+    # The first d outputs are values, which are multiplied by the share. The others are gates.
+    shares = np.repeat([share, 1.0], d)  # (2d,)
+    weight, bias = weights.linear(
         f"{name}.convolution",
         2 * d,
         layer.kernel,
         inputs,
         share=shares,
     )
-    both = graph.linear(window, *convolution)  # (rows, 2d)
-    value, gate = graph.ops("Split", 2, both, axis=1, num_outputs=2)
+    values_and_gates = graph.linear(window, weight, bias)  # (rows, 2d)
+    value, gate = graph.ops("Split", 2, values_and_gates, axis=1, num_outputs=2)
     return value * graph.op("Sigmoid", gate)
 
 
@@ -267,20 +364,40 @@ def _residual(
     inputs: int,
     d: int,
 ) -> Value:
-    """Return a block's residual (rows, d), of its input (rows, inputs), times sqrt(0.5)."""
+    """Return the residual (rows, d) of a block's input ``x`` (rows, inputs), times sqrt(0.5)."""
     if inputs == d:
         return x * ROOT_OF_HALF
-    return graph.linear(x, *weights.linear(f"{name}.residual", d, inputs, share=ROOT_OF_HALF))
+    weight, bias = weights.linear(
+        f"{name}.residual",
+        d,
+        inputs,
+        share=ROOT_OF_HALF,
+    )
+    return graph.linear(x, weight, bias)
 
 
 def decoder(
-    networks: Sequence[Weights], precision: str, parts: Sequence[str]
+    networks: Sequence[Weights],
+    precision: str,
+    parts: Sequence[str],
 ) -> tuple[Graph, dict[str, int]]:
-    """Return the graph of a step up to the output layers, and the width of each network's state.
+    """Return the graph of a decoder step without output layers, and the widths of its states.
 
-    It reads ``previous`` (B, K), ``position`` (), ``rows`` (R,) of the states that it goes on from,
-    and what the encoder makes. It makes ``places`` (B, K) with the most attention, and of each
-    network ``features`` (R, f_out) and the next state.
+    The graph reads:
+
+    - ``previous`` (B, K): the last token of each hypothesis;
+    - ``position`` (): the position of these tokens;
+    - ``rows`` (R,): the row of the states that each hypothesis continues;
+    - ``words`` and the ``parts``: the outputs of the encoder's graph;
+    - ``N.state`` (R', width) of each network N.
+
+    Its outputs are:
+
+    - ``places`` (B, K): the source position with the most attention, the mean of all networks;
+    - ``N.features`` (R, f_out) of each network N: the input of its output layer;
+    - ``N.state.next`` (R, width) of each network N: the state that the next step reads.
+
+    The second result maps each ``N.state`` to its width.
     """
     graph = Graph(precision, "decoder.")
     graph.input("previous", INDICES, ["B", "K"])
@@ -295,69 +412,102 @@ def decoder(
         width, attention = _decode(graph, weights, f"{number}.")
         states[f"{number}.state"] = width
         attentions.append(attention)
-    attention = graph.mean(attentions) + words
+    attention = graph.mean(attentions) + words  # (B, K, m)
     places = graph.op("ArgMax", attention, axis=2, keepdims=0)
     graph.output("places", places, INDICES)
     return graph, states
 
 
-def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
-    """Add a network's step; return the width of its state, and its attention (B, K, m).
+def _decode(
+    graph: Graph,
+    weights: Weights,
+    prefix: str,
+) -> tuple[int, Value]:
+    """Add a network's step; return the width of its state, and its mean attention (B, K, m).
 
-    The state (R, width) has the inputs of the convolutions that they read again, those of a block
-    after those of the block below, the oldest first.
+    The state (R, width) holds the inputs that the convolutions read again at the next position. The
+    inputs of the bottom block come first, and within a block the oldest ones.
     """
     op = graph.op
     architecture = weights.architecture
     layers = architecture.decoder_layers
     f = architecture.embedding
-    kept = _kept_widths(layers)
-    state = graph.input(f"{prefix}state", FLOATS, ["R'", sum(kept)])
-    earlier: list[Value] = []
-    if kept:
+    kept_widths = _kept_widths(layers)
+    state_width = sum(kept_widths)
+    state = graph.input(f"{prefix}state", FLOATS, ["R'", state_width])
+    earlier: list[Value] = []  # inputs that were kept: those of the blocks not yet computed
+    if kept_widths:  # All kernels may be 1, and Split needs an output.
         ordered = op("Gather", state, graph.value("rows"))  # (R, width)
-        earlier = graph.ops("Split", len(kept), ordered, kept, axis=1)
+        earlier = graph.ops("Split", len(kept_widths), ordered, kept_widths, axis=1)
     previous = graph.value("previous")
     by_sentence = _by_sentence(graph, previous)  # the shape [B, K, -1]
     embedded = _embed(graph, weights, "target", previous, graph.value("position"))  # (B, K, f)
-    common = graph.value(f"{prefix}keys") @ graph.columns(embedded, f)  # (B, m, K)
+    embedded_columns = graph.columns(embedded, f)  # (B, f, K)
+    common = graph.value(f"{prefix}keys") @ embedded_columns  # (B, m, K), see ``_attend``
     inputs = layers[0].width
-    x = graph.rows(embedded, f)  # (R, f)
-    x = graph.linear(x, *weights.linear("decoder.in_projection", inputs, f))  # (R, d)
+    embedded_rows = graph.rows(embedded, f)  # (R, f)
+    in_weight, in_bias = weights.linear("decoder.in_projection", inputs, f)
+    x = graph.linear(embedded_rows, in_weight, in_bias)  # (R, d)
     later: list[Value] = []  # inputs that the next step reads again
     attentions = []
     for number, layer in enumerate(layers):
-        places = [*earlier[: layer.kernel - 1], x]
-        earlier = earlier[layer.kernel - 1 :]
-        later += places[1:]
-        window = op("Concat", *places, axis=1)  # (R, kernel * d)
+        kept = layer.kernel - 1  # number of earlier inputs in the window of this block
+        window_inputs = [*earlier[:kept], x]
+        earlier = earlier[kept:]
+        later += window_inputs[1:]
+        window = op("Concat", *window_inputs, axis=1)  # (R, kernel * inputs)
         name = f"decoder.blocks.{number}"
         owner = _attention_of(architecture, number)
+        # The sum with the residual is multiplied by sqrt(0.5), and so is that with the context.
         share = ROOT_OF_HALF if owner is None else 0.5
         hidden = _convolution(graph, weights, name, window, inputs, layer, share)
         residual = _residual(graph, weights, name, x, inputs, layer.width)
         terms = [hidden, residual]
         if owner is not None:
-            query = op("Reshape", hidden, by_sentence)  # (B, K, d)
-            query = graph.columns(query, layer.width)  # (B, d, K)
-            products = graph.value(f"{prefix}keys{owner}") @ query  # (B, m, K)
-            scores = op("Sum", products, common, graph.value(f"{prefix}bias{owner}"))
-            scores = op("Transpose", scores, perm=[0, 2, 1])  # (B, K, m)
-            attention = op("Softmax", scores)
+            hidden_by_sentence = op("Reshape", hidden, by_sentence)  # (B, K, d)
+            query = graph.columns(hidden_by_sentence, layer.width)  # (B, d, K)
+            attention, context = _attend(graph, prefix, owner, query, common)
             attentions.append(attention)
-            context = attention @ graph.value(f"{prefix}values{owner}")  # (B, K, d)
             terms.append(graph.rows(context, layer.width))
         x = op("Sum", *terms)  # (R, d) of this block
         inputs = layer.width
-    following = op("Concat", *later, axis=1) if later else state
-    graph.output(f"{prefix}state.next", following)
-    projection = weights.linear("decoder.out_projection", architecture.output_embedding, inputs)
-    graph.output(f"{prefix}features", graph.linear(x, *projection))  # (R, f_out)
-    return sum(kept), graph.mean(attentions)
+    next_state = op("Concat", *later, axis=1) if later else state
+    graph.output(f"{prefix}state.next", next_state)
+    output_width = architecture.output_embedding
+    out_weight, out_bias = weights.linear("decoder.out_projection", output_width, inputs)
+    features = graph.linear(x, out_weight, out_bias)  # (R, f_out)
+    graph.output(f"{prefix}features", features)
+    return state_width, graph.mean(attentions)
+
+
+def _attend(
+    graph: Graph,
+    prefix: str,
+    owner: int,
+    query: Value,
+    common: Value,
+) -> tuple[Value, Value]:
+    """Add a block's attention; return it (B, K, m), and the projected context (B, K, d).
+
+    The block uses the attention of block ``owner``. ``query`` (B, d, K) is the output of its
+    convolution, ``common`` (B, m, K) the part of the scores that all blocks have in common.
+    """
+    keys = graph.value(f"{prefix}keys{owner}")  # (B, m, d)
+    products = keys @ query  # (B, m, K)
+    bias = graph.value(f"{prefix}bias{owner}")  # (B, m, 1)
+    scores = graph.op("Sum", products, common, bias)  # (B, m, K)
+    scores = graph.op("Transpose", scores, perm=[0, 2, 1])  # (B, K, m)
+    attention = graph.op("Softmax", scores)
+    values = graph.value(f"{prefix}values{owner}")  # (B, m, d)
+    context = attention @ values  # (B, K, d)
+    return attention, context
 
 
 def _kept_widths(layers: Sequence[Layer]) -> list[int]:
-    """Return the widths of the inputs that the decoder's convolutions read again."""
+    """Return the width of each input that the decoder's convolutions read again.
+
+    A block with kernel k has k - 1 of them.
+    """
     widths: list[int] = []
     inputs = layers[0].width
     for layer in layers:

@@ -1,9 +1,12 @@
-"""Output layers and the search as graphs of ONNX: a step's continuations, or one sentence's search.
+"""Build ONNX graphs of the output layers and of the search.
 
-Step by step a third of the time of one sentence is Python and the passing of arrays.
+``continuations`` computes one step of a search in Python. ``search`` makes one graph of all steps
+for a single sentence: if each step is a call, Python and the passing of arrays take a third of the
+time of a sentence.
 
-Shapes: B sentences, K hypotheses of each, R = B * K rows, C candidates, S target types in whole
-groups of ``GROUP``, T steps.
+Shapes: B sentences, K hypotheses of each, R = B * K rows, C candidates of each sentence, S target
+types with those that fill the last group of ``GROUP`` types, T steps, f_out width of what enters an
+output layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,25 +17,35 @@ from onnx import TensorProto
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.onnx_builder import FLOATS, INDICES, Graph, Value
+from convs2s.models.onnx_builder import FLOATS, INDICES, Graph, TypedValue, Value
 from convs2s.models.onnx_graphs import Map
 from convs2s.models.steps import Numbers
 
-GROUP = 32  # Types of which the most probable stands for all in the first pass over them
-BARRED = -1e30  # Logit of a type that may not be chosen: infinite ones have no differences
+GROUP = 32
+"""Number of types in a group. The search for the best types first compares the groups' maxima."""
 
-# The rows of ``penalties``, by which a sentence's next token is limited.
+BARRED = -1e30
+"""Logit of a type that may not be chosen.
+
+It is finite, because the difference of two infinite logits would not be a number.
+"""
+
+# The rows of ``penalties``: what is allowed as the next token of a sentence.
 FREE = 0
 NOT_THE_END = 1
 THE_END_ALONE = 2
 
 
 @lru_cache(maxsize=8)
-def penalties(types: int, of_unknown: float) -> Numbers:
-    """Return what each type loses of its log-probability where the next token is limited (3, S)."""
+def penalties(types: int, unknown_penalty: float) -> Numbers:
+    """Return what is subtracted from the log-probability of each type (3, S).
+
+    There is a row for each constraint: ``FREE``, ``NOT_THE_END`` and ``THE_END_ALONE``. The array
+    is cached, so do not change it.
+    """
     found = np.zeros((3, types), np.float32)
     found[:, PADDING] = np.inf
-    found[:, UNKNOWN] = of_unknown
+    found[:, UNKNOWN] = unknown_penalty
     found[NOT_THE_END, END] = np.inf
     found[THE_END_ALONE] = np.inf
     found[THE_END_ALONE, END] = 0.0
@@ -46,51 +59,62 @@ def _predict(
     shape: Value | None = None,
     mask: Value | None = None,
 ) -> Value:
-    """Return log-probabilities (R, S) of each network's ``features`` (R, f_out) or (B, K, f_out).
+    """Add the output layers of the networks; return the averaged log-probabilities (R, S).
 
-    With a ``mask`` (B, 1, S), BARRED where a sentence may not use a type, else 0, they have the
-    ``shape`` [B, K, S].
+    This adds an input ``N.features`` for each network N, (R, f_out) or (B, K, f_out).
+
+    ``mask`` (B, 1, S) is BARRED if a sentence may not use a type, else 0. It needs ``shape``, the
+    shape [B, K, S], which the result then has.
     """
     op = graph.op
     logs = []
     for number, (weight, bias) in enumerate(layers):
+        # Fill up the last group with types that are never chosen.
         missing = -len(bias) % GROUP
         weight = np.pad(weight, ((0, missing), (0, 0)))
         bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
         width = weight.shape[1]
         features = graph.input(f"{number}.features", FLOATS)
-        logits = graph.linear(graph.rows(features, width), weight, bias)  # (R, S)
+        feature_rows = graph.rows(features, width)  # (R, f_out)
+        logits = graph.linear(feature_rows, weight, bias)  # (R, S)
         if shape is None or mask is None:
             logs.append(op("LogSoftmax", logits))
             continue
-        logits = op("Reshape", logits, shape) + mask
+        logits = op("Reshape", logits, shape) + mask  # (B, K, S)
         largest = op("ReduceMax", logits, [2])  # (B, K, 1)
         logits = logits - largest
-        # A sum in fp64 is the same whatever types the batch's other sentences add. LogSoftmax in
-        # fp64 is 14 times slower.
+        # The shortlist contains the types of all sentences of the batch. Those of the other
+        # sentences add zeros to the sum, but change the order of its terms. In fp64 that does not
+        # change the result. A LogSoftmax in fp64 would be 14 times slower.
         shares = op("Exp", logits)
         shares = op("Cast", shares, to=TensorProto.DOUBLE)
         total = op("ReduceSum", shares, [2])  # (B, K, 1)
         normalizer = op("Log", total)
-        logs.append(logits - op("Cast", normalizer, to=FLOATS))
+        normalizer = op("Cast", normalizer, to=FLOATS)
+        logs.append(logits - normalizer)
     if len(logs) == 1 or average == "log_probabilities":
         return graph.mean(logs)
-    # The log of the mean probability.
-    most = op("Max", *logs)
-    shares_of_most = [op("Exp", one - most) for one in logs]
-    mean = graph.mean(shares_of_most)
-    return op("Log", mean) + most
+    # The log of the mean probability. Subtracting the largest log first keeps the exponentials from
+    # all becoming 0.
+    largest_log = op("Max", *logs)
+    relative = [op("Exp", log - largest_log) for log in logs]
+    mean = graph.mean(relative)
+    return op("Log", mean) + largest_log
 
 
 def listing(layers: Sequence[Map]) -> Graph:
-    """Return the graph of the output layers that an export has: the most probable types of a row.
+    """Return the graph of the output layers for an export: the most probable types of each row.
 
-    Of ``features`` (R, f_out) it makes the ``values`` and ``tokens`` (R, count) of ``count`` (1,)
-    types, the most probable first, and ``end`` (R,), the log-probability of ``</s>``.
+    The graph reads ``count`` (1,), and ``N.features`` (R, f_out) of each network N. Its outputs:
+
+    - ``values`` and ``tokens`` (R, count): log-probabilities and indices of the most probable
+      types, the most probable first;
+    - ``end`` (R,): the log-probability of ``</s>``.
     """
     graph = Graph("fp32")
     logs = _predict(graph, layers, "probabilities")
-    graph.input("groups", INDICES, [1])  # of former exports: whoever gives it may go on doing so
+    # The graph does not use this input. Earlier exports had it, and programs may still pass it.
+    graph.input("groups", INDICES, [1])
     count = graph.input("count", INDICES, [1])
     values, tokens = graph.ops("TopK", 2, logs, count)
     end = graph.op("Gather", logs, END, axis=1)
@@ -107,54 +131,84 @@ def continuations(
     types: Indices,
     is_masked: bool = False,
 ) -> Graph:
-    """Return the graph of the best continuations of each sentence, by output layers of ``types``.
+    """Return the graph that computes the best continuations of each sentence.
 
-    It reads each network's ``features`` (B, K, f_out), the hypotheses' ``scores`` (B, K), of each
-    sentence ``limits`` (B,), the number of its row of ``penalties`` (3, S), how many
-    ``candidates`` (1,) there are to be of a sentence, in how many ``groups`` (1,) of types, and, if
-    ``is_masked``, ``mask`` (B, S), BARRED where a sentence may not use a type, else 0. It makes
-    ``best``, ``parents`` and ``chosen`` (B, C), as in ``Candidates``.
+    The output layers compute the logits of ``types``. The graph reads:
+
+    - ``N.features`` (B, K, f_out) of each network N;
+    - ``scores`` (B, K): the log-likelihoods of the hypotheses;
+    - ``penalties`` (3, S), and ``limits`` (B,): the row of them that applies to each sentence;
+    - ``candidates`` (1,): C, the number of continuations of each sentence;
+    - ``groups`` (1,): the number of groups of types among which they are searched;
+    - ``mask`` (B, S), if ``is_masked``: BARRED if a sentence may not use a type, else 0.
+
+    Its outputs ``best``, ``parents`` and ``chosen`` (B, C) are the scores, parents and tokens of
+    ``Candidates``.
     """
     graph = Graph(precision, "output.")
     op = graph.op
+    # Fill up the last group, as ``_predict`` does.
     missing = -len(types) % GROUP
     types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
     scores = graph.input("scores", FLOATS, ["B", "K"])
     limits = graph.input("limits", INDICES, ["B"])
-    stated = graph.input("penalties", FLOATS, [3, "S"])
+    all_penalties = graph.input("penalties", FLOATS, [3, "S"])
     count = graph.input("candidates", INDICES, [1])
     group_count = graph.input("groups", INDICES, [1])
-    hypotheses = op("Shape", scores)  # [B, K]
-    shape = op("Concat", hypotheses, [len(types)], axis=0)
+    batch_shape = op("Shape", scores)  # [B, K]
+    shape = op("Concat", batch_shape, [len(types)], axis=0)  # [B, K, S]
     if is_masked:
         mask = graph.input("mask", FLOATS, ["B", "S"])
         mask = op("Unsqueeze", mask, [1])  # (B, 1, S)
         logs = _predict(graph, layers, average, shape, mask)  # (B, K, S)
     else:
         logs = _predict(graph, layers, average)  # (R, S)
-        logs = op("Reshape", logs, shape)
-    losses = op("Gather", stated, limits)  # (B, S)
-    losses = op("Unsqueeze", losses, [1])  # (B, 1, S)
+        logs = op("Reshape", logs, shape)  # (B, K, S)
+    subtracted = op("Gather", all_penalties, limits)  # (B, S)
+    subtracted = op("Unsqueeze", subtracted, [1])  # (B, 1, S)
     before = op("Unsqueeze", scores, [2])  # (B, K, 1)
-    totals = logs - losses + before
-    grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
-    maxima = op("ReduceMax", grouped, [2], keepdims=0)
-    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)
-    places = op("Unsqueeze", groups, [2])  # (B, groups, 1)
-    members = op("GatherND", grouped, places, batch_dims=1)  # (B, groups, GROUP)
-    members = op("Reshape", members, [0, -1])
-    best, index = graph.ops("TopK", 2, members, count)  # (B, C)
-    rank = index / GROUP
-    group = op("GatherElements", groups, rank, axis=1)
-    place = group * GROUP + index % GROUP  # in (K, S)
+    totals = logs - subtracted + before  # (B, K, S)
+    best, flat = _best(
+        graph,
+        totals,
+        count,
+        group_count,
+    )  # (B, C)
     is_barred = best < BARRED / 2
     best = op("Where", is_barred, -np.inf, best)
-    parents = place / len(types)
-    chosen = op("Gather", types, place % len(types))
+    parents = flat / len(types)
+    chosen = op("Gather", types, flat % len(types))
     graph.output("best", best)
     graph.output("parents", parents, INDICES)
     graph.output("chosen", chosen, INDICES)
     return graph
+
+
+def _best(
+    graph: Graph,
+    totals: Value,
+    count: Value,
+    group_count: Value,
+) -> tuple[Value, Value]:
+    """Add the search for the best totals of each sentence; return them and their indices (B, C).
+
+    ``totals`` are (B, K, S). The indices are those of the flattened (K, S). The C best totals are
+    in at most C groups of types, which are those with the largest maxima. So the first pass finds
+    these groups, and the second pass only compares their members.
+    """
+    op = graph.op
+    grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
+    maxima = op("ReduceMax", grouped, [2], keepdims=0)  # (B, K * S / GROUP)
+    _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)  # (B, groups)
+    group_indices = op("Unsqueeze", groups, [2])  # (B, groups, 1)
+    members = op("GatherND", grouped, group_indices, batch_dims=1)  # (B, groups, GROUP)
+    members = op("Reshape", members, [0, -1])  # (B, groups * GROUP)
+    best, index = graph.ops("TopK", 2, members, count)  # (B, C)
+    rank = index / GROUP  # (B, C), which of the chosen groups
+    group = op("GatherElements", groups, rank, axis=1)  # (B, C)
+    first = group * GROUP
+    member = index % GROUP
+    return best, first + member
 
 
 def search(
@@ -164,73 +218,88 @@ def search(
     parts: Iterable[str],
     states: Iterable[str],
 ) -> Graph:
-    """Return the graph of one sentence's whole search, of a decoder's step and ``continuations``.
+    """Return the graph of the whole search for one sentence.
 
-    The graph reads what the encoder makes, ``penalties``, ``candidates`` and ``groups``, and
+    It is a loop over the graph ``step`` of the decoder, whose inputs are ``parts`` of the encoder's
+    graph and ``states``, and over ``output``, the graph of ``continuations``. The graph reads:
 
-        scores (1, K), finished (1, 1), previous (1, K), rows (K,) and states: all ``.first``, as
-            they are before the first step.
-        maximum (): how many tokens there are at most, without ``</s>``, which alone may follow.
-        minimum (): from how many on ``</s>`` may follow.
-        hypotheses (1,): K.
+    - ``words`` and the ``parts``: the outputs of the encoder's graph;
+    - ``penalties``, ``candidates`` and ``groups``, as ``continuations`` does;
+    - ``hypotheses`` (1,): K;
+    - ``minimum`` () and ``maximum`` (): limits on the number of tokens without ``</s>``;
+    - the values before the first step: ``scores.first`` (1, K), ``finished.first`` (1, 1), the
+      number of finished outputs, ``previous.first`` (1, K), ``rows.first`` (K,), and
+      ``N.state.first`` (K, width) of each network N.
 
-    It makes the four parts of ``Candidates``, under names such as ``places of steps``: of each of T
-    steps (T, 1, C), and places (T, 1, K).
+    Its outputs are the fields of ``Candidates`` for all T steps: ``scores of steps``, ``parents of
+    steps`` and ``tokens of steps`` (T, 1, C), and ``places of steps`` (T, 1, K).
     """
     graph = Graph(precision, "search.")
     for name in ("maximum", "minimum", "hypotheses", "candidates", "groups"):
         graph.input(name, INDICES)
     for name in ("penalties", "words", *parts):
         graph.input(name, FLOATS)
+    # Each run of the body is a step of the search. It sets the limits, runs the decoder's step and
+    # then the output layers, and chooses what the next step continues. These parts read each
+    # other's results by name.
     body = Graph(precision, "body.")
     op = body.op
     position = body.value("position")
     has_room = position < body.value("maximum")
-    may_not_end = op("Cast", position < body.value("minimum"), to=INDICES)  # FREE or NOT_THE_END
-    limits = op("Where", has_room, may_not_end, THE_END_ALONE)
-    body.call("limits", op("Unsqueeze", limits, [0]))
+    is_too_short = position < body.value("minimum")
+    may_not_end = op("Cast", is_too_short, to=INDICES)  # 0 or 1: FREE or NOT_THE_END
+    limits = op("Where", has_room, may_not_end, THE_END_ALONE)  # ()
+    limits = op("Unsqueeze", limits, [0])  # (1,)
+    body.alias("limits", limits)
     body.join(step)
     body.join(output)
-    goes_on, handed = _next_step(body, has_room)
+    goes_on, carried = _next_step(body, has_room)
     for state in states:
-        handed[state] = (body.value(f"{state}.next"), FLOATS)
+        carried[state] = (body.value(f"{state}.next"), FLOATS)
     results = {
         "scores of steps": (body.value("best"), FLOATS),
         "parents of steps": (body.value("parents"), INDICES),
         "tokens of steps": (body.value("chosen"), INDICES),
         "places of steps": (body.value("places"), INDICES),
     }
-    graph.loop(body, goes_on, handed, results)
+    graph.loop(body, goes_on, carried, results)
     return graph
 
 
-def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, tuple[Value, int]]]:
-    """Say whether the search goes on, and with what, after a step that had room for a token."""
+def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, TypedValue]]:
+    """Add the choice of the hypotheses that the next step continues.
+
+    ``has_room`` is false if the step could only append ``</s>``. Return whether the search goes on,
+    and what the next step reads.
+    """
     op = body.op
     best = body.value("best")  # (1, C)
-    parents = body.value("parents")
-    chosen = body.value("chosen")
-    hypotheses = body.value("hypotheses")
-    ended = op("Equal", chosen, END)
-    # The first K that do not end go on: among equals TopK takes the first. Each hypothesis can end
-    # in one way, so that K of 2K candidates do not.
-    order = op("Cast", ended, to=INDICES)  # 1 where one ends, else 0
+    parents = body.value("parents")  # (1, C)
+    chosen = body.value("chosen")  # (1, C)
+    hypotheses = body.value("hypotheses")  # (1,)
+    ended = op("Equal", chosen, END)  # (1, C)
+    # The K best candidates that do not end go on. Only one continuation of each hypothesis is
+    # ``</s>``, so that at most K of the 2K candidates end. TopK finds the others: they have the
+    # smallest number, and among equal numbers it takes the first, which are the best.
+    order = op("Cast", ended, to=INDICES)  # (1, C), 1 for a candidate that ends, else 0
     _, going = body.ops("TopK", 2, order, hypotheses, largest=0)  # (1, K)
     scores = op("GatherElements", best, going, axis=1)
     previous = op("GatherElements", chosen, going, axis=1)
     rows = op("GatherElements", parents, going, axis=1)
     rows = op("Squeeze", rows, [0])  # (K,)
-    # An output is finished by an end that is one of the K best candidates.
+    # An output is finished if its ``</s>`` is among the K best candidates.
     is_possible = op("Greater", best, -np.inf)
-    finished = op("Slice", ended & is_possible, [0], hypotheses, [1])  # (1, K)
+    can_end = ended & is_possible  # (1, C)
+    finished = op("Slice", can_end, [0], hypotheses, [1])  # (1, K), the first K of axis 1
     finished = op("Cast", finished, to=INDICES)
-    count = body.value("finished") + op("ReduceSum", finished)  # (1, 1)
+    newly_finished = op("ReduceSum", finished)  # (1, 1)
+    count = body.value("finished") + newly_finished  # (1, 1)
     has_few = count < hypotheses
-    goes_on = op("Squeeze", has_few & has_room)
-    handed: dict[str, tuple[Value, int]] = {
+    goes_on = op("Squeeze", has_few & has_room)  # ()
+    carried: dict[str, TypedValue] = {
         "scores": (scores, FLOATS),
         "finished": (count, INDICES),
         "previous": (previous, INDICES),
         "rows": (rows, INDICES),
     }
-    return goes_on, handed
+    return goes_on, carried

@@ -1,16 +1,26 @@
-"""Decoding in steps that are recorded once and replayed: a CUDA graph in place of many launches.
+"""Decode on a GPU by steps that are recorded once as a CUDA graph and then replayed.
 
-A step of a few hundred rows takes a GPU less time than a CPU takes to start its operations one by
-one. A recording repeats them in the same memory and in the same shapes. So a decoder's state is
-updated in place, sentences that are done stay in the batch, and batches are filled up to a few
-sizes, so that a later one can use the recording. What changes with the length of the output (the
-constraints on the next token) and the search itself are outside of the recording.
+For a step of a few hundred rows, the CPU needs longer to launch the operations one by one than the
+GPU needs to compute them. A CUDA graph launches all of them at once. It repeats exactly the
+operations that were recorded, on the same memory and with the same shapes, and runs no Python in
+between. Recorded steps therefore keep to these rules:
 
-Shapes: B sentences, K hypotheses of each, m source length, S target types.
+- The state of the decoder is updated in place, so that each tensor keeps its address.
+- Finished sentences stay in the batch, because dropping them would change the shapes.
+- Batches are filled up with empty sentences to a few sizes, so that a later batch of the same shape
+  can use the recording.
+- The search itself and the constraints on the next token, which depend on the length of the output,
+  run outside of the recording.
+- The first step runs without being recorded: libraries allocate their workspaces during their first
+  calls, which a recording does not allow.
+
+Shapes: B sentences, B' sentences after filling up, K hypotheses of each, m source length, S target
+types.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,58 +41,93 @@ from convs2s.models.steps import (
     Shortlisted,
 )
 
-ROWS = 16  # sentences of a batch are filled up to a multiple of it
+ROWS = 16
+"""The number of sentences in a batch is filled up to a multiple of this."""
 
 MOST_RECORDINGS = 8
-"""Recordings kept, the last used: each holds its batch's state and the memory of a step."""
+"""Maximum number of idle recordings that an ensemble keeps.
 
-Predicted = tuple[Tensor, Tensor | None]  # log-probabilities (B, K, S) and attention (B, K, m)
-Shape = tuple[int, int, int]  # sentences, source length in whole vectors, and hypotheses of each
+Each recording holds the state of its batch and the memory of a step. When there are too many, the
+recording that was idle for the longest time is dropped.
+"""
+
+Predicted = tuple[Tensor, Tensor | None]
+"""The log-probabilities (B', K, S) of a step, and its attention (B', K, m) or None."""
+
+
+class Shape(NamedTuple):
+    """What a batch must have in common with the recorded one to use its recording."""
+
+    sentences: int  # B', the sentences after filling up
+    source_vectors: int  # the source length in vectors of ``VECTOR`` tokens, rounded up
+    hypotheses: int  # K
 
 
 class Recording:
-    """A CUDA graph: a device's operations, which it can repeat in the same memory."""
+    """A CUDA graph: operations of a GPU that can be repeated in the same memory."""
 
     def __init__(self) -> None:
         self._graph = torch.cuda.CUDAGraph()
 
     def record(self, work: Callable[[], Predicted]) -> Predicted:
-        """Capture ``work``, which the GPU does not run yet; return where its results will be."""
-        # Other threads may go on using the GPU meanwhile.
+        """Record the operations of ``work`` without running them.
+
+        Return the tensors that will hold the results after each ``replay``.
+        """
+        # In the mode "thread_local", other threads may go on using the GPU during the recording.
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             return work()
 
     def replay(self) -> None:
-        """Run the graph."""
+        """Run the recorded operations."""
         self._graph.replay()
 
 
 class InPlaceConvS2SState(ConvS2SState):
-    """A state of fixed shapes that is updated in place; the order of the rows is a tensor too.
+    """A state of fixed shapes that is updated in place.
 
-    The attention of a step is as long as the source padded to whole vectors.
+    The attention of a step covers the source with its padding to whole vectors.
     """
 
-    def __init__(self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int) -> None:
-        """Encode padded source indices (B, m), to decode K hypotheses of each."""
+    def __init__(
+        self,
+        decoding: DecodingConvS2S,
+        source: Tensor,
+        hypotheses: int,
+    ) -> None:
+        """Encode padded source indices (B', m), to decode K hypotheses of each sentence."""
         encoded = decoding.encode(source)
-        super().__init__(decoding, encoded, encoded.keys.shape[1], hypotheses)
+        padded_length = encoded.keys.shape[1]
+        super().__init__(decoding, encoded, padded_length, hypotheses)
         self._decoding = decoding
+        # (B' * K,), the rows that the next step continues. A recorded step always reads this
+        # tensor, so that ``select`` and ``restart`` must write into it.
+        self._order = self._identity.clone()
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+        """Read the last token of each hypothesis (B', K), as ``ConvS2SState.step`` does."""
+        self._rows = self._order
+        return super().step(previous)
 
     def restart(self, source: Tensor) -> None:
-        """Begin with another source, which has the shape of the first once both are padded."""
-        for part, new in zip(self._encoded, self._decoding.encode(source), strict=True):
-            part.copy_(new)
+        """Begin with another source, which has the same shape once both are padded."""
+        encoded = self._decoding.encode(source)
+        for kept, new in zip(self._encoded, encoded, strict=True):
+            kept.copy_(new)
         self._windows.clear()
-        torch.arange(len(self._rows), out=self._rows)
+        self._order.copy_(self._identity)
 
     def select(self, rows: Tensor) -> None:
-        """Continue from other hypotheses: ``rows`` (B * K,) indexes B * K, sentence by sentence."""
-        self._rows[: len(rows)].copy_(rows)
+        """Continue from other hypotheses: ``rows`` (B * K,) are indices of B * K rows.
+
+        The rows of the empty sentences that fill the batch up follow those of the B sentences, and
+        keep their order.
+        """
+        self._order[: len(rows)].copy_(rows)
 
 
 class RecordedEnsemble(Ensemble):
-    """An ensemble whose searches replay recorded steps, where all its networks are ConvS2S."""
+    """An ensemble whose searches replay recorded steps if all its networks are ConvS2S."""
 
     def __init__(
         self,
@@ -91,34 +136,55 @@ class RecordedEnsemble(Ensemble):
         precision: Precision = "fp32",
         recording: Callable[[], Recording] = Recording,
     ) -> None:
-        """Take networks for inference; ``recording`` makes an empty one."""
+        """Prepare networks for decoding; ``recording`` makes an empty recording."""
         super().__init__(networks, average, precision)
-        self._convs2s = [one for one in self._inference if isinstance(one, DecodingConvS2S)]
+        self._convs2s: list[DecodingConvS2S] = []
+        for network in self._inference:
+            if isinstance(network, DecodingConvS2S):
+                self._convs2s.append(network)
         self._recording = recording
-        self._idle: dict[Shape, RecordedDecoder] = {}  # the last used at the end
+        # Decoders whose search has ended, in the order in which they became idle. A decoder puts
+        # itself here (``RecordedDecoder.release``), and ``start_search`` takes it out.
+        self._idle: dict[Shape, RecordedDecoder] = {}
 
     @torch.inference_mode()
     def start_search(
-        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
+        self,
+        source: Indices,
+        hypotheses: int,
+        shortlist: Shortlisted | None,
     ) -> DecoderState:
-        """Encode the source; with a shortlist, which belongs to its batch, nothing is recorded."""
-        if shortlist is not None or len(self._convs2s) < len(self._inference):
+        """Encode source indices (B, m) and return a decoder for K hypotheses of each sentence.
+
+        With a shortlist nothing is recorded, as the output layer differs from batch to batch.
+        """
+        all_are_convs2s = len(self._convs2s) == len(self._inference)
+        if shortlist is not None or not all_are_convs2s:
             return super().start_search(source, hypotheses, shortlist)
+        sentences, length = source.shape
+        filled_sentences = math.ceil(sentences / ROWS) * ROWS  # B'
         given = torch.from_numpy(source).to(self._device)  # (B, m)
-        missing = given.new_full((-len(given) % ROWS, given.shape[1]), PADDING)
-        missing[:, 0] = END
-        filled = torch.cat([given, missing])  # (B', m)
-        shape = (len(filled), math.ceil(source.shape[1] / VECTOR), hypotheses)
-        decoder = self._idle.pop(shape, None)
-        if decoder is not None:
-            decoder.restart(given, filled)
-            return decoder
+        # An empty sentence is ``</s>`` followed by padding.
+        empty = given.new_full((filled_sentences - sentences, length), PADDING)
+        empty[:, 0] = END
+        filled = torch.cat([given, empty])  # (B', m)
+        source_vectors = math.ceil(length / VECTOR)
+        shape = Shape(filled_sentences, source_vectors, hypotheses)
+        idle = self._idle.pop(shape, None)
+        if idle is not None:
+            idle.restart(given, filled)
+            return idle
         while len(self._idle) >= MOST_RECORDINGS:
             longest_idle = next(iter(self._idle))
             del self._idle[longest_idle]
+        states = []
+        outputs = []
+        for network in self._convs2s:
+            states.append(InPlaceConvS2SState(network, filled, hypotheses))
+            outputs.append(network.output)
         return RecordedDecoder(
-            [InPlaceConvS2SState(network, filled, hypotheses) for network in self._convs2s],
-            [network.output for network in self._convs2s],
+            states,
+            outputs,
             given,
             self._average,
             recording=self._recording(),
@@ -128,9 +194,9 @@ class RecordedEnsemble(Ensemble):
 
 
 class RecordedDecoder(DecoderState):
-    """A decoder whose first step is run, whose second is recorded, and whose others are replayed.
+    """A decoder that runs its first step, records its second step, and replays it from then on.
 
-    Its states have B' rows, of which the first B are sentences.
+    The states of its networks have B' sentences. The first B of them are those of the batch.
     """
 
     keeps_all = True
@@ -145,20 +211,27 @@ class RecordedDecoder(DecoderState):
         shape: Shape,
         idle: dict[Shape, "RecordedDecoder"],
     ) -> None:
-        """Take what ``DecoderState`` takes, an empty recording, and where it waits when idle."""
+        """Take the same parameters as ``DecoderState``, and those of the recording.
+
+        ``recording`` is empty, ``shape`` is what a later batch must have to use it, and ``idle`` is
+        where this decoder puts itself when its search ends.
+        """
         super().__init__(states, outputs, source, average)
         self._in_place = states
         self._recording = recording
         self._shape = shape
         self._idle = idle
-        rows, _, hypotheses = shape
-        # (B', K), where a step reads each hypothesis's last token
-        self._previous = source.new_full((rows, hypotheses), END)
-        self._is_set_up = False
-        self._predicted: Predicted | None = None  # where a recorded step's results are
+        # (B', K), from where a recorded step reads the last token of each hypothesis
+        self._previous = source.new_full((shape.sentences, shape.hypotheses), END)
+        self._has_run = False  # whether the first step was run
+        self._predicted: Predicted | None = None  # the results of a recorded step
 
-    def restart(self, source: Tensor, filled: Tensor) -> None:
-        """Begin with another source (B, m), filled up to as many rows and whole vectors."""
+    def restart(
+        self,
+        source: Tensor,
+        filled: Tensor,
+    ) -> None:
+        """Begin with another source (B, m), and the same source filled up (B', m)."""
         self._no_word = (source == PADDING) | (source == END)
         for state in self._in_place:
             state.restart(filled)
@@ -171,21 +244,27 @@ class RecordedDecoder(DecoderState):
         count: int,
         limits: Limits,
     ) -> Candidates:
-        """Predict, and return the most probable continuations, as every ``DecoderState`` does."""
+        """Predict, and return the most probable continuations, as ``DecoderState.best`` does."""
         sentences = len(previous)
-        self._previous[:sentences].copy_(self._to_device(previous))
-        if not self._is_set_up:  # the first step sets up what cannot be while recording
-            self._is_set_up = True
-            predictions, attention = self.step(self._previous)
-        else:
-            if self._predicted is None:
-                self._predicted = self._recording.record(lambda: self.step(self._previous))
-            self._recording.replay()
-            predictions, attention = self._predicted
+        on_device = self._to_device(previous)
+        self._previous[:sentences].copy_(on_device)
+        predictions, attention = self._run_step()
+        predictions = predictions[:sentences]  # (B, K, S)
         if attention is not None:
-            attention = attention[:sentences, :, : self._no_word.shape[1]]  # (B, K, m)
-        return self._best(predictions[:sentences], attention, scores, count, limits)
+            length = self._no_word.shape[1]
+            attention = attention[:sentences, :, :length]  # (B, K, m)
+        return self._best(predictions, attention, scores, count, limits)
+
+    def _run_step(self) -> Predicted:
+        """Run or replay a step, and return its results, which the next step overwrites."""
+        if not self._has_run:
+            self._has_run = True
+            return self.step(self._previous)
+        if self._predicted is None:
+            self._predicted = self._recording.record(lambda: self.step(self._previous))
+        self._recording.replay()
+        return self._predicted
 
     def release(self) -> None:
-        """Leave the recording to another source."""
+        """Leave the recording to a later search. Do not use this decoder after that."""
         self._idle[self._shape] = self

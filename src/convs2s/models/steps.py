@@ -1,4 +1,7 @@
-"""What a search asks of a decoder at each step, as arrays: A sentences, K hypotheses of each."""
+"""The data that a search and a decoder exchange at each step.
+
+Shapes: A sentences, K hypotheses of each.
+"""
 
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
@@ -9,20 +12,24 @@ from numpy.typing import NDArray
 from convs2s.data.batches import Indices
 
 VECTOR = 16
-"""Numbers of fp32 in the widest vector that CPUs add up at a time (512 bits). The source is padded
-to whole ones: a softmax adds its terms up in vectors, and a row that ends in part of one in another
-order than a row with more padding. No sentence's rounding may depend on the others of its batch."""
+"""Number of fp32 values in the widest vector that a CPU adds in one instruction (512 bits).
+
+Sources are padded to a multiple of this length. A softmax adds its terms vector by vector. A row
+that ends within a vector is added in another order than the same row with more padding, so its
+rounding would depend on the other sentences of the batch.
+"""
 
 Numbers = NDArray[np.floating]
 Precision = Literal["fp32", "bf16", "int8"]
 Average = Literal["probabilities", "log_probabilities"]
-"""What of the networks is averaged at each step."""
+"""What an ensemble averages over its networks at each step."""
 
 
 class Shortlisted(NamedTuple):
-    """The types (S,), ascending and with the special tokens, that a batch's sentences may use.
+    """The target types that the sentences of a batch may use.
 
-    ``mask`` (B, S) is True where a sentence may not use one.
+    ``types`` (S,) are ascending and include the special tokens. ``mask`` (B, S) is True where a
+    sentence may not use a type.
     """
 
     types: Indices
@@ -30,22 +37,22 @@ class Shortlisted(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What may come next, beside padding, which never may."""
+    """Constraints on the next token. Padding is never allowed, and needs no field."""
 
     unknown_penalty: float  # is subtracted from the log-probability of ``<unk>``
-    must_end: NDArray[np.bool_]  # (A,), where nothing but ``</s>`` may follow
-    may_end: bool  # whether the others may end
+    must_end: NDArray[np.bool_]  # (A,), True if only ``</s>`` is allowed for a sentence
+    may_end: bool  # whether ``</s>`` is allowed for the other sentences
 
 
 class Candidates(NamedTuple):
-    """The best continuations of a step, C of each sentence."""
+    """The best continuations of a step, C for each sentence."""
 
     scores: Numbers  # (A, C), log-likelihoods, the best first
-    parents: Indices  # (A, C), the hypothesis that each continues
-    tokens: Indices  # (A, C), the token that it continues it by
-    places: Indices | None  # (A, K), where each hypothesis has the most attention; None without any
+    parents: Indices  # (A, C), the hypothesis that is continued, 0 to K - 1
+    tokens: Indices  # (A, C), the token that is appended to it
+    places: Indices | None  # (A, K), the source position with the most attention; None without it
 
 
 def least_positions(limits: Iterable[int | None]) -> int | None:
-    """Return the most tokens that every network has room for; None: none of them has a limit."""
+    """Return the smallest limit on the number of tokens; None if no network has a limit."""
     return min((limit for limit in limits if limit is not None), default=None)

@@ -10,10 +10,13 @@ from torch import Tensor
 
 
 class Windows:
-    """What each convolution reads again at the next position: all but the oldest of its inputs.
+    """The inputs that each convolution reads again at the next position: all but the oldest.
 
-    Those of all blocks lie side by side (R, width), the bottom one's first, so that one operation
-    puts their rows in another order.
+    The inputs of all blocks are stored side by side in one tensor (R, width), the bottom block's
+    first. So one operation puts the rows of all blocks in another order.
+
+    For each position call ``begin``, then ``add`` for each block from the bottom to the top, then
+    ``end``.
     """
 
     def __init__(
@@ -24,34 +27,43 @@ class Windows:
     ) -> None:
         """Start with zeros, on the device and in the precision of ``like``.
 
-        ``shapes`` are the kernel and the inputs of each block, ``rows`` is R.
+        ``shapes`` are the kernel width and the number of inputs of each block, ``rows`` is R.
         """
         self._widths = [(kernel - 1) * inputs for kernel, inputs in shapes]
         self._earlier = like.new_zeros(rows, sum(self._widths))
         self.position = like.new_full((1,), -1, dtype=torch.long)  # of the newest inputs
-        self._blocks: Sequence[Tensor] = []  # of each block, in this step
-        self._later: list[Tensor] = []  # the same for the next one
+        self._blocks: Sequence[Tensor] = []  # for each block: what it reads again in this step
+        self._later: list[Tensor] = []  # for each block: what it will read again in the next step
 
     def begin(self, order: Tensor) -> None:
-        """Begin the step of the next position; ``order`` (R',) chooses the rows."""
+        """Begin the step of the next position; ``order`` (R',) are the rows to continue."""
         self.position.add_(1)
         earlier = self._earlier.index_select(0, order)
         self._blocks = earlier.split(self._widths, dim=1)
         self._later = []
 
-    def add(self, block: int, x: Tensor) -> Tensor:
-        """Take a block's newest input (B, K, inputs).
+    def add(
+        self,
+        block: int,
+        x: Tensor,
+    ) -> Tensor:
+        """Add the newest input (B, K, inputs) of a block, given by its number.
 
-        Return its windows (B, K, kernel * inputs), which end in it.
+        Return the windows (B, K, kernel * inputs) that end with this input.
         """
         batch, hypotheses, inputs = x.shape
         newest = x.flatten(0, 1)  # (R, inputs)
-        window = torch.cat([self._blocks[block], newest], dim=1)  # (R, kernel * inputs)
+        earlier = self._blocks[block]  # (R, (kernel - 1) * inputs)
+        window = torch.cat([earlier, newest], dim=1)  # (R, kernel * inputs)
         self._later.append(window[:, inputs:])
         return window.view(batch, hypotheses, -1)
 
     def end(self) -> None:
-        """Keep what the next step reads, in the same place unless there are fewer rows now."""
+        """Keep the inputs that the next step reads again.
+
+        They are written to the same memory, which recorded steps need, unless the number of rows
+        has changed.
+        """
         later = torch.cat(self._later, dim=1)
         if len(later) == len(self._earlier):
             self._earlier.copy_(later)
@@ -59,6 +71,6 @@ class Windows:
             self._earlier = later
 
     def clear(self) -> None:
-        """Start again with zeros, in the same places."""
+        """Start again with zeros, in the same memory."""
         self._earlier.zero_()
         self.position.fill_(-1)

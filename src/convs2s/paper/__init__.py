@@ -1,1 +1,1 @@
-"""The papers' tables and figures, their values beside ours."""
+"""The papers' tables and figures, with the papers' values beside ours."""

@@ -26,7 +26,7 @@ def attend_to_example(
     output: Path,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write what `example_of` returns as a JSON file, with a manifest of what it rests on."""
+    """Write the result of `example_of` as a JSON file, with the manifest of the job."""
     example = example_of(model, sentence, settings, header, stand_in)
     write_json(output, {**asdict(example), "manifest": manifest})
 
@@ -38,12 +38,17 @@ def example_of(
     header: Mapping[str, str],
     stand_in: str | None,
 ) -> ExampleAttention:
-    """Translate a raw sentence and return where each decoder layer looks meanwhile."""
-    torch.set_num_threads(1)  # it is one sentence
+    """Translate a raw sentence, and return the attention weights of each decoder layer.
+
+    ``header`` has the task, model, run and scale. The function sets torch to one CPU thread for the
+    rest of the process.
+    """
+    torch.set_num_threads(1)  # one thread is enough for one sentence
     translator = LineTranslator([model], settings, "cpu")
     (translation,) = translator.translate([sentence])
     attention = translator.attention(translation).as_json()
-    # No text of the sentence: a ledger takes no signature that a page could read as markup.
+    # The signature has no words of the sentence: a ledger refuses a text that a page could read as
+    # markup.
     source = f"{len(translation.source_tokens)} tokens of source"
     target = f"{len(translation.tokens)} of translation"
     signature = f"{source} and {target}, {header['model']} {header['run']}"
@@ -60,7 +65,10 @@ def example_of(
 
 
 def attention_page(example: ExampleAttention) -> str:
-    """Return the report's view of a sentence's attention as a page of its own."""
+    """Return an HTML page that shows the attention on a sentence in the way the report does.
+
+    Its last script sets ``data-ready`` on the root element when the view has been built.
+    """
     is_ready = 'document.documentElement.dataset.ready = "yes";\n'
     view = asset("attention_view.js") + asset("attention.js")
     styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
@@ -69,12 +77,16 @@ def attention_page(example: ExampleAttention) -> str:
 
 
 def sentence_of(stated: str | None, text: str, line: int | None) -> str:
-    """Return the stated sentence, else a line (from 1) of the file ``text``, which must have it."""
+    """Return ``stated``, or if it is None, the line with number ``line`` (from 1) of a text file.
+
+    Raises:
+        UserError: the file does not have this line.
+    """
     if stated is None and line is not None:
         stated = next(islice(read_lines(text), line - 1, None), None)
     if stated is None:
         raise UserError(
-            f"config/scales: example_line is {line}, but {text} has fewer: name one of them"
+            f"config/scales: example_line is {line}, but {text} has fewer lines; name another line"
         )
     return stated
 
@@ -82,6 +94,6 @@ def sentence_of(stated: str | None, text: str, line: int | None) -> str:
 def plot_attention(
     *, model: Path, translations: Path, line: int, heading: str, outputs: Sequence[Path]
 ) -> None:
-    """Draw the attention of one line, counted from 1, of a decoded test set (JSON lines)."""
+    """Draw the attention on one line (counted from 1) of a decoded test set (JSON lines)."""
     attention = attention_of(model, translations, line)
     plot_attention_maps(attention.weights, attention.source, attention.target, heading, outputs)

@@ -1,4 +1,4 @@
-"""Where each decoder layer looks while it writes one sentence (the paper's figure 3)."""
+"""Attention maps of each decoder layer for one sentence (the paper's figure 3)."""
 
 import math
 from collections.abc import Sequence
@@ -14,15 +14,18 @@ from convs2s.errors import failures_of_file
 from convs2s.paper.charts import PANEL_WIDTH, Panel, Point, described, save_figure
 
 _LONGEST_LABEL = 24  # characters
-_SMALLEST_CELL = 14  # pixels, as the next two
-_LARGEST_CELL = 28
-_LARGEST_MAP = 430
-_FONT_SHARE = 0.68  # of a cell's height, so that labels of neighbors do not touch
+_SMALLEST_CELL = 14  # pixels
+_LARGEST_CELL = 28  # pixels
+_LARGEST_MAP = 430  # pixels
+_FONT_SHARE = 0.68  # font size as a share of a cell's height, so that adjacent labels do not touch
 
 
 @dataclass(frozen=True)
 class LayerCount:
-    """How many decoder layers attend, as a score; the signature says to what, by which model."""
+    """The number of decoder layers with attention, in the form of a score of the ledger.
+
+    The signature states the lengths of source and translation, the model and the run.
+    """
 
     score: int
     signature: str
@@ -30,37 +33,42 @@ class LayerCount:
 
 @dataclass(frozen=True)
 class ExampleAttention:
-    """Attention on one sentence; weights (layers, target, source) sum to 1 over the source."""
+    """A translated sentence, with the attention weights of each decoder layer."""
 
     task: str
     model: str
     run: str
-    scale: str  # of the run
-    stand_in: str | None  # what its data is, where it is not the paper's
+    scale: str  # the scale at which the run was made
+    stand_in: str | None  # the data that stands in for the paper's; None for the paper's data
     source: str
-    source_tokens: Sequence[str]  # what the model reads of the source, </s> last
+    source_tokens: Sequence[str]  # the tokens that the model reads, </s> last
     translation: str
-    target_tokens: Sequence[str]  # what the model writes, </s> last
+    target_tokens: Sequence[str]  # the tokens that the model writes, </s> last
     layers: LayerCount
-    weights: Sequence[Sequence[Sequence[float]]]
+    weights: Sequence[Sequence[Sequence[float]]]  # (layers, target, source), sum 1 over the source
 
     def strongest(self) -> list[tuple[str, list[str]]]:
-        """Return each target token with the source token that each layer looks at most."""
-        places = np.array(self.weights).argmax(axis=2).T  # (target, layers)
+        """Return each target token with the source token of the largest weight in each layer."""
+        positions = np.array(self.weights).argmax(axis=2).T  # (target, layers)
         strongest = []
-        for token, of_layers in zip(self.target_tokens, places, strict=True):
-            strongest.append((token, [self.source_tokens[place] for place in of_layers]))
+        for token, in_layers in zip(self.target_tokens, positions, strict=True):
+            strongest.append((token, [self.source_tokens[position] for position in in_layers]))
         return strongest
 
 
 def read_example(path: Path) -> ExampleAttention:
-    """Read an example; a UserError says that the file is none."""
-    with failures_of_file(str(path), "no example's attention; delete it and ask for it again"):
+    """Read the attention on an example sentence.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    expected = "not the attention on an example sentence; delete the file and make it again"
+    with failures_of_file(str(path), expected):
         return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
 
 
 def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
-    """Draw a heat map for each decoder layer, two side by side, at a column's width."""
+    """Draw a heat map for each decoder layer, two in a row, as wide as a column of a paper."""
     shown = read_example(example)
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
     panels = attention_maps(shown.weights, shown.source_tokens, shown.target_tokens, cell=cell)
@@ -75,7 +83,7 @@ def plot_attention_maps(
     heading: str,
     outputs: Sequence[Path],
 ) -> None:
-    """Draw a heat map for each layer, in as many columns as suit a screen: see `attention_maps`."""
+    """Draw a heat map for each layer, arranged for a screen: see `attention_maps`."""
     cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))))
     panels = attention_maps(weights, source, target, cell=cell)
     columns = map_columns(len(panels), len(source), len(target))
@@ -83,7 +91,10 @@ def plot_attention_maps(
 
 
 def map_columns(layers: int, sources: int, targets: int) -> int:
-    """Return the columns with which maps are about twice as wide as high, as a screen is."""
+    """Return the number of columns for which the figure is about twice as wide as high.
+
+    All maps have ``sources`` cells from top to bottom and ``targets`` cells from left to right.
+    """
     return min(layers, math.ceil(math.sqrt(2 * layers * sources / targets)))
 
 
@@ -95,11 +106,14 @@ def attention_maps(
     cell: int = 16,
     has_legend: bool = True,
 ) -> list[Panel]:
-    """Return a heat map for each attention layer, the source on the y-axis as in figure 3.
+    """Return a heat map for each attention layer, with the source on the y-axis as in figure 3.
 
-    The weights (layers, target, source) sum to 1 in each row over the source. A subtitle gives
-    their `spread`, as colors of nearly equal weights hardly differ. A ValueError says that there is
-    not a word for each position. A word takes ``cell`` pixels both ways.
+    ``weights`` has the shape (layers, target, source) and sums to 1 over the source. ``cell`` is
+    the width and height of a cell in pixels. A subtitle gives the `spread` of the weights, because
+    the colors of nearly equal weights hardly differ.
+
+    Raises:
+        ValueError: the number of words differs from the number of positions.
     """
     maps = np.asarray(weights)
     _, targets, sources = maps.shape
@@ -108,7 +122,8 @@ def attention_maps(
             f"attention over {targets} target and {sources} source positions, but there are "
             f"{len(target)} target and {len(source)} source words"
         )
-    # Symbols: a gradient would bring an id into the SVG that counts up within a process.
+    # The legend has symbols, not a gradient. A gradient has an id that counts up within a process,
+    # so the bytes of the SVG would depend on what was drawn before.
     symbols = {"type": "symbol", "symbolType": "square", "values": [0, 0.2, 0.4, 0.6, 0.8, 1]}
     panels = []
     for number, layer in enumerate(maps, start=1):
@@ -138,16 +153,17 @@ def attention_maps(
 
 
 def spread(weights: NDArray[np.floating[Any]]) -> str:
-    """Return how far one layer's weights (target, source) spread: means over the target.
+    """Describe how widely the weights of one layer (target, source) are spread over the source.
 
-    The largest weight, and the entropy in nats, as Ghader and Monz (2017) measure attention.
+    The text states the largest weight and the entropy in nats, both as means over the target.
+    Ghader and Monz (2017) measure attention by this entropy.
     """
     entropies = -np.sum(weights * np.log(np.where(weights > 0, weights, 1)), axis=1)
     return f"largest {weights.max(axis=1).mean():.2f}, entropy {entropies.mean():.2f}"
 
 
 def spread_note(sources: int) -> str:
-    """Return what `spread` gives, and its value for weights that are all equal."""
+    """Return a note that explains `spread`, and gives its value for ``sources`` equal weights."""
     even = spread(np.full((1, sources), 1 / sources))
     return (
         "Above each map: largest weight and entropy (nats) of its columns, on average; "
@@ -156,5 +172,5 @@ def spread_note(sources: int) -> str:
 
 
 def shorten(word: str) -> str:
-    """Return a word that is not too long for a label."""
+    """Return a word, cut to `_LONGEST_LABEL` characters with an ellipsis if it is longer."""
     return word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"

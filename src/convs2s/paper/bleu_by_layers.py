@@ -1,4 +1,4 @@
-"""BLEU by the number of layers of the encoder and of the decoder (the paper's figure 2)."""
+"""BLEU by the number of layers in the encoder or in the decoder (the paper's figure 2)."""
 
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
@@ -14,19 +14,19 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import Panel, Point, described, padded, save_figure
 from convs2s.paper.results import entries_of, results
 
-_LINE = 54  # characters of the note on what was not run: those that the width of a panel holds
+_LINE = 54  # maximum characters in a line of the note below a panel, as wide as the panel
 
 
 @dataclass(frozen=True)
 class Depth:
-    """A network of the figure."""
+    """A network of the figure, which varies the number of layers on one side."""
 
-    side: str  # what has so many layers: encoder or decoder
-    layers: int
-    paper: float | None  # BLEU as the paper prints it; None where it plots the value alone
-    bleu: float | None  # mean of our seeds; None where none was run
-    deviation: float | None  # their standard deviation; None with fewer than two
-    seeds: int  # how many were run
+    side: str  # the side whose layers vary: encoder or decoder
+    layers: int  # number of layers on this side
+    paper: float | None  # BLEU that the paper prints; None if the paper only plots it
+    bleu: float | None  # mean over our seeds; None if no seed was run
+    deviation: float | None  # standard deviation over our seeds; None with fewer than two
+    seeds: int  # number of seeds that were run
 
 
 def plot_bleu_by_layers(
@@ -39,7 +39,10 @@ def plot_bleu_by_layers(
     outputs: Sequence[Path],
     points: Path,
 ) -> None:
-    """Draw BLEU by the number of layers, ours above the paper's, and write what is drawn as CSV."""
+    """Draw BLEU by the number of layers, ours above the paper's, and write the points as CSV.
+
+    For ``cells``, ``scores`` and ``published`` see `entries_of`.
+    """
     shown = results(cells, entries_of(settings, cells, scores, published))
     drawn = draw(settings, name, shown, outputs)
     table = pd.DataFrame(map(asdict, drawn))
@@ -54,9 +57,9 @@ def draw(
     *,
     columns: int = 1,
 ) -> list[Depth]:
-    """Draw what the runs of the figure's cells scored, and return what is drawn.
+    """Draw the scores of the figure's cells, and return the networks that are drawn.
 
-    Its two panels stand below each other, or side by side in two columns.
+    The two panels, ours and the paper's, are below each other, or side by side with two columns.
     """
     printed = settings.paper[name]
     stand_in = settings.scale.stand_in
@@ -68,15 +71,19 @@ def draw(
 
 
 def depths(printed: Table, rows: Iterable[int], shown: Iterable[Cell]) -> list[Depth]:
-    """Return the networks of the figure's rows (from 0), whose ``x`` counts layers."""
+    """Return the networks of the figure's ``rows`` (from 0).
+
+    A row's ``group`` in config/paper.yaml is the side, its ``x`` the number of layers. The BLEU is
+    that of the first column.
+    """
     bleu = printed.columns[0].key
-    ours = {cell.address.row: cell for cell in shown if cell.address.column == bleu}
+    cell_of_row = {cell.address.row: cell for cell in shown if cell.address.column == bleu}
     found = []
     for number in rows:
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
-        cell = ours.get(number)
+        cell = cell_of_row.get(number)
         found.append(
             Depth(
                 side=row.group,
@@ -93,11 +100,12 @@ def depths(printed: Table, rows: Iterable[int], shown: Iterable[Cell]) -> list[D
 def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]:
     """Return two panels: our BLEU by the number of layers, and the paper's.
 
-    On stand-in data each has a BLEU axis of its own, as only the shapes compare.
+    Both panels have the same BLEU axis. On stand-in data each has its own, because only the shapes
+    of the curves can be compared there. The networks that were not run are listed below the second.
     """
     ours = []
     papers = []
-    absent: dict[str, list[int]] = {}  # side -> layers of what was not run
+    absent: dict[str, list[int]] = {}  # side -> layers of the networks that were not run
     for network in networks:
         if network.bleu is not None:
             ours.append(_point("ours", network, network.bleu, network.deviation))
@@ -105,36 +113,38 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
             papers.append(_point("paper", network, network.paper, None))
         if not network.seeds:
             absent.setdefault(network.side, []).append(network.layers)
-    title = "ours" if ours else "ours: not run"
+    our_title = "ours" if ours else "ours: not run"
     if any(network.deviation is not None for network in networks):
-        title = "ours, mean ± standard deviation over seeds"
+        our_title = "ours, mean ± standard deviation over seeds"
     label = ["layers of the encoder or decoder"]
     note = "; ".join(f"{side} {spans(layers)}" for side, layers in absent.items())
-    below = textwrap.wrap(f"not run: {note}", _LINE) if note else []
+    label_and_note = label + (textwrap.wrap(f"not run: {note}", _LINE) if note else [])
     panels = []
-    for points, said, axis in (
-        (ours, title, label),
-        (papers, "the paper (tables 7 and 8)", label + below),
+    for points, title, label_lines in (
+        (ours, our_title, label),
+        (papers, "the paper (tables 7 and 8)", label_and_note),
     ):
         on_axis = points if on_stand_in else ours + papers
         domain = padded(point[end] for point in on_axis for end in ("low", "high"))
         panel = described(
             "bleu_by_layers",
-            title=said,
+            title=title,
             networks=points,
-            label=axis,
+            label=label_lines,
             layers=[0, 1 + max(network.layers for network in networks)],
             sides=list(dict.fromkeys(network.side for network in networks)),
             scale={"domain": domain, "nice": False},
         )
-        if not points:  # a line through no value would be a complaint in the browser's console
+        if not points:
+            # A line without points makes the browser log a warning, so only the layer of the
+            # points remains.
             panel["layer"] = panel["layer"][-1:]
         panels.append(panel)
     return panels
 
 
 def _point(whose: str, network: Depth, bleu: float, deviation: float | None) -> Point:
-    """Return a point, and where the bar around it begins and ends."""
+    """Return a point of a panel, with the ends of the bar for its standard deviation."""
     return {
         "network": network.side,
         "layers": network.layers,
@@ -147,11 +157,14 @@ def _point(whose: str, network: Depth, bleu: float, deviation: float | None) -> 
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Return rising numbers as text, neighbors joined: ``1-4, 6, 8-25``."""
-    ends: list[list[int]] = []
+    """Return rising numbers as text, with consecutive numbers joined: ``1-4, 6, 8-25``."""
+    ends: list[list[int]] = []  # the first and last number of each span
     for number in numbers:
         if ends and number == ends[-1][1] + 1:
             ends[-1][1] = number
         else:
             ends.append([number, number])
-    return ", ".join("-".join(map(str, dict.fromkeys(pair))) for pair in ends)
+    texts = []
+    for first, last in ends:
+        texts.append(str(first) if first == last else f"{first}-{last}")
+    return ", ".join(texts)

@@ -1,4 +1,4 @@
-"""BLEU by sentence length, and by how rare the words are (Sutskever et al. 2014, figure 3)."""
+"""BLEU by sentence length and by the rarity of words (Sutskever et al. 2014, figure 3)."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,25 +17,25 @@ from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
 
-GROUPS = 8  # groups of sentences, of about equal size: the paper's axis has as many spans
+GROUPS = 8  # groups of sentences, of about equal size; the paper's axis also has 8 spans
 
 AXES = {
     "length": "source sentence length (words)",
     "rank": "mean frequency rank of the source words",
 }
-"""What sentences are sorted by -> the label of its axis."""
+"""Property by which the sentences are grouped -> the label of its axis."""
 
 
 @dataclass(frozen=True)
 class GroupBleu:
-    """Tokenized BLEU of one group of sentences as a corpus; lowest to mean are lengths or ranks."""
+    """Tokenized BLEU of one group of sentences, as a corpus."""
 
-    curve: str  # the translations' name
-    by: str  # what the sentences are sorted by, a key of AXES
-    sentences: int  # how many are in the group
-    lowest: float
-    highest: float
-    mean: float
+    curve: str  # the name of the translations
+    by: str  # the property by which the sentences are grouped, a key of AXES
+    sentences: int  # number of sentences in the group
+    lowest: float  # the lowest length or rank of a sentence in the group
+    highest: float  # the highest one
+    mean: float  # the mean over the sentences of the group
     bleu: float
     signature: str
 
@@ -52,12 +52,15 @@ def plot_bleu_by_length(
     outputs: Sequence[Path],
     points: Path,
 ) -> None:
-    """Draw BLEU by sentence length and by rarity of words, and write what is drawn as CSV.
+    """Draw BLEU by sentence length and by the rarity of words, and write the points as CSV.
 
-    ``names`` are the legend's, of the translations in ``system`` (the decoder's JSON lines) and of
-    the baseline, another system's n-best list, of which the best count. Source and reference are in
-    words; the source's vocabulary has the most frequent type first. A UserError says that a file is
-    missing or malformed, or that the files differ in their number of lines.
+    ``system`` has translations as the decoder's JSON lines. ``baseline`` is the n-best list of
+    another system; the hypothesis with the best score of each sentence counts. ``names`` are the
+    names of the system, and of the baseline if there is one, in the legend. ``source`` and
+    ``reference`` are tokenized. ``vocabulary`` is that of the source, the most frequent type first.
+
+    Raises:
+        UserError: a file is missing or malformed, or the files differ in their number of lines.
     """
     sources = list(read_lines(source))
     references = list(read_lines(reference))
@@ -69,7 +72,7 @@ def plot_bleu_by_length(
         if len(lines) != len(references):
             raise UserError(
                 f"{file} has {len(lines)} lines or lists but {reference} has {len(references)}: "
-                "give translations of this test set, one of each line"
+                "give one translation of each line of this test set"
             )
     curves = dict(zip(names, translated.values(), strict=True))
     scored = list(bleu_by_length(sources, references, curves, ranks(vocabulary)))
@@ -78,72 +81,80 @@ def plot_bleu_by_length(
 
 
 def ranks(vocabulary: Path) -> dict[str, int]:
-    """Return the place of each type in a vocabulary by falling frequency, from 1."""
-    return {word: place for place, (word, _) in enumerate(read_counts(vocabulary), start=1)}
+    """Return the frequency rank of each type in a vocabulary file; the most frequent has rank 1."""
+    return {word: rank for rank, (word, _) in enumerate(read_counts(vocabulary), start=1)}
 
 
 def bleu_by_length(
     sources: Sequence[str],
     references: Sequence[str],
     curves: Mapping[str, Sequence[str]],
-    places: Mapping[str, int],
+    rank_of_word: Mapping[str, int],
     count: int = GROUPS,
 ) -> Iterator[GroupBleu]:
     """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
 
-    ``places`` are those of words by falling frequency; any other word comes one behind the last.
-    Without any word the mean rank is 0.
+    A word without a rank counts as one rank below the rarest word. The mean rank of a sentence
+    without words is 0. ``count`` is the maximum number of groups.
     """
     words = [line.split() for line in sources]
-    unknown = len(places) + 1
+    unknown = len(rank_of_word) + 1
     lengths = [len(row) for row in words]
     mean_ranks = []
     for row in words:
-        mean_ranks.append(sum(places.get(word, unknown) for word in row) / max(len(row), 1))
+        mean_ranks.append(sum(rank_of_word.get(word, unknown) for word in row) / max(len(row), 1))
     for by, values in (("length", lengths), ("rank", mean_ranks)):
         numbers = np.array(values, dtype=float)
         groups = groups_of_equal_size(numbers, count)
         for curve, lines in curves.items():
             for group in groups:
-                of_group = numbers[group]
+                values_of_group = numbers[group]
                 score = tokenized_bleu([lines[i] for i in group], [references[i] for i in group])
                 yield GroupBleu(
                     curve,
                     by,
                     sentences=len(group),
-                    lowest=float(of_group.min()),
-                    highest=float(of_group.max()),
-                    mean=float(of_group.mean()),
+                    lowest=float(values_of_group.min()),
+                    highest=float(values_of_group.max()),
+                    mean=float(values_of_group.mean()),
                     bleu=score.score,
                     signature=score.signature,
                 )
 
 
 def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArray[np.intp]]:
-    """Return the places of values in at most ``count`` groups by rising value, equals together."""
+    """Divide values into at most ``count`` groups by rising value, and return their indices.
+
+    The groups are of about equal size. Equal values are in the same group.
+    """
     edges = np.unique(np.quantile(values, np.arange(1, count) / count, method="inverted_cdf"))
-    group_of = np.searchsorted(edges, values)  # a value that is an edge belongs below it
+    group_of = np.searchsorted(edges, values)  # a value that equals an edge is in the lower group
     return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
 
 
 def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
-    """Return the curves by length or rank; groups stand side by side, as they are equally large."""
+    """Return a panel with the curves by length or by rank (``by``).
+
+    The groups are at equal distances on the x-axis, because they are of about equal size.
+    """
     curves = list(dict.fromkeys(point.curve for point in points))
     rows: list[Point] = []
-    spans = []  # of the groups, which are told apart by number: they may have equal labels
+    # The label of each group, by its number. The axis has the numbers, as labels may be equal.
+    spans = []
     for curve in curves:
-        of_curve = [point for point in points if (point.curve, point.by) == (curve, by)]
-        for number, point in enumerate(of_curve):
+        points_of_curve = [point for point in points if (point.curve, point.by) == (curve, by)]
+        for number, point in enumerate(points_of_curve):
             rows.append({"curve": curve, "bleu": point.bleu, "group": number})
             if curve == curves[0]:
-                ends = dict.fromkeys([f"{point.lowest:.0f}", f"{point.highest:.0f}"])
-                spans.append("–".join(ends))
+                lowest = f"{point.lowest:.0f}"
+                highest = f"{point.highest:.0f}"
+                spans.append(lowest if lowest == highest else f"{lowest}–{highest}")
     return described(
         "bleu_by_length",
         points=rows,
         axis=AXES[by],
         span=f"{json.dumps(spans)}[datum.value]",
-        # The axis goes from 0 and is that of both panels.
+        # Both panels have the same axis, from 0 to above the best score.
         bleu=[0, 1.05 * max(1.0, *(point.bleu for point in points))],
         curves=curves,
     )

@@ -1,7 +1,8 @@
 """The cells of the papers' tables that this project measures.
 
-config/paper.yaml says which runs a cell compares with its printed value. Of a run it has a record
-(`ledger.LedgerEntry`), without scores as long as nothing has been run.
+config/paper.yaml says which runs a cell compares with its printed value. A cell has a record
+(`ledger.LedgerEntry`) of each of these runs. The record is planned from the configuration and has
+no scores; `results.results` adds those of the runs that were made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +17,16 @@ from convs2s.paper.ledger import LedgerEntry, RunNames, planned_entry
 from convs2s.paper.run_inputs import RunInputs
 
 _TUNING = ("{testset}.{decoding}.nbest", "{testset}.{decoding}.length_penalty")
-"""The jobs that tune a length penalty on a development set."""
+"""Names of the jobs that tune a length penalty on a development set."""
 
 
 @dataclass(frozen=True)
 class CellAddress:
-    """Where a value stands in the papers; as text rows count from 1: ``table1, row 3, bleu``."""
+    """The place of a value in the papers, printed as ``table1, row 3, bleu`` (rows from 1)."""
 
     table: str
-    row: int
-    column: str
+    row: int  # index from 0
+    column: str  # key of the column
 
     def __str__(self) -> str:
         return f"{self.table}, row {self.row + 1}, {self.column}"
@@ -33,9 +34,10 @@ class CellAddress:
 
 @dataclass(frozen=True)
 class Cell:
-    """One value of a table that this project measures, the scale's stand-ins applied.
+    """One value of a table that this project measures, and the runs that it is computed from.
 
-    Test set, decoding, phrases and n-best list are None where the measure needs none.
+    Task, model, test set, decoding and phrases are the stand-ins of the scale, if it has any. Test
+    set, decoding, phrases and n-best list are None if the measure does not need them.
     """
 
     address: CellAddress
@@ -45,16 +47,16 @@ class Cell:
     testset: str | None
     decoding: str | None
     phrases: str | None
-    records: Sequence[LedgerEntry]  # of the runs whose scores are averaged, without scores
-    n_best: str | None = None  # a file, or the run whose list stands in for it
-    # What `results` finds: of the runs with scores the records, by run, and all other records.
-    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
-    missing: Sequence[LedgerEntry] = ()
+    records: Sequence[LedgerEntry]  # a planned record, without scores, for each run of the cell
+    n_best: str | None = None  # an n-best list's file, or the run whose list stands in for it
+    # `results` fills the fields below.
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)  # run -> record with scores
+    missing: Sequence[LedgerEntry] = ()  # planned records of the runs without scores
     failures: Mapping[str, str] = field(default_factory=dict)  # run without scores -> why it failed
     scores: Mapping[str, float] = field(default_factory=dict)  # run -> its score
-    signatures: Sequence[str] = ()  # those of the metric, each once
-    mean: float | None = None  # over the runs; None without one, or of several signatures
-    deviation: float | None = None  # over the runs; None of one run, or where there is no mean
+    signatures: Sequence[str] = ()  # the different signatures of the metric
+    mean: float | None = None  # None without scores, or if their signatures differ
+    deviation: float | None = None  # None with fewer than two scores, or without a mean
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -63,57 +65,69 @@ class Cell:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that hold their scores."""
+        """The files with the scores of the runs."""
         return tuple(record.file for record in self.records)
 
     @property
     def trainings(self) -> list[tuple[str, str, str]]:
-        """Task, model and run of each training that it rests on."""
+        """Task, model and run of each training that the cell needs."""
         return [training for record in self.records for training in record.trainings]
 
     @property
     def trained(self) -> list[tuple[str, str, str]]:
-        """Those that its scores rest on, each once."""
+        """Task, model and run of each training behind the scores that the cell has."""
         names = [name for entry in self.entries.values() for name in entry.trainings]
         return list(dict.fromkeys(names))
 
     @property
     def jobs(self) -> list[str]:
-        """The names of the jobs between its models and its numbers, in order."""
+        """The names of the jobs that compute the numbers from the models, in their order."""
         names = {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
         return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
-        """Return the names of those of its jobs that tune its length penalty on a set."""
+        """Return the names of the jobs that tune the length penalty on a development set.
+
+        The list is empty for numbers that training itself writes, with no job after it.
+        """
         names = {"testset": development_set, "decoding": self.decoding}
         return [job.format(**names) for job in _TUNING] if self.jobs else []
 
 
 def cells_of_tables(settings: Settings, results: str | None = None) -> dict[str, list[Cell]]:
-    """Return the cells of every table and figure; ``results`` is that of `cells`."""
+    """Return the cells of every table and figure; for ``results`` see `cells`."""
     return {name: cells(settings, name, results) for name in settings.paper}
 
 
 def planned_cells(
     settings: Settings, results: str, planned: Mapping[str, Mapping[str, str]]
 ) -> dict[str, list[Cell]]:
-    """Return the cells of tables with the runs alone whose fingerprints are planned (`Plan`)."""
+    """Return the cells of tables, reduced to the runs that are planned to be made here.
+
+    ``planned`` has the fingerprints of these runs for each table (`Plan.planned`), by the file of
+    the run's numbers. Cells without such a run are omitted.
+    """
     found: dict[str, list[Cell]] = {}
     for name, fingerprints in planned.items():
         found[name] = []
         for cell in cells(settings, name, results):
-            left = [one for one in cell.records if one.fingerprint in fingerprints.values()]
-            if left:
-                found[name].append(replace(cell, records=left))
+            kept = []
+            for record in cell.records:
+                if record.fingerprint in fingerprints.values():
+                    kept.append(record)
+            if kept:
+                found[name].append(replace(cell, records=kept))
     return found
 
 
 def cells(settings: Settings, name: str, results: str | None = None) -> list[Cell]:
     """Return the cells of a table or figure that this project measures at the current scale.
 
-    ``results`` is the folder of the results where it is not the scale's: a job has the prefix of a
-    module, or the local copies of a storage, before the paths of its inputs. A UserError says that
-    config/paper.yaml has no such table, and names the nearest one.
+    ``results`` is the folder of the results, if it is not the scale's. It differs in a job whose
+    input paths begin with the prefix of a module, or with the folder of local copies of a storage.
+
+    Raises:
+        UserError: config/paper.yaml has no such table; the message names the nearest one.
     """
     check_known("config/paper.yaml", "table", name, settings.paper)
     layout = Layout(results or settings.scale.results_dir, settings.scale.downloads_dir)
@@ -136,7 +150,7 @@ def _cell(
     layout: Layout,
     known: RunInputs,
 ) -> Cell | None:
-    """Return the cell of a row in a column; None where there is nothing to measure."""
+    """Return the cell of a row in a column; None if nothing is measured there at this scale."""
     scale = settings.scale
     measure = row.measures.get(column.key, column.measure)
     if row.kind != "ours" or measure is None or scale.why_left_out(row):
@@ -153,7 +167,8 @@ def _cell(
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
-    # What the path of the numbers is named by: of a row that is compared, each is stated.
+    # The parts of the path of the numbers. `Row.comparison` has checked that the row states those
+    # that the measure's file needs.
     stated = {
         "testset": scale.testset_for(row.testset or ""),
         "decoding": row.decoding,
@@ -172,9 +187,9 @@ def _cell(
     records = []
     for run in runs:
         inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
-        place = f"{layout.task(task).run(model, run)}/{path}"
+        numbers_file = f"{layout.task(task).run(model, run)}/{path}"
         run_names = RunNames(task, model, run, testset, names["decoding"])
-        records.append(planned_entry(inputs, place, run_names, settings.options.scale))
+        records.append(planned_entry(inputs, numbers_file, run_names, settings.options.scale))
     return Cell(
         address,
         measure,

@@ -1,8 +1,8 @@
-"""What all figures share: colors, one look, and the files that they are written to.
+"""The common parts of all figures: colors, shapes, style, and writing to files.
 
-A panel is a chart as Vega-Lite describes it; what does not depend on its values stands in
-data/*.yaml. The report shows the panels of a figure one by one, and they answer to the pointer
-there; a file holds all of them.
+A panel is the Vega-Lite description of a chart. The parts of it that do not depend on the values
+are in data/*.yaml. The report shows the panels of a figure separately, as interactive charts. A
+figure's file contains all of its panels.
 """
 
 import math
@@ -20,45 +20,49 @@ import yaml
 from convs2s.files.atomic import atomic_path
 
 Panel = dict[str, Any]
-"""A chart, or a part of its description, by the keys of Vega-Lite."""
+"""The Vega-Lite description of a chart, or a part of it."""
 
 Point = dict[str, Any]
-"""A value of a chart, by the names of what its axes, colors and tooltips show."""
+"""A data point of a chart: name of a field of its axes, colors or tooltips -> value."""
 
 VEGA_LITE = "6.4"
-"""The version of Vega-Lite that charts are described for."""
+"""The version of Vega-Lite that the descriptions are written for."""
 
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
-"""Okabe and Ito's, which all eyes tell apart."""
+"""The colors of Okabe and Ito, which color-blind readers can distinguish as well."""
 
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
-"""Of points: they tell apart without color too."""
+"""Shapes of points, which distinguish them in print without colors as well."""
 
-PANEL_WIDTH = 300  # pixels: a figure of one column of panels fits a column of a paper of two
+PANEL_WIDTH = 300  # pixels: one column of panels fits into a column of a two-column paper
 
-_ROOM = 0.06  # of the values' span, at each end of an axis: half a ring at the usual heights
-_LINE = 68  # characters of a heading
+# Margin at each end of an axis, as a share of the values' range. It is half the height of a ring
+# around a point in panels of the usual heights.
+_ROOM = 0.06
+_LINE = 68  # maximum characters in a line of a heading
 _PNG_SCALE = 1.5
-# vl-convert brings the first, so that every machine lays text out alike; browsers have its likes.
+# vl-convert brings the first font, so that all machines set text alike. Browsers use a similar one.
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-# A PDF lists what a page uses in the order of a hash table, which is another each time.
+# A list of a PDF page's resources. Its order is that of a hash table, which differs at each run.
 _PDF_RESOURCES = re.compile(rb"((?: */(?:cs|fo|gs|xo)\d+ \d+ 0 R\n){2,})")
 
 
 def described(name: str, /, **values: object) -> Panel:
-    """Return what data/NAME.yaml describes, with a value in the place of each ``$KEY``.
+    """Return the description in data/NAME.yaml, with each ``$KEY`` replaced by the value of KEY.
 
     The values of ``$colors`` and ``$shapes`` are `COLORS` and `SHAPES`, unless others are given.
     """
-    stated = {"colors": COLORS, "shapes": SHAPES, **values}
+    value_of = {"colors": COLORS, "shapes": SHAPES, **values}
 
     def filled(part: Any) -> Any:
+        """Return a part of the description with its placeholders replaced."""
         if isinstance(part, dict):
             return {key: filled(below) for key, below in part.items()}
         if isinstance(part, list):
             return [filled(item) for item in part]
-        is_place = isinstance(part, str) and part.startswith("$")
-        return stated[part[1:]] if is_place else part
+        if isinstance(part, str) and part.startswith("$"):
+            return value_of[part.removeprefix("$")]
+        return part
 
     text = files("convs2s.paper").joinpath("data", f"{name}.yaml").read_text("utf-8")
     description: Panel = filled(yaml.safe_load(text))
@@ -66,7 +70,10 @@ def described(name: str, /, **values: object) -> Panel:
 
 
 def as_spec(panel: Panel, description: str) -> dict[str, object]:
-    """Return a panel's Vega-Lite: as wide as its place, described for those who do not see it."""
+    """Return a panel as a complete Vega-Lite specification for the report.
+
+    The chart is as wide as its container. ``description`` is its text for screen readers.
+    """
     return {
         "$schema": f"https://vega.github.io/schema/vega-lite/v{VEGA_LITE}.json",
         "width": "container",
@@ -85,15 +92,16 @@ def save_figure(
     columns: int = 1,
     shares_colors: bool = True,
 ) -> None:
-    """Write a figure to each path, in the format of its suffix; equal figures have equal bytes.
+    """Write a figure to each path, in the format of the suffix: .svg, .png or .pdf.
 
-    Panels stand row by row below the lines of the heading, the first of which says what stands in
-    for the paper's data. Formats are .svg, .png and .pdf.
+    The panels are arranged in rows below the heading. On stand-in data, the heading starts with a
+    line that says so. With ``shares_colors``, equal colors and shapes mean the same in all panels.
+    Equal figures are written with equal bytes.
     """
     above = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
     title: list[str] = []
     for line in above:
-        title += textwrap.wrap(line, _LINE) or [""]
+        title += textwrap.wrap(line, _LINE) or [""]  # an empty line is kept
     resolution = "shared" if shares_colors else "independent"
     figure = {
         "concat": [{"width": PANEL_WIDTH, **panel} for panel in panels],
@@ -111,20 +119,26 @@ def save_figure(
             elif output.suffix == ".png":
                 temporary.write_bytes(vl_convert.svg_to_png(drawn, scale=_PNG_SCALE))
             else:
+                # The pattern has one group, so split() returns the text between the lists of
+                # resources at even indices, and the lists at odd indices.
                 parts = _PDF_RESOURCES.split(vl_convert.svg_to_pdf(drawn))
-                for place in range(1, len(parts), 2):  # every second one is a list of resources
-                    resources = parts[place].splitlines(keepends=True)
-                    parts[place] = b"".join(sorted(resources))
+                for index in range(1, len(parts), 2):
+                    resources = parts[index].splitlines(keepends=True)
+                    parts[index] = b"".join(sorted(resources))
                 temporary.write_bytes(b"".join(parts))
 
 
 def padded(values: Iterable[float], *, is_log: bool = False) -> list[float]:
-    """Return the ends of an axis with room around its values; of none, 0 to 1, or 1 to 10."""
-    known = [value for value in values if value > 0 or not is_log]
-    if not known:
+    """Return the two ends of an axis, with a margin around its values.
+
+    A logarithmic axis ignores values that are not positive. Without values the ends are 0 and 1, or
+    1 and 10 on a logarithmic axis.
+    """
+    shown = [value for value in values if value > 0] if is_log else list(values)
+    if not shown:
         return [1.0, 10.0] if is_log else [0.0, 1.0]
-    low = min(known)
-    high = max(known)
+    low = min(shown)
+    high = max(shown)
     if is_log:
         factor = max(1.1, math.exp(_ROOM * (math.log(high) - math.log(low))))
         return [low / factor, min(high * factor, sys.float_info.max)]

@@ -1,4 +1,4 @@
-"""Whether what the papers say in words holds here, by the runs that the ledger has."""
+"""Verdicts on the claims that the papers make in words, from the runs in the ledger."""
 
 import math
 from collections import Counter
@@ -15,6 +15,7 @@ from convs2s.config.settings import Settings
 from convs2s.files.text import write_json, write_text
 from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.evidence import (
+    LEAST_RUNS_IN_WORDS,
     LOWER_IS_BETTER,
     CellFinder,
     EntriesOfCells,
@@ -33,10 +34,12 @@ from convs2s.paper.results import runs_by_cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
 from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
-LEVEL = 0.05  # how probable by chance an effect may be that a verdict rests on
-LEAST_POINTS = 3  # rows of a trend
-_ERRORS = 3  # Monte Carlo errors by which p is away from the level where a verdict rests on it
-_BREVITY = 0.03  # by which share lengths differ that BLEU without brevity penalty is stated
+LEVEL = 0.05  # the level of significance: a verdict needs a corrected p below it
+LEAST_POINTS = 3  # the minimum number of different values of x in a trend
+_ERRORS = 3  # a verdict needs a p that is more than this many Monte Carlo errors from LEVEL
+# If lengths differ from the references by more than this share, findings also have the difference
+# of BLEU without brevity penalty.
+_BREVITY = 0.03
 
 HIERARCHICAL = f"runs and sentences drawn anew (hierarchical bootstrap, {DRAWS:,} draws)"
 RUNS = "t-test over runs"
@@ -44,38 +47,51 @@ PERMUTATIONS = "swaps of the phrases' meanings, the largest p of the runs"
 SAME_MODELS = ", the same models on both sides"
 
 Verdict = Literal["held", "not held", "undecided", "no verdict", "not run", "not tested"]
-"""No verdict: too few runs, or of several processors. Not tested: the claim has no test."""
+"""A verdict on a finding or on a claim.
+
+- held, not held: the effect is significant, in the direction of the claim or against it.
+- undecided: the effect is not significant, or its p is too close to ``LEVEL``.
+- no verdict: there are scores, but they cannot be compared, or there are too few runs.
+- not run: there are no scores.
+- not tested: the claim has no test.
+"""
 
 
 @dataclass
 class Finding:
-    """What one comparison or trend of a claim came to; None where there is nothing to say."""
+    """The result of one comparison or trend of a claim; a field is None if it does not apply."""
 
     comparison: str  # what is compared, in words
     verdict: Verdict = "not run"
-    value: float | None = None  # a difference, or a trend's slope; above 0 as the claim says
-    measure: str | None = None  # what the value is of: the heading of the column
-    printed: float | None = None  # the same of the printed values, where all are printed
-    interval: tuple[float, float] | None = None  # of 95% confidence around the value
-    p: float | None = None  # of two sides: how probable so large an effect is by chance
-    p_error: float | None = None  # the standard error of p by the number of draws
-    p_holm: float | None = None  # p by Holm's correction for all tests of the claim: it decides
-    p_reversal: float | None = None  # of a trend: p of the clearest pair of rows against it
-    tests: int = 0  # how many tests this line is: a trend also looks at each pair of its rows
-    without_brevity: float | None = None  # the difference of BLEU without brevity penalty, where
-    # a side's translations are shorter or longer than the references by more than 3 percent
-    test: str | None = None  # what the probabilities come from
-    runs: str | None = None  # how many of the better side against how many of the worse
-    test_set: str | None = None  # test sets with their lines; None for validation data
-    metric: str | None = None
-    note: str | None = None  # which cells lack a score, or why nothing was tested
+    # A difference or a slope. It is positive if it agrees with the claim; if the claim is that two
+    # sides are equal, it is the first side less the second.
+    value: float | None = None
+    measure: str | None = None  # the measure of the value, as the heading of its column names it
+    printed: float | None = None  # the same difference of the paper's values, if it prints all
+    # The 95% confidence interval of the value; without a verdict, over test sentences alone.
+    interval: tuple[float, float] | None = None
+    p: float | None = None  # the two-sided p-value of the effect, before the correction
+    p_error: float | None = None  # the Monte Carlo standard error of p
+    p_holm: float | None = None  # p after Holm's correction for all tests of the claim
+    # For a trend: the p-value of the clearest pair of rows in the reverse order, corrected for the
+    # number of pairs. `correct` then corrects it by Holm's method too.
+    p_reversal: float | None = None
+    tests: int = 0  # the number of tests: one, and for a trend one more for each pair of rows
+    # The difference of BLEU without brevity penalty, if the translations of a side are shorter or
+    # longer than the references by more than 3 percent.
+    without_brevity: float | None = None
+    test: str | None = None  # the name of the statistical test
+    runs: str | None = None  # the numbers of runs on both sides, or the names of ensembles
+    test_set: str | None = None  # the test sets and their numbers of lines; None for validation
+    metric: str | None = None  # the metrics with their signatures
+    note: str | None = None  # what a reader must know, such as why nothing was tested
 
     def add_note(self, note: str) -> None:
-        """Note something beside what is noted already."""
+        """Append a note to those that the finding has already."""
         self.note = f"{self.note}; {note}" if self.note else note
 
     def describe(self, cells: Iterable[Evidence]) -> None:
-        """Note the test sets, measures and metrics of cells."""
+        """Set the test sets, measures and metrics of the finding from those of its cells."""
         test_sets = []
         measures = []
         metrics = []
@@ -94,20 +110,21 @@ class Finding:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """A claim of config/claims.yaml with its verdict, and the findings that it comes from."""
+    """A claim of config/claims.yaml with its verdict and the findings that decide it."""
 
     name: str
     says: str
     source: str
     verdict: Verdict
     findings: tuple[Finding, ...]
-    untested: str | None  # why there are none
+    untested: str | None  # the reason why the claim has no test; None if it has one
 
     @property
     def decisive(self) -> Finding:
-        """The first finding of the claim's verdict that has a value; else one without any.
+        """A copy of the first finding that has a value and the claim's verdict, to print.
 
-        Of a trend that a pair of rows refutes that is what its note says, not its slope.
+        The copy has no note. If a reversed pair of rows refutes a trend, however, the note is what
+        matters: the copy keeps it and has no slope. Without such a finding, return an empty one.
         """
         for finding in self.findings:
             if finding.value is not None and finding.verdict == self.verdict:
@@ -118,7 +135,7 @@ class JudgedClaim:
 
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
-    """Return every claim of config/claims.yaml with its verdict."""
+    """Test every claim of config/claims.yaml; return the claims with their verdicts."""
     processors = equal_processors(entries)
 
     def find(names: Iterable[CellName]) -> list[Evidence]:
@@ -134,9 +151,11 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
             findings.append(follow_trend(settings, trend, find))
         for lengths in claim.lengths:
             for cell_name in lengths.cells:
-                findings.append(compare_length(settings, lengths.within, *find([cell_name])))
+                (cell,) = find([cell_name])
+                findings.append(compare_length(settings, lengths.within, cell))
         for cell_name in claim.phrases:
-            findings.append(compare_meanings(settings, *find([cell_name])))
+            (cell,) = find([cell_name])
+            findings.append(compare_meanings(settings, cell))
         correct(findings)
         verdict: Verdict = "not tested"
         if not claim.untested:
@@ -148,22 +167,26 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
 
 
 def correct(findings: Iterable[Finding]) -> None:
-    """Give a claim's findings p by Holm's correction, and the verdicts that follow.
+    """Correct the p-values of a claim's findings by Holm's method, and update the verdicts.
 
-    Where p is too close to the level for the number of draws, there is no telling.
+    A finding keeps its verdict if its corrected p is below ``LEVEL``. It becomes undecided if that
+    p is not below ``LEVEL``, or so close to it that another number of draws could change the
+    verdict. A significant reversal refutes a trend.
     """
     tested = [finding for finding in findings if finding.p is not None]
-    stated: list[float] = []
-    for finding in tested:
-        stated += [p for p in (finding.p, finding.p_reversal) if p is not None]
-    corrected = iter(holm(stated))
-    for finding in tested:
-        finding.p_holm = next(corrected)
-        # The error of p grows as p does by the correction.
-        growth = finding.p_holm / finding.p if finding.p else 1.0
-        error = (finding.p_error or 0.0) * growth
-        if finding.p_reversal is not None:
-            finding.p_reversal = next(corrected)
+    with_reversal = [finding for finding in tested if finding.p_reversal is not None]
+    p_values = [finding.p for finding in tested if finding.p is not None]
+    p_of_reversals = [
+        finding.p_reversal for finding in with_reversal if finding.p_reversal is not None
+    ]
+    corrected = holm(p_values + p_of_reversals)
+    for finding, p_reversal in zip(with_reversal, corrected[len(tested) :], strict=True):
+        finding.p_reversal = p_reversal
+    for finding, p_holm in zip(tested, corrected[: len(tested)], strict=True):
+        finding.p_holm = p_holm
+        # The correction multiplies p, and the error of p by the same factor.
+        factor = finding.p_holm / finding.p if finding.p else 1.0
+        error = (finding.p_error or 0.0) * factor
         if finding.p_reversal is not None and finding.p_reversal < LEVEL:
             finding.verdict = "not held"
         elif error and abs(finding.p_holm - LEVEL) <= _ERRORS * error:
@@ -174,24 +197,27 @@ def correct(findings: Iterable[Finding]) -> None:
 
 
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return a claim's verdict: of the findings that were tested all must hold; one can refute it.
+    """Return the verdict on a claim from the verdicts on its findings.
 
-    Without a test it is that of the runs that there are.
+    Findings that were not run, or have no verdict, do not count if others have been decided. Of
+    these, one that did not hold refutes the claim, and all must hold for the claim to hold.
     """
-    tested = set(verdicts) - {"not run"}
-    if not tested:
+    with_scores = set(verdicts) - {"not run"}
+    if not with_scores:
         return "not run"
-    if tested == {"no verdict"}:
+    decided = with_scores - {"no verdict"}
+    if not decided:
         return "no verdict"
-    if "not held" in tested:
+    if "not held" in decided:
         return "not held"
-    return "held" if tested <= {"held", "no verdict"} else "undecided"
+    return "held" if decided == {"held"} else "undecided"
 
 
 def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -> None:
-    """Write the claims with the verdicts of a ledger's runs, and what they rest on.
+    """Write the claims with their verdicts and findings, computed from a ledger.
 
-    The suffix says the format: .md, .csv with a line for each comparison, .json unrounded.
+    The suffix of an output chooses its format: Markdown (.md), a row for each finding (.csv), or
+    all fields with unrounded numbers (.json).
     """
     cells = chain.from_iterable(cells_of_tables(settings).values())
     judged = judge(settings, runs_by_cell(cells, read_ledger(ledger)))
@@ -202,8 +228,8 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             about = {"scale": scale, "stand_in": stand_in, "level": LEVEL}
             write_json(output, {**about, "claims": [asdict(claim) for claim in judged]})
         elif output.suffix == ".csv":
-            described = f"{scale} (STAND-IN DATA)" if stand_in else scale
-            rows = [{**row, "Scale": described} for row in rows_of_findings(judged)]
+            scale_in_words = f"{scale} (STAND-IN DATA)" if stand_in else scale
+            rows = [{**row, "Scale": scale_in_words} for row in rows_of_findings(judged)]
             write_text(output, csv(Sheet([], rows, "Verdict")))
         else:
             claims, findings = printed_claims(settings, judged)
@@ -211,22 +237,21 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
 
 
 def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[Sheet, Sheet]:
-    """Return the claims with their verdicts, and the comparisons that those come from."""
+    """Return two tables: the claims with their verdicts, and the findings of all claims."""
     headings = ["Claims of the papers, with verdicts"]
     if settings.scale.stand_in:
         headings.append(f"STAND-IN DATA: {settings.scale.stand_in}")
     headings.append(
-        f"Scale: {settings.options.scale}. A verdict needs three runs a side and a two-sided, "
-        f"corrected p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and without a "
-        "verdict over sentences alone. A difference is positive where it is as the claim says; "
-        "where that says that two are equal, it is the first less the second."
+        f"Scale: {settings.options.scale}. A verdict needs {LEAST_RUNS_IN_WORDS} runs a side and "
+        f"a two-sided, corrected p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and "
+        "without a verdict over sentences alone. A difference is positive where it is as the claim "
+        "says; where that says that two are equal, it is the first less the second."
     )
     rows = []
     for claim in judged:
         counts = Counter(finding.verdict for finding in claim.findings)
-        counted = [
-            f"{counts[verdict]} {verdict}" for verdict in get_args(Verdict) if counts[verdict]
-        ]
+        verdicts = [verdict for verdict in get_args(Verdict) if counts[verdict]]
+        counted = [f"{counts[verdict]} {verdict}" for verdict in verdicts]
         decisive = claim.decisive
         rows.append(
             {
@@ -255,11 +280,11 @@ def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[S
 
 
 def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
-    """Return a row for each comparison, and one for a claim that has none."""
+    """Return a row for each finding. A claim without findings has one row, "not tested"."""
     rows = []
     for claim in judged:
         for finding in claim.findings or [Finding("", "not tested", note=claim.untested)]:
-            p = _chance(finding.p)
+            p = _p_value(finding.p)
             if finding.p_error:
                 p += f" ± {finding.p_error:.4f}"
             rows.append(
@@ -276,8 +301,8 @@ def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
                     "Measure": finding.measure or "",
                     "Without brevity penalty": _signed(finding.without_brevity),
                     "p": p,
-                    "p (Holm)": _chance(finding.p_holm),
-                    "p of a reversal": _chance(finding.p_reversal),
+                    "p (Holm)": _p_value(finding.p_holm),
+                    "p of a reversal": _p_value(finding.p_reversal),
                     "Tests": str(finding.tests or ""),
                     "Test": finding.test or "",
                     "Runs": finding.runs or "",
@@ -293,7 +318,7 @@ def _interval(finding: Finding) -> str:
     return " to ".join(map(_signed, finding.interval or ()))
 
 
-def _chance(p: float | None) -> str:
+def _p_value(p: float | None) -> str:
     return "" if p is None else f"{p:.4f}"
 
 
@@ -301,19 +326,21 @@ def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+z.2f}"
 
 
-def _begun(comparison: str, cells: Collection[Evidence]) -> Finding:
-    """Return the finding on cells that are compared; its note names those without a score."""
-    finding = Finding(comparison)
-    for cell in cells:
-        if cell.missing:
-            finding.add_note(f"{cell.label}: {cell.missing}")
-    if not finding.note:
-        finding.describe(cells)
-    return finding
+def _describe_if_scored(finding: Finding, cells: Collection[Evidence]) -> bool:
+    """Describe the cells of a finding if every cell has a score; return whether that is so.
+
+    Otherwise note which cells have no score, and why. The caller must then end the comparison.
+    """
+    missing = [f"{cell.label}: {cell.missing}" for cell in cells if cell.missing]
+    if missing:
+        finding.add_note("; ".join(missing))
+        return False
+    finding.describe(cells)
+    return True
 
 
 def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
-    """Return what a comparison of cells came to, before the correction."""
+    """Test one comparison of cells, before the correction of p."""
     found = find([*compared.better, *compared.worse])
     better = found[: len(compared.better)]
     worse = found[len(compared.better) :]
@@ -324,7 +351,7 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
     if compared.within is not None:
         link = f"within {compared.within:g} of"
         region = (-compared.within, compared.within)
-    # A cell may stand on both sides, or twice on one: what counts is the sum.
+    # A cell may be on both sides, or twice on one side. Its weight is then the sum of its signs.
     counts = Counter(cell.address for cell in better)
     counts.subtract(cell.address for cell in worse)
     cells = {cell.address: cell for cell in found}.values()
@@ -332,32 +359,35 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
     weighted = [(sign * counts[cell.address], cell) for cell in cells]
     labels_of_better = " + ".join(cell.label for cell in better)
     labels_of_worse = " + ".join(cell.label for cell in worse)
-    finding = _begun(f"{labels_of_better} {link} {labels_of_worse}", cells)
+    finding = Finding(f"{labels_of_better} {link} {labels_of_worse}")
     if all(cell.printed is not None for cell in cells):
         finding.printed = sum(weight * (cell.printed or 0.0) for weight, cell in weighted)
-    if finding.note:
+    if not _describe_if_scored(finding, cells):
         return finding
     runs_of_better = " + ".join(cell.runs_in_words for cell in better)
     runs_of_worse = " + ".join(cell.runs_in_words for cell in worse)
     finding.runs = f"{runs_of_better} against {runs_of_worse}"
-    fewest = min(cell.trainings for cell in better)
-    decides = True
-    if compared.models and fewest < compared.models:
-        finding.add_note(f"the claim is of {compared.models} models together, here are {fewest}")
-        decides = False
-    judge_effect(settings, finding, weighted, region, decides=decides)
+    models = min(cell.trainings for cell in better)
+    has_all_models = compared.models is None or models >= compared.models
+    if not has_all_models:
+        finding.add_note(f"the claim is of {compared.models} models together, here are {models}")
+    judge_effect(settings, finding, weighted, region, decides=has_all_models)
     return finding
 
 
 def _sign(cells: Iterable[Evidence]) -> float:
-    """Return 1, or -1 where the lower value is the better one."""
+    """Return -1 if lower values of a measure of the cells are better, else 1."""
     return -1.0 if any(cell.measure in LOWER_IS_BETTER for cell in cells) else 1.0
 
 
 def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding:
-    """Return by which share translations are longer than the references, before the correction."""
-    finding = _begun(f"length of {cell.label} within {within:.0%} of the references'", [cell])
-    if finding.note:
+    """Test whether translations are as long as the references, before the correction of p.
+
+    The value is the length ratio less 1: the share of words by which the translations are longer.
+    The claim says that its absolute value is below ``within``.
+    """
+    finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
+    if not _describe_if_scored(finding, [cell]):
         return finding
     finding.runs = cell.runs_in_words
     finding.measure = "Length ratio, less 1"
@@ -371,79 +401,89 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
 
 
 def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
-    """Return how far the meanings of phrases are apart, less what chance gives, with its p.
+    """Test whether phrases differ in their states if they differ in meaning.
 
-    Runs have the same phrases: the largest p counts, and 1 where they lie on both sides of chance.
+    The value is the mean over the runs of the share of variance between meanings, less the share
+    that chance gives. All runs have the same phrases, so their p-values are not combined: the
+    largest one counts, before the correction. p is 1 if some runs are above the share by chance and
+    others are not.
     """
-    finding = _begun(f"meanings apart in {cell.label}, more than by chance", [cell])
-    if finding.note:
+    finding = Finding(f"meanings apart in {cell.label}, more than by chance")
+    if not _describe_if_scored(finding, [cell]):
         return finding
     finding.runs = cell.runs_in_words
     finding.verdict = "no verdict"
-    if why_not := why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)]):
+    why_not = why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)])
+    if why_not:
         finding.add_note(why_not)
     if not all("phrases_chance" in entry.scores for entry in cell.entries):
         finding.add_note("a record without swaps; let project_phrases run again")
         return finding
-    more: list[float] = []  # of each run: the share less what chance gives
+    excesses: list[float] = []  # of each run: the share of variance, less that by chance
     p_values: list[float] = []
     for entry in cell.entries:
-        apart = entry.scores["phrases_apart"].score
-        more.append(apart - entry.scores["phrases_chance"].score)
+        share = entry.scores["phrases_apart"].score
+        excesses.append(share - entry.scores["phrases_chance"].score)
         p_values.append(entry.scores["phrases_p"].score)
-    finding.value = mean(more)
+    finding.value = mean(excesses)
     if not why_not:
         finding.verdict = "held" if finding.value > 0 else "not held"
-        is_on_one_side = len({share > 0 for share in more}) == 1
+        is_on_one_side = len({excess > 0 for excess in excesses}) == 1
         finding.p = max(p_values) if is_on_one_side else 1.0
         finding.tests = 1
         finding.test = PERMUTATIONS
     return finding
 
 
-def follow_trend(settings: Settings, wanted: Trend, find: CellFinder) -> Finding:
-    """Return what a trend over rows of a table came to, before the correction.
+def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
+    """Test one trend over rows of a table, before the correction of p.
 
-    The value is the slope of the rows' means over x, a linear contrast: the gain by each unit of
-    x. Two rows in the reverse order refute what rises on the whole; p of the clearest such pair is
-    corrected for the number of pairs, and has the Monte Carlo errors added.
+    The value is the slope of the least-squares line through the rows' means: the gain for each unit
+    of x. A pair of rows in the reverse order refutes a trend, even if its slope is positive. The p
+    of the clearest such pair, with ``_ERRORS`` Monte Carlo errors added, is multiplied by the
+    number of pairs.
     """
-    found = find([wanted.cell(row) for row in wanted.x])
-    cells = dict(zip(wanted.x, found, strict=True))
-    first = min(wanted.x, key=wanted.x.__getitem__)
-    last = max(wanted.x, key=wanted.x.__getitem__)
+    found = find([trend.cell(row) for row in trend.x])
+    cells = dict(zip(trend.x, found, strict=True))
+    first = min(trend.x, key=trend.x.__getitem__)
+    last = max(trend.x, key=trend.x.__getitem__)
     finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows")
     scored = {row: cell for row, cell in cells.items() if cell.entries}
-    if missing := ", ".join(repr(row) for row in cells if row not in scored):
-        finding.add_note(f"no score: {missing}")
-    if len({wanted.x[row] for row in scored}) < LEAST_POINTS:
+    without_score = [repr(row) for row in cells if row not in scored]
+    if without_score:
+        finding.add_note(f"no score: {', '.join(without_score)}")
+    if len({trend.x[row] for row in scored}) < LEAST_POINTS:
         finding.add_note(f"{LEAST_POINTS} rows are needed")
         return finding
     finding.describe(scored.values())
     finding.runs = f"{sum(cell.trainings for cell in scored.values())} in {len(scored)} rows"
-    finding.measure = f"{finding.measure} per {wanted.per}"
+    finding.measure = f"{finding.measure} per {trend.per}"
     sign = _sign(found)
     # The slope of least squares is a weighted sum of the rows' means.
-    middle = mean(wanted.x[row] for row in scored)
-    squares = sum((wanted.x[row] - middle) ** 2 for row in scored)
-    slopes = []
+    middle = mean(trend.x[row] for row in scored)
+    squares = sum((trend.x[row] - middle) ** 2 for row in scored)
+    weighted = []
     for row, cell in scored.items():
-        slopes.append((sign * (wanted.x[row] - middle) / squares, cell))
-    judge_effect(settings, finding, slopes, (0.0, math.inf))
+        weighted.append((sign * (trend.x[row] - middle) / squares, cell))
+    judge_effect(settings, finding, weighted, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = [(low, high) for low, high in permutations(scored, 2) if wanted.x[low] < wanted.x[high]]
+    pairs = [(low, high) for low, high in permutations(scored, 2) if trend.x[low] < trend.x[high]]
     finding.tests = 1 + len(pairs)
-    reversals = [(1.0, "", "")]
+    reversals: list[tuple[float, str, str]] = []  # p, row of the lower x, row of the higher x
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         if effect.value < 0:
             p, error = effect.chance(0.0)
             reversals.append((len(pairs) * (p + _ERRORS * error), low, high))
-    finding.p_reversal, low, high = min(reversals)
-    if finding.p_reversal < LEVEL:
-        chance = f"p = {finding.p_reversal:.4f} of {len(pairs)} pairs, before Holm"
-        finding.add_note(f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})")
+    finding.p_reversal = 1.0
+    if reversals:
+        # The smallest p. Pairs of equal p are in the order of their rows' names.
+        p, low, high = min(reversals)
+        finding.p_reversal = min(p, 1.0)
+        if finding.p_reversal < LEVEL:
+            chance = f"p = {finding.p_reversal:.4f} of {len(pairs)} pairs, before Holm"
+            finding.add_note(f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})")
     return finding
 
 
@@ -456,9 +496,18 @@ def judge_effect(
     quantity: Quantity = "score",
     decides: bool = True,
 ) -> None:
-    """Give a finding its value, p, and the verdict that p would give without correction.
+    """Set the value, interval, p and verdict of a finding, before the correction of p.
 
-    ``weighted`` are cells that have scores; the claim says that their sum lies within ``region``.
+    The verdict is "held" or "not held" by the value alone; `correct` makes it "undecided" if p is
+    too large. It is "no verdict", without p, if the cells are incomparable or have too few runs.
+
+    Args:
+        settings: the configuration, for the texts of the tasks.
+        finding: the finding to set.
+        weighted: the cells, which all have scores, with their weights.
+        region: the open interval that has the weighted sum if the claim is true.
+        quantity: what is summed up. From a length ratio, 1 is subtracted.
+        decides: if False, set the value and its interval over sentences, but no verdict.
     """
     finding.verdict = "no verdict"
     cells = [cell for _, cell in weighted]
@@ -467,25 +516,25 @@ def judge_effect(
         return
     if not all(entry.processor for cell in cells for entry in cell.entries):
         finding.add_note("of processors that are not stated")
-    # Printed values of others are a constant part of the difference.
+    # Cited values are constants: they have no variance here.
     constant = -1.0 if quantity == "length_ratio" else 0.0
-    ours = []
+    computed = []  # the weighted cells that have runs
     for weight, cell in weighted:
         if not cell.is_cited:
-            ours.append((weight, cell))
+            computed.append((weight, cell))
         elif cell.printed is not None:
             constant += weight * cell.printed
-    samples = samples_of(ours, quantity)
+    samples = samples_of(computed, quantity)
     finding.value = constant + sum(mean(sample.scores) for sample in samples)
     if quantity == "score":
         finding.without_brevity = _without_brevity(weighted)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
-    of_sentences = len(drawn) == len(samples)
-    too_few = why_no_verdict(ours)
+    has_sentences = len(drawn) == len(samples)
+    too_few = why_no_verdict(computed)
     if too_few:
         finding.add_note(too_few)
     if too_few or not decides:
-        if of_sentences:
+        if has_sentences:
             finding.interval = over_sentences(drawn, constant)
         return
     effect = effect_of(samples, constant)
@@ -494,15 +543,17 @@ def judge_effect(
     finding.interval = effect.interval
     finding.p, finding.p_error = effect.chance(low, high)
     finding.tests = 1
-    finding.test = HIERARCHICAL if of_sentences else RUNS
-    if len(samples) == 1 and len(ours) > 1:
+    finding.test = HIERARCHICAL if has_sentences else RUNS
+    # One sample for several cells means that all cells have the same models.
+    if len(samples) == 1 and len(computed) > 1:
         finding.test += SAME_MODELS
 
 
 def _without_brevity(weighted: Weighted) -> float | None:
-    """Return the difference of BLEU without its brevity penalty, where lengths differ.
+    """Return the difference of BLEU without its brevity penalty, if lengths differ.
 
-    None where they do not, where it is no tokenized BLEU, or where sentences are not known.
+    Lengths differ if the length ratio of a cell is further from 1 than ``_BREVITY``. Return None if
+    they do not, if a measure is not tokenized BLEU, or if a cell has no sentences in the ledger.
     """
     difference = 0.0
     lengths_differ = False

@@ -1,4 +1,4 @@
-"""How a training went, epoch by epoch, and how BLEU depends on the length penalty."""
+"""Plots of a training by epoch, and of BLEU by the length penalty."""
 
 import json
 import math
@@ -13,16 +13,22 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, Panel, Point, described, padded, save_figure
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
-_MOST_POINTS = 60  # epochs of which each has a point on its curve
-_MOST_TICKS = 5  # values of which each has a tick on a logarithmic axis
-TRAINING = "e^(training loss)"  # no perplexity: with dropout, and smoothed labels
+_MOST_POINTS = 60  # with more epochs, the curves have no points
+_MOST_TICKS = 5  # with more different values, a logarithmic axis has no tick for each value
+# The label of the training curve. It is not called perplexity, because the training loss is
+# measured with dropout and smoothed labels.
+TRAINING = "e^(training loss)"
 
 TRAININGS = "trainings"
-"""The table of this project that has a row for each model, in groups of what is compared."""
+"""The table of this project with a row for each model; models that are compared form a group."""
 
 
 def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
-    """Draw perplexity and learning rate by epoch; a UserError says that there is no epoch."""
+    """Draw the perplexity and the learning rate of a training by epoch, and BLEU if measured.
+
+    Raises:
+        UserError: the history has no finished epoch, or is damaged.
+    """
     record = read_history(history)
     if not record.epochs:
         raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
@@ -36,18 +42,21 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
 
 
 def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Panel]:
-    """Return what -> its panel by epoch: perplexity, the best ringed; any BLEU; the learning rate.
+    """Return the panels of a model's runs by epoch: "perplexity", "BLEU" and "learning rate".
 
-    Dotted rules stand before the epochs whose learning rate is at most half of the one before. Each
-    run of the model has one epoch at least.
+    The panel of BLEU is omitted if no epoch has a BLEU. The best epoch of a run has a ring. A
+    dotted line before an epoch marks that its learning rate is at most half of the previous one.
+    Each of ``runs`` must have at least one epoch.
     """
     points = _points_of(runs)
     last_epoch = max(point["epoch"] for point in points)
     perplexities = [point[data] for point in points for data in ("validation", TRAINING)]
-    # Of few epochs each has a point, which tells the data apart by its shape, as a single epoch has
-    # no line. One legend shows both channels: here the shapes without dashes around them.
+    # With few epochs each has a point, as a single epoch has no line. The shape of the points and
+    # the dashes of the lines both distinguish training from validation. The legend shows only the
+    # shapes, or only the dashes if there are no points.
     has_points = last_epoch <= _MOST_POINTS
-    of_lines = {"symbolType": "stroke", "symbolSize": 400}
+    legend_of_points = {"symbolStrokeWidth": 0}
+    legend_of_lines = {"symbolType": "stroke", "symbolSize": 400}
     panels = described(
         "learning_curves",
         points=points,
@@ -55,21 +64,21 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         epochs=[0.5, last_epoch + 0.5],
         ticks=min(last_epoch, 12),
         data=["validation", TRAINING],
-        legend={"symbolStrokeWidth": 0} if has_points else of_lines,
+        legend=legend_of_points if has_points else legend_of_lines,
         point={"size": 30} if has_points else False,
         perplexity=_log_axis(perplexities, "perplexity", "perplexity"),
         rate=_log_axis([point["drawn rate"] for point in points], "drawn rate", "learning rate"),
     )
     if not has_points:
-        panels["perplexity"]["layer"][1]["layer"].pop()
+        panels["perplexity"]["layer"][1]["layer"].pop()  # the layer that draws the points
     if all(point["BLEU"] is None for point in points):
         del panels["BLEU"]
     return panels
 
 
 def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
-    """Return a point for each epoch of each run; BLEU is None where it was not measured."""
-    # A cosine ends at next to nothing: the axis ends at a ten thousandth of its largest rate.
+    """Return a point for each epoch of each run; BLEU is None if it was not measured."""
+    # A cosine schedule ends close to 0, so the axis ends at a ten thousandth of the largest rate.
     least = max(row.learning_rate for epochs in runs.values() for row in epochs) / 1e4
     points = []
     for run, epochs in runs.items():
@@ -94,11 +103,12 @@ def _points_of(runs: Mapping[str, Sequence[EpochRecord]]) -> list[Point]:
 
 
 def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
+    """Return the epoch with the highest validation BLEU, or without BLEU the lowest loss."""
     return min(epochs, key=lambda row: row.criterion)
 
 
 def _log_axis(values: Iterable[float], field: str, title: str) -> Panel:
-    """Return a logarithmic axis, labeled 20, 50, 100; of few values it has a tick for each."""
+    """Return a logarithmic axis with plain numbers as labels; few values have a tick each."""
     levels = sorted(set(values))
     axis: Panel = {"format": ".4~g"}
     if len(levels) <= _MOST_TICKS:
@@ -108,7 +118,10 @@ def _log_axis(values: Iterable[float], field: str, title: str) -> Panel:
 
 
 def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
-    """Return a panel for each group of `TRAININGS`, with a line for each run that has a curve."""
+    """Return a panel for each group of rows of `TRAININGS`, with a line for each run's curve.
+
+    A line is the validation perplexity by epoch, divided by that of the run's best epoch.
+    """
     groups: dict[str | None, list[Point]] = {}
     for cell in shown:
         row = settings.paper[TRAININGS].rows[cell.address.row]
@@ -138,14 +151,19 @@ def plot_length_penalty(
 ) -> None:
     """Draw both BLEU scores and the length ratio by the length penalty (section 4.3).
 
-    ``table`` is the tuning's TSV file, ``tuning`` its JSON file, which says what was chosen.
+    ``table`` is the TSV file of the tuning with all penalties that were tried. ``tuning`` is its
+    JSON file with the chosen one.
+
+    Raises:
+        UserError: a file is damaged.
     """
-    with failures_of_file(str(table), "no table of a tuning; delete it and tune again"):
+    with failures_of_file(str(table), "not the table of a tuning; delete the file and tune again"):
         points = pd.read_csv(table, sep="\t", dtype=float)
         points.columns = points.columns.str.removesuffix("_bleu")
         shown = ["length_penalty", "length_ratio", "tokenized", "detokenized"]
         tried = points[shown].to_dict("records")
-    with failures_of_file(str(tuning), "no tuning of a length penalty; delete it and tune again"):
+    expected = "not the tuning of a length penalty; delete the file and tune again"
+    with failures_of_file(str(tuning), expected):
         chosen = json.loads(tuning.read_bytes())
         alpha = chosen["length_penalty"]
         score = chosen["tokenized_bleu"]["score"]

@@ -1,4 +1,4 @@
-"""What the ledger has on the cells that a claim names: scores, sentences, and what to draw anew."""
+"""The evidence for the cells that a claim names: scores and sentence statistics of the ledger."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,106 +28,129 @@ from convs2s.scoring.significance import (
 )
 
 LOWER_IS_BETTER = ("perplexity", "test_perplexity", "training_hours", "seconds_cpu", "seconds_cuda")
-"""Measures; of all others the higher value is better."""
+"""Measures whose lower value is better. For all other measures the higher value is better."""
+
+LEAST_RUNS_IN_WORDS = {3: "three"}[LEAST_RUNS]
+"""``LEAST_RUNS`` as the published texts write it. If that number changes, add its word here."""
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
-"""The entries of the runs that each cell shows."""
+"""Address of a cell -> the ledger entries of the runs that the cell shows."""
 
-_ROUNDING = 1e-9  # of sums of weights
+_ROUNDING = 1e-9  # a sum of weights whose absolute value is below this counts as zero
 
 Quantity = Literal["score", "without_brevity", "length_ratio"]
-"""What is taken of a run: the score of the cell's measure, or what its sentences give beside it."""
+"""A number of a run: its score by the cell's measure, or one computed from its sentences.
+
+``without_brevity`` is BLEU without the brevity penalty; ``length_ratio`` is the number of words of
+the translations, divided by that of the references.
+"""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a cell."""
+    """All that the paper and the ledger say about one cell."""
 
     address: CellAddress
-    label: str  # what a comparison calls it
-    heading: str  # of its column
-    measure: str  # empty for a printed value of a column that names none
-    printed: float | None  # the paper's number; None where it prints none
-    is_cited: bool  # whether the printed number is all that there is
-    entries: tuple[LedgerEntry, ...]  # the runs that have a score, by name
-    missing: str | None  # why there is no score; None where there is one
+    label: str  # the name of the cell in the text of a comparison
+    heading: str  # the heading of the cell's column
+    measure: str  # empty if the cell only has a printed value, and its column names no measure
+    printed: float | None  # the paper's number; None if the paper prints none
+    is_cited: bool  # whether the row cites the results of others, which are not computed here
+    entries: tuple[LedgerEntry, ...]  # the runs that have a score, sorted by name
+    missing: str | None  # the reason why there is no score; None if there is one
 
     @property
     def trainings(self) -> int:
-        """How many trainings it rests on: an ensemble on those of its models."""
+        """The number of models that the runs use. Each model of an ensemble counts."""
         return sum(len(members(run)) for run in self.runs)
 
     @property
     def runs(self) -> list[str]:
-        """Their names, each once: several processors may have made a run."""
+        """The names of the runs, each once, even if several processors have made the same run."""
         return list(dict.fromkeys(entry.run.run for entry in self.entries))
 
     @property
     def ensemble(self) -> LedgerEntry | None:
-        """The one entry, where it is an ensemble's."""
-        return self.entries[0] if len(self.runs) == 1 < self.trainings else None
+        """The entry of the only run if that run is an ensemble; else None."""
+        if len(self.runs) == 1 and self.trainings > 1:
+            return self.entries[0]
+        return None
 
     @property
     def runs_in_words(self) -> str:
-        """How many runs there are, or which ensemble."""
+        """The names of the ensembles if there are any, else the number of runs, or "printed"."""
         ensembles = [run for run in self.runs if run.startswith("ensemble")]
         if self.is_cited:
             return "printed"
         return ", ".join(ensembles) or str(len(self.runs))
 
     def scores(self, quantity: Quantity = "score") -> list[float]:
-        """Return what is taken of each run."""
+        """Return a quantity of each run, on the test set as it is.
+
+        Quantities other than the score leave out the runs whose sentences are not in the ledger.
+        """
         if quantity == "score":
             return [entry.scores[self.measure].score for entry in self.entries]
-        return [of_run.item() for of_run in self._measured(quantity, measured)]
+        return [array.item() for array in self._from_sentences(quantity, measured)]
 
     def drawn(self, quantity: Quantity) -> SetScores | None:
-        """Return the same on test sets drawn anew (runs, draws); None without the sentences."""
-        name = "length_ratio" if self.measure == "length_ratio" else quantity
-        of_runs = self._measured(name, drawn_measures)
-        return np.stack(of_runs) if len(of_runs) == len(self.entries) else None
+        """Return a quantity of each run on resampled test sets, of shape (runs, draws).
 
-    def _measured(
-        self, quantity: Quantity, measures_of: Callable[[Statistics], Measures]
+        Return None unless the ledger has the sentences of every run.
+        """
+        computed: Quantity = "length_ratio" if self.measure == "length_ratio" else quantity
+        arrays = self._from_sentences(computed, drawn_measures)
+        return np.stack(arrays) if len(arrays) == len(self.entries) else None
+
+    def _from_sentences(
+        self, quantity: Quantity, compute: Callable[[Statistics], Measures]
     ) -> list[SetScores]:
-        """Return what the sentences of each run give, of those that have any."""
-        name = "bleu" if quantity == "score" else quantity
-        texts = self.sentences(quantity)
-        return [getattr(_measures(text, measures_of), name) for text in texts]
+        """Return a quantity that ``compute`` gives, for each run whose sentences are known."""
+        field = "bleu" if quantity == "score" else quantity
+        arrays = []
+        for encoded in self.sentences(quantity):
+            arrays.append(getattr(_measures(encoded, compute), field))
+        return arrays
 
     def sentences(self, quantity: Quantity) -> list[str]:
-        """Return the sentence statistics of the runs that have any.
+        """Return the encoded sentence statistics of the runs that have them.
 
-        Those of the measure itself; for detokenized BLEU those of tokenized BLEU; for a length any
-        tokenized BLEU's, as all have the same words.
+        They are the statistics of the cell's measure, with two exceptions. Detokenized BLEU uses
+        those of tokenized BLEU, because the ledger has no others. A length ratio uses those of any
+        tokenized BLEU, because all of them count the same words.
         """
+        is_length = "length_ratio" in (quantity, self.measure)
         measure = self.measure.replace("detokenized", "tokenized")
-        texts = []
+        found = []
         for entry in self.entries:
-            if "length_ratio" in (quantity, self.measure):
-                measure = next(iter(entry.sentences), "")
-            if measure in entry.sentences:
-                texts.append(entry.sentences[measure])
-        return texts
+            key = next(iter(entry.sentences), "") if is_length else measure
+            if key in entry.sentences:
+                found.append(entry.sentences[key])
+        return found
 
     @property
     def length_ratio(self) -> float | None:
-        """The mean over the runs; None where the sentences of one are not known."""
+        """The mean length ratio of the runs; None unless the sentences of every run are known."""
         ratios = self.scores("length_ratio")
         return float(np.mean(ratios)) if ratios and len(ratios) == len(self.entries) else None
 
 
 ProcessorsOfRun = Callable[[LedgerEntry], list[str | None]]
+"""A function that returns the processors which give the same numbers (`equal_processors`)."""
 
 CellFinder = Callable[[Sequence[CellName]], list[Evidence]]
-"""Gives what is known of cells that are held against each other (`on_one_processor`)."""
+"""A function that returns the evidence for cells to compare, in their order."""
 
 Weighted = Sequence[tuple[float, Evidence]]
-"""Cells, and how often each counts: negative on the worse side, or where lower is better."""
+"""Weights and cells whose weighted sum is tested.
+
+A weight is negative on the worse side of a comparison. If lower values of the measure are better,
+all weights change their sign.
+"""
 
 
 def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evidence:
-    """Return what there is on a cell that a claim names."""
+    """Return the evidence for a cell that a claim names."""
     table = settings.tables[name.table]
     index = row_index(name, settings.tables, "config/claims.yaml")
     row = table.rows[index]
@@ -156,36 +179,40 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
 
 
 def _why_missing(settings: Settings, table: str, row: Row) -> str:
-    """Return why no run of a row of ours has a score."""
+    """Return why a row that this project computes has no score."""
     if table not in settings.paper or settings.scale.why_left_out(row):
         return "left out at this scale"
-    model = row.model if settings.scale.has_task(row.task) else None
-    return "not run" if model and settings.scale.model_for(model) else "no stand-in"
+    if row.model and settings.scale.has_task(row.task) and settings.scale.model_for(row.model):
+        return "not run"
+    return "no stand-in"
 
 
 def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
-    """Return what names the processors that give the numbers of a run, its own first.
+    """Return a function that lists the processors which would give the numbers of an entry.
 
-    Another one does if both have made trainings of this kind of network and precision, which decide
-    on the kernels, and perplexity is the same to the last digit in all: rounding that differs
-    anywhere changes most of its digits within a training.
+    The entry's own processor comes first. Another processor is equal to it if both have made some
+    of the same trainings, and all these have the same perplexity to the last digit. Only trainings
+    of the entry's kind of network and precision count. Such trainings are enough to decide, because
+    a difference in rounding anywhere in a training changes most digits of its perplexity.
     """
-    # Kernels -> processor -> training -> its perplexity.
-    made: dict[object, dict[str | None, dict[str, float]]] = {}
+    # Kind of network and precision -> processor -> fingerprint of a run -> its perplexity.
+    perplexities: dict[object, dict[str | None, dict[str, float]]] = {}
     for entry in chain.from_iterable(runs.values()):
         score = entry.scores.get("perplexity")
         if entry.processor and score:
-            trained = made.setdefault(_kernels(entry), {}).setdefault(entry.processor, {})
-            trained[entry.fingerprint] = score.score
+            by_processor = perplexities.setdefault(_kernels(entry), {})
+            by_processor.setdefault(entry.processor, {})[entry.fingerprint] = score.score
 
     def processors(entry: LedgerEntry) -> list[str | None]:
-        """Return the processors whose numbers of a run would be the entry's, its own first."""
-        of_kernels = made.get(_kernels(entry), {})
-        own = of_kernels.get(entry.processor, {})
+        """Return the processors that would give an entry's numbers, the entry's own first."""
+        by_processor = perplexities.get(_kernels(entry), {})
+        own_runs = by_processor.get(entry.processor, {})
         equal = [entry.processor]
-        for processor, scores in of_kernels.items():
-            both = own.keys() & scores.keys()
-            if both and all(own[training] == scores[training] for training in both):
+        for processor, other_runs in by_processor.items():
+            if processor == entry.processor:
+                continue
+            common = own_runs.keys() & other_runs.keys()
+            if common and all(own_runs[run] == other_runs[run] for run in common):
                 equal.append(processor)
         return equal
 
@@ -193,6 +220,7 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
 
 
 def _kernels(entry: LedgerEntry) -> object:
+    """Return the kind of network and the precision of a run, which decide what kernels it uses."""
     trained: Any = entry.inputs.get("trained", {})
     kind = trained.get("architecture", {}).get("kind")
     precision = trained.get("training", {}).get("precision")
@@ -202,40 +230,47 @@ def _kernels(entry: LedgerEntry) -> object:
 def on_one_processor(
     cells: Sequence[Evidence], runs: EntriesOfCells, processors: ProcessorsOfRun
 ) -> list[Evidence]:
-    """Return cells with the runs of one processor that would give all, if one does.
+    """Return the cells with the runs of one processor only, if one has the runs of all cells.
 
-    Of several it is the one that their tables show (`results`).
+    A processor also has the runs that an equal processor has made (`equal_processors`). If several
+    processors have the runs of all cells, take one that has made runs here, which are not from a
+    published ledger; among these, take the one that the tables prefer (`results.rank_of`). All
+    entries of the returned cells name this processor. If there is none, return the cells unchanged.
     """
     entries = [entry for cell in cells for entry in cell.entries]
-    own = {entry.processor for entry in entries if entry.origin is None}
-    here = Counter(entry.processor for entry in entries)
+    made_here = {entry.processor for entry in entries if entry.origin is None}
+    counts_in_cells = Counter(entry.processor for entry in entries)
     tables = {cell.address.table for cell in cells}
-    shown = chain.from_iterable(of for address, of in runs.items() if address.table in tables)
-    in_tables = Counter(entry.processor for entry in shown)
+    counts_in_tables = Counter[str | None]()
+    for address, entries_of_cell in runs.items():
+        if address.table in tables:
+            counts_in_tables.update(entry.processor for entry in entries_of_cell)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
-        return processor in own, *rank_of(processor, here, in_tables)
+        return processor in made_here, *rank_of(processor, counts_in_cells, counts_in_tables)
 
     candidates = set(chain.from_iterable(map(processors, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):
-        there = []
+        complete = []  # the cells whose runs this processor has
         for cell in cells:
-            of_runs: dict[str, LedgerEntry] = {}
+            run_entries: dict[str, LedgerEntry] = {}
             for entry in cell.entries:
                 if processor in processors(entry):
-                    of_runs[entry.run.run] = replace(entry, processor=processor)
-            if len(of_runs) == len(cell.runs):
-                there.append(replace(cell, entries=tuple(of_runs.values())))
-        if len(there) == len(cells):
-            return there
+                    run_entries[entry.run.run] = replace(entry, processor=processor)
+            if len(run_entries) == len(cell.runs):
+                complete.append(replace(cell, entries=tuple(run_entries.values())))
+        if len(complete) == len(cells):
+            return complete
     return list(cells)
 
 
 def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
-    """Return why scores cannot be held against each other; None where they can.
+    """Return why the scores of cells cannot be compared; None if they can.
 
-    Perplexity is of one vocabulary, any other score of one test set and one metric, and all of one
-    kind of processor: rounding sends a training another way. An unknown kind is one of its own.
+    Perplexities are comparable within one task, because they depend on its vocabulary. Other scores
+    are comparable if they have the same text, test set, number of lines and signature of the
+    metric. All runs must come from one processor, because the rounding of another one changes a
+    training. Runs whose processor is not recorded count as runs of one further processor.
     """
     kinds: dict[str, None] = {}
     processors: dict[str, None] = {}
@@ -258,10 +293,16 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
 
 
 def why_no_verdict(weighted: Weighted) -> str | None:
-    """Return why runs are too few for a verdict, or no two systems; None where they are enough."""
+    """Return why there can be no verdict; None if there can be one.
+
+    There is none if both sides have the same runs, or if a side has too few runs.
+    """
+    # Cells with the same runs and measure are one system: its weights are added up. If all sums
+    # are zero, the two sides are the same.
     weights = defaultdict[object, float](float)
     for weight, cell in weighted:
-        weights[frozenset((each.fingerprint, cell.measure) for each in cell.entries)] += weight
+        system = frozenset((entry.fingerprint, cell.measure) for entry in cell.entries)
+        weights[system] += weight
     if not any(abs(weight) > _ROUNDING for weight in weights.values()):
         return "the same runs on both sides: at this scale the systems are one"
     cells = [cell for _, cell in weighted]
@@ -272,31 +313,39 @@ def why_no_verdict(weighted: Weighted) -> str | None:
         return f"{min(trainings)} on a side: a verdict needs {LEAST_RUNS} runs a side"
     for cell in cells:
         if cell.ensemble and _models_alone(cell.ensemble, cells) is None:
-            return "an ensemble is one run, and no three of its models alone are compared with here"
+            return (
+                f"an ensemble is one run, and no {LEAST_RUNS_IN_WORDS} of its models alone are "
+                "compared with here"
+            )
     return None
 
 
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
-    """Return what is drawn anew: a sample for each set of models that the cells are of.
+    """Return a sample for each set of models, with the weighted sum of its cells.
 
-    Of cells of the same models the sum is by model: how models differ is no part of its chance.
+    Cells of the same models, such as two decodings, are added up model by model. So the variance
+    between models that their scores have in common cancels out.
     """
     groups = defaultdict[object, list[tuple[float, Evidence]]](list)
     for weight, cell in weighted:
-        groups[tuple(entry.models for entry in cell.entries)].append((weight, cell))
+        models_of_runs = tuple(entry.models for entry in cell.entries)
+        groups[models_of_runs].append((weight, cell))
     cells = [cell for _, cell in weighted]
     samples = []
     for group in groups.values():
         scores = [weight * np.array(cell.scores(quantity)) for weight, cell in group]
         drawn: list[SetScores] = []
         for weight, cell in group:
-            of_sentences = cell.drawn(quantity)
-            if of_sentences is not None:
-                drawn.append(weight * of_sentences)
-        weight, cell = group[0]
+            drawn_scores = cell.drawn(quantity)
+            if drawn_scores is not None:
+                drawn.append(weight * drawn_scores)
+        # The variance of an ensemble is estimated from the scores of its single models.
         singles = None
-        if cell.ensemble and (alone := _models_alone(cell.ensemble, cells)):
-            singles = [weight * score for score in alone]
+        first_weight, first_cell = group[0]
+        if first_cell.ensemble:
+            single_scores = _models_alone(first_cell.ensemble, cells)
+            if single_scores:
+                singles = [first_weight * score for score in single_scores]
         samples.append(
             SampledRuns(
                 scores=np.sum(scores, axis=0).tolist(),
@@ -308,18 +357,23 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
 
 
 def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[float] | None:
-    """Return the scores of an ensemble's models alone, where one of the cells has enough."""
+    """Return the scores that single models of an ensemble have in one of the cells.
+
+    This is the first cell that has at least ``LEAST_RUNS`` of these models. If no cell has so many,
+    return None.
+    """
     for cell in cells:
-        alone: dict[str, float] = {}
+        scores_by_model: dict[str, float] = {}
         for entry in cell.entries:
             if len(entry.models) == 1:
-                alone[entry.models[0]] = entry.scores[cell.measure].score
-        scores = [alone[model] for model in ensemble.models if model in alone]
+                scores_by_model[entry.models[0]] = entry.scores[cell.measure].score
+        scores = [scores_by_model[model] for model in ensemble.models if model in scores_by_model]
         if len(scores) >= LEAST_RUNS:
             return scores
     return None
 
 
-@cache  # a cell stands in several comparisons
-def _measures(sentences: str, measures_of: Callable[[Statistics], Measures]) -> Measures:
-    return measures_of(decode_statistics(sentences, f"the ledger's sentences {sentences[:40]}"))
+@cache  # the claims name many cells in several comparisons
+def _measures(encoded: str, compute: Callable[[Statistics], Measures]) -> Measures:
+    """Decode sentence statistics of the ledger and compute measures from them."""
+    return compute(decode_statistics(encoded, f"the ledger's sentences {encoded[:40]}"))

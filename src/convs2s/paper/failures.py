@@ -1,6 +1,7 @@
-"""Why a run's numbers are not there: the last fault that the logs of its jobs state.
+"""The reason why a run has no numbers: the last error in the logs of its jobs.
 
-Planning asks for it, so this module imports nothing that only jobs have.
+The workflow uses this module while it plans, so it must not import libraries that are only
+installed in the environments of jobs.
 """
 
 import re
@@ -11,21 +12,23 @@ from convs2s.config.runs import members
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 
-_LAST_BYTES = 8192
+_LAST_BYTES = 8192  # the part of a log that is read, from its end
 _TRACEBACK = "Traceback (most recent call last):\n"
-_STATED = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
-_FAULT = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
-_LONGEST = 160
+# An error message (group 1), or another last message of the program (group 2).
+_MESSAGE = re.compile(r"^(?:convs2s: )?error: (.+)$|^convs2s: (.+)$")
+# The line of a traceback that names the exception.
+_EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt)\b.*$")
+_LONGEST = 160  # characters of a reason, so that it fits into a table
 
 STOPPED = "stopped, rerun to resume"
-"""What is said of a run that a signal, Ctrl-C or its time limit ended: no fault."""
+"""The text for a run that a signal, Ctrl-C or its time limit ended, which is not an error."""
 
 
 def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, str]:
-    """Return why the numbers of runs do not exist: ``failed: REASON`` of a log, or STOPPED.
+    """Return why runs have no numbers: fingerprint of a run -> ``failed: REASON``, or STOPPED.
 
-    They are by the fingerprint of the run. No log states one of a run that has not started or still
-    runs.
+    The reasons come from the logs of the runs. Runs that have not started, or are still running,
+    have no reason and are not in the result.
     """
     failures = {}
     for cell in cells:
@@ -34,27 +37,29 @@ def failures_of(cells: Iterable[Cell], layout: Layout, logs: str) -> dict[str, s
         for record in cell.records:
             if Path(record.file).exists():
                 continue
+            # The logs of the trainings whose model is missing.
             files = [
                 Path(f"{folder}/{member}/train.log")
                 for member in members(record.run.run)
                 if not Path(task.model(cell.model, member)).exists()
             ]
             if not files:
-                # All models are there: the latest of the jobs between them and the numbers.
-                of_run = Path(f"{folder}/{record.run.run}")
+                # All models exist, so a later job has failed. Only the newest log counts.
+                logs_of_run = Path(f"{folder}/{record.run.run}")
                 jobs = [*cell.jobs, *cell.tuning_jobs("*")]
-                files = [log for job in jobs for log in of_run.glob(f"{job}.log")]
+                files = [log for job in jobs for log in logs_of_run.glob(f"{job}.log")]
                 files = sorted(files, key=lambda log: log.stat().st_mtime)[-1:]
-            reasons = filter(None, map(reason_in, files))
-            if reason := next(reasons, None):
-                failures[record.fingerprint] = reason
+            for log in files:
+                if reason := reason_in(log):
+                    failures[record.fingerprint] = reason
+                    break
     return failures
 
 
 def reason_in(log: Path) -> str | None:
-    """Return ``failed: `` and the fault that a log ends with, or STOPPED.
+    """Return ``failed: `` and the error at the end of a log, or STOPPED if the run was stopped.
 
-    None where it ends with none of them, is not there, or may not be read.
+    Return None if the log ends in another way, does not exist, or cannot be read.
     """
     try:
         with log.open("rb") as stream:
@@ -64,19 +69,23 @@ def reason_in(log: Path) -> str | None:
         return None
     last = text[text.rfind("\n") + 1 :].strip()
     _, traced, raised = text.rpartition(_TRACEBACK)
-    if traced and ", process " not in raised:  # no later try; a fault may have several lines
+    # Each try of a job begins with a line that names its process. If such a line follows the last
+    # traceback, the traceback belongs to an earlier try.
+    if traced and ", process " not in raised:
+        # The message of an exception may have further lines, so the log may not end with its name.
         for line in raised.splitlines():
-            if _FAULT.match(line):
+            if _EXCEPTION.match(line):
                 last = line
-    stated = _STATED.match(last)
-    if stated and (stated[2] or stated[1].startswith("interrupted")):
-        return STOPPED  # `errors.UnfinishedError` is said without "error:"
-    if stated:
-        reason = stated[1]
-    elif _FAULT.match(last):
+    message = _MESSAGE.match(last)
+    if message:
+        reason = message[1]
+        # Messages of `errors.UnfinishedError` are printed without "error:", as group 2.
+        if reason is None or reason.startswith("interrupted"):
+            return STOPPED
+    elif _EXCEPTION.match(last):
         reason = last
     else:
         return None
-    if len(reason) > _LONGEST:  # it has to fit into a table
+    if len(reason) > _LONGEST:
         reason = f"{reason[: _LONGEST - 3]}..."
     return f"failed: {reason}"

@@ -1,6 +1,8 @@
-"""The ledger: a JSON line for each run that tables rest on, whoever may have written it.
+"""The ledger: a JSON line for each file of numbers that the tables show.
 
-Planning reads a published ledger, so this module imports nothing that only jobs have.
+A published ledger may have been written by anybody, so every line is checked. The workflow reads it
+while it plans, so this module must not import libraries that are only installed in the environments
+of jobs.
 """
 
 import hashlib
@@ -18,29 +20,31 @@ from convs2s.config.runs import members
 from convs2s.errors import UserError
 from convs2s.files.checksums import recorded_sha256, sha256
 
-MOST_BYTES = 64 << 20  # the largest ledger that is read: some ten thousand runs
-MOST_LINE_BYTES = 2 << 20  # the longest line: the sentences of a test set are most of it
+MOST_BYTES = 64 << 20  # maximum size of a ledger: enough for some ten thousand runs
+MOST_LINE_BYTES = 2 << 20  # maximum length of a line: most of it is the statistics of sentences
 
 _CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-# No characters that control or reorder a line (Unicode's categories C, Zl and Zp), and nothing that
-# a page would take for markup: no HTML, no code, and no link or image of Markdown, which have "](".
-_WORD = r"\p{C}\p{Zl}\p{Zp}<>`\\"
-Plain = Annotated[str, Field(max_length=1000, pattern=rf"^(?:[^{_WORD}\]]|\]+[^{_WORD}\](])*\]*$")]
+# Characters that a text of a ledger must not have: those that control or reorder a line (Unicode
+# categories C, Zl and Zp), and those that a page would take for HTML or code.
+_REFUSED = r"\p{C}\p{Zl}\p{Zp}<>`\\"
+# The pattern also refuses "](", which the links and images of Markdown contain.
+_PLAIN = rf"^(?:[^{_REFUSED}\]]|\]+[^{_REFUSED}\](])*\]*$"
+Plain = Annotated[str, Field(max_length=1000, pattern=_PLAIN)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Packed = Annotated[str, Field(pattern="^[A-Za-z0-9+/=]*$")]
 
 
 def fingerprint_of(inputs: Mapping[str, object]) -> str:
-    """Return the SHA-256 of a run's inputs, in 64 hexadecimal digits."""
+    """Return the SHA-256 of a run's inputs as 64 hexadecimal digits."""
     text = json.dumps(inputs, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class RunScore:
-    """A number of a run, and the signature of its metric; perplexity has none."""
+    """A score of a run, and the signature of its metric; None for a score without a signature."""
 
     __pydantic_config__ = _CLOSED
 
@@ -50,7 +54,10 @@ class RunScore:
 
 @dataclass(frozen=True)
 class RunNames:
-    """What a run is called here; None where its numbers need no test set, or no decoding."""
+    """The names of a run in the configuration.
+
+    Test set and decoding are None if the numbers of the run do not need them.
+    """
 
     __pydantic_config__ = _CLOSED
 
@@ -63,55 +70,58 @@ class RunNames:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One file of numbers of one run: all that tables, claims, figures and the report show of it.
+    """The content of one file of numbers of a run.
 
-    ``inputs`` (`run_inputs`) are what the configuration states that the numbers depend on;
-    ``sentences``, of tokenized BLEU, what each sentence adds to it as `scoring.bleu` encodes it;
-    ``curve``, of a training, the validation perplexity after each epoch.
+    Tables, claims, figures and the report show nothing else of the run. A planned run has an entry
+    without scores.
     """
 
     __pydantic_config__ = _CLOSED
 
-    fingerprint: Digest  # of the inputs: equal inputs have equal ones
-    file: Plain  # from the folder of the workflow's run
-    # The cells that showed it when the line was written, for people: `runs_by_cell` tells which do.
+    fingerprint: Digest  # of the inputs, so that equal inputs have equal fingerprints
+    file: Plain  # path of the file, relative to the folder of the workflow's run
+    # The cells that showed the run when the line was written. They are for people who read the
+    # ledger; the program computes the cells of a run by `runs_by_cell`.
     table_cells: tuple[Plain, ...]
     run: RunNames
-    scale: Plain  # whose stand-ins it was run with
-    scores: Mapping[Plain, RunScore]  # by measure, of all measures that the file holds
-    lines: Annotated[int, Field(ge=0)] | None  # of the test set
-    sha256: Mapping[Plain, Digest]  # path of each file that it was computed from -> checksum
+    scale: Plain  # the scale at which the run was made
+    scores: Mapping[Plain, RunScore]  # measure -> score, for all measures of the file
+    lines: Annotated[int, Field(ge=0)] | None  # number of lines of the test set
+    sha256: Mapping[Plain, Digest]  # path of each file that the numbers depend on -> its checksum
     processor: Plain | None
     revision: Plain | None
-    date: Day  # the UTC day of the file
+    date: Day  # the day when the file was written, in UTC
+    # The part of the configuration that the numbers depend on (`run_inputs`).
     inputs: Mapping[str, object] = field(default_factory=dict)
+    # Statistics of each sentence for tokenized BLEU, as `scoring.bleu` encodes them.
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
+    # The validation perplexity after each epoch; only entries of training.json have it.
     curve: tuple[Annotated[float, Field(gt=0)], ...] = ()
-    origin: Plain | None = None  # the published ledger that it was taken from
-    # Path of each model file -> the checksum of its weights alone, which older ledgers lack.
+    origin: Plain | None = None  # the published ledger that the entry comes from, if any
+    # Path of each model file -> the checksum of its weights alone. Older ledgers do not have it.
     weights: Mapping[Plain, Digest] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str | None]:
-        """What a ledger has one line of: a run on a processor."""
+        """The fingerprint and the processor. A ledger has at most one entry for each key."""
         return self.fingerprint, self.processor
 
     @property
     def trainings(self) -> list[tuple[str, str, str]]:
-        """Task, model and run of each training that it rests on: an ensemble's are its members."""
+        """Task, model and run of each training behind the entry; for an ensemble, its members."""
         return [(self.run.task, self.run.model, member) for member in members(self.run.run)]
 
     @property
     def model_files(self) -> tuple[str, ...]:
-        """The checksums of its model files, an ensemble's in order."""
+        """The checksums of the model files, for an ensemble in the order of its members."""
         return tuple(self.sha256[path] for path in self.sha256 if path.endswith(".safetensors"))
 
     @property
     def models(self) -> tuple[str, ...]:
-        """What its models are known by, an ensemble's in order: text, recipe and seed of each.
+        """A name for each model, made of its text, recipe and seed; an ensemble's are in order.
 
-        The files are no part of it: a training that was repeated gives the same weights in a file
-        that may have other bytes.
+        Checksums of model files cannot serve as names, because a repeated training may give a file
+        with the same weights but other bytes.
         """
         trained = fingerprint_of({"trained": self.inputs.get("trained")})
         return tuple(f"{trained} {member}" for member in members(self.run.run))
@@ -124,7 +134,7 @@ class LedgerEntry:
 def planned_entry(
     inputs: Mapping[str, object], file: str, run: RunNames, scale: str
 ) -> LedgerEntry:
-    """Return the entry of a run that is planned: it has no scores, and nothing of their making."""
+    """Return the entry of a planned run: it has no scores, checksums, processor or date."""
     return LedgerEntry(
         fingerprint=fingerprint_of(inputs),
         file=file,
@@ -145,14 +155,17 @@ _FORM = TypeAdapter(LedgerEntry)
 
 
 def read_ledger(path: Path) -> list[LedgerEntry]:
-    """Read a ledger that anybody may have written; a UserError names the file and the line.
+    """Read and check a ledger, which anybody may have written.
 
-    Of two lines of one run the later counts; a run on two processors has a line for each.
+    If two lines have the same fingerprint and processor, the later one counts.
+
+    Raises:
+        UserError: the file is missing, too large or malformed; the message names the line.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
     if path.stat().st_size > MOST_BYTES:
-        raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB: no ledger is as large")
+        raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB, too large for a ledger")
     entries: dict[tuple[str, str | None], LedgerEntry] = {}
     number = 0
     with path.open("rb") as stream:
@@ -164,36 +177,38 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
 
 
 def _read_entry(line: bytes, where: str) -> LedgerEntry:
+    """Return the entry of a line. ``where`` is the file and the line, for error messages."""
     if len(line) > MOST_LINE_BYTES:
         raise UserError(f"{where}: a line of more than {MOST_LINE_BYTES} bytes")
     try:
         entry = _FORM.validate_json(line, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UserError(
-            f"{where}: no entry of a ledger: {f'{place}: ' if place else ''}{first['msg']}"
-        ) from None
+        key = ".".join(map(str, first["loc"]))
+        reason = f"{key}: {first['msg']}" if key else first["msg"]
+        raise UserError(f"{where}: not an entry of a ledger: {reason}") from None
     if fingerprint_of(entry.inputs) != entry.fingerprint:
         raise UserError(
             f"{where}: the inputs of this run do not give its fingerprint: the line was changed, "
-            "or was not written by this workflow; take the ledger from where it was published"
+            "or was not written by this workflow; download the ledger again from its publisher"
         )
     return entry
 
 
 def published_file(options: Options, downloads: Path) -> Path | None:
-    """Return where the published ledger lies, fetched if it is not there; None without one.
+    """Return the path of the published ledger; None if the options name none.
 
-    One that is not what its record says is fetched again.
+    A ledger with an address is downloaded to ``downloads`` if it is not there, or if its content
+    differs from the checksum that was recorded with it.
     """
     if options.published is None:
         return None
     if "://" not in options.published:
         return Path(options.published)
-    place = local_path(options.published, downloads)
-    if not place.exists() or recorded_sha256(place) not in (None, sha256(place)):
-        from convs2s.download.download import download_file  # its libraries are not planning's
+    path = local_path(options.published, downloads)
+    if not path.exists() or recorded_sha256(path) not in (None, sha256(path)):
+        # Imported here, because planning without a download does not need its libraries.
+        from convs2s.download.download import download_file
 
-        download_file(options.published, place, mirrors=options.mirrors)
-    return place
+        download_file(options.published, path, mirrors=options.mirrors)
+    return path

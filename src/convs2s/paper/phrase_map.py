@@ -1,14 +1,14 @@
-"""Where phrases lie by the states of an encoder: the record, and the figure made of it."""
+"""Maps of phrases by the states of an encoder: the record of a map, and the figure of maps."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import pandas as pd
 from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
-from convs2s.files.text import write_text
+from convs2s.files.text import atomic_text
 from convs2s.paper.charts import COLORS, SHAPES, Panel, Point, described, padded, save_figure
 
 
@@ -17,42 +17,46 @@ class PhraseState:
     """A phrase on the map."""
 
     phrase: str
-    meaning: int  # its number, from 0
-    tokens: Sequence[str]  # what the model reads of it
-    unknown: int  # how many of them the model does not know
-    x: float  # with y the two main components of the phrase's state
-    y: float
+    meaning: int  # number of its meaning, from 0
+    tokens: Sequence[str]  # the tokens that the model reads
+    unknown: int  # number of words that the model does not know
+    x: float  # the first main component of the phrase's state
+    y: float  # the second one
 
 
 @dataclass(frozen=True)
 class PhraseMap:
-    """The phrases of one name, as the encoder of one model read them."""
+    """One entry of config/phrases.yaml, with the states of one model's encoder for its phrases."""
 
     task: str
     model: str
     run: str
-    scale: str  # of the run
-    stand_in: str | None  # what its data is, where it is not the paper's
-    name: str  # of the phrases
-    title: str  # what they differ in
-    source: str  # where they come from
-    explained: tuple[float, float]  # the share of the states' variance that each component has
-    apart: float  # the share that lies between the meanings, in all dimensions
+    scale: str  # the scale at which the run was made
+    stand_in: str | None  # the data that stands in for the paper's; None for the paper's data
+    name: str  # name in config/phrases.yaml
+    title: str  # what the phrases differ in
+    source: str  # where the phrases come from
+    explained: tuple[float, float]  # share of the states' variance on each of the two components
+    apart: float  # share of the variance between the meanings, in all dimensions
     states: Sequence[PhraseState]
-    p: float | None = None  # of a share so large or so small by chance; None in older files
-    chance: float | None = None  # the share by chance
+    p: float | None = None  # p-value of the share ``apart``; None in older files
+    chance: float | None = None  # the share that is expected by chance; None in older files
 
 
 def read_phrase_map(path: Path) -> PhraseMap:
-    """Read a map; a UserError says that the file is none."""
-    with failures_of_file(str(path), "no map of phrases; delete it and ask for it again"):
+    """Read a map of phrases.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with failures_of_file(str(path), "not a map of phrases; delete the file and make it again"):
         return TypeAdapter(PhraseMap).validate_json(path.read_bytes())
 
 
 def plot_phrase_states(
     *, projections: Sequence[Path], outputs: Sequence[Path], points: Path
 ) -> None:
-    """Draw maps of phrases, a panel for each, and write what is drawn as CSV."""
+    """Draw maps of phrases, a panel for each, and write the points as CSV."""
     maps = list(map(read_phrase_map, projections))
     rows = []
     for shown in maps:
@@ -60,18 +64,24 @@ def plot_phrase_states(
         for state in shown.states:
             rows.append({**about, **asdict(state), "tokens": " ".join(state.tokens)})
     save_figure(list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False)
-    write_text(points, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+    with atomic_text(points) as stream:
+        writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _panel(shown: PhraseMap) -> Panel:
-    """Return one set: a color and a shape for each meaning, numbers for the listed phrases."""
+    """Return the panel of a map: a color and a shape for each meaning, a number for each phrase.
+
+    The legend lists the phrases by number.
+    """
     looks = [state.meaning % len(COLORS) for state in shown.states]
     rows: list[Point] = []
     for number, state in enumerate(shown.states, start=1):
         label = f"{number}  {state.phrase}"
         if state.unknown:
             label += f" ({state.unknown} unknown)"
-        side = state.meaning % 2  # on which its number stands
+        side = state.meaning % 2  # whether the number is above (0) or below (1) the point
         rows.append({"phrase": label, "number": number, "x": state.x, "y": state.y, "side": side})
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     return described(

@@ -1,4 +1,4 @@
-"""The states of phrases, projected on two dimensions (Sutskever et al. 2014, figure 2)."""
+"""Projection of the states of phrases to two dimensions (Sutskever et al. 2014, figure 2)."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from convs2s.paper.phrase_map import PhraseMap, PhraseState
 
 Array = NDArray[np.floating[Any]]
 
-# A component of fp32 states that has no more of the largest one is nothing but rounding.
+# A singular value of fp32 states below this share of the largest one is a rounding error.
 _ROUNDING = 1e-6
 PERMUTATION_SEED = 12345
 
@@ -31,31 +31,34 @@ def project_phrases(
     output: Path,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write where phrases lie by the states in which an LSTM's encoder ends after them.
+    """Write a map of phrases by the final states of an LSTM's encoder, as JSON.
 
-    The header names task, model, run, scale and the phrases. A warning on the standard error names
-    the phrases with words that the model does not know; a UserError says that the model is no LSTM.
+    ``header`` has the task, model, run and scale, and the name of the phrases. For each phrase with
+    words that the model does not know, a warning is printed to standard error.
+
+    Raises:
+        UserError: the model is not an LSTM.
     """
     texts: list[str] = []
-    meanings: list[int] = []  # the number of each text's meaning
-    for number, alike in enumerate(phrases.meanings):
-        texts += alike
-        meanings += [number] * len(alike)
+    meanings: list[int] = []  # for each text, the number of its meaning
+    for number, texts_of_meaning in enumerate(phrases.meanings):
+        texts += texts_of_meaning
+        meanings += [number] * len(texts_of_meaning)
     read = final_states(model, texts)
     for text, words in zip(texts, read.unknown, strict=True):
         if words:
             print(
-                f"warning: phrases {header['name']}: {text!r} holds words that {header['model']} "
+                f"warning: phrases {header['name']}: {text!r} has words that {header['model']} "
                 f"of {header['task']} does not know: {', '.join(words)} (config/phrases.yaml)",
                 file=sys.stderr,
             )
     points, explained = pca(read.states)
     chance, p = chance_of_share(read.states, meanings)
     states = []
-    for place, text in enumerate(texts):
-        x, y = points[place].tolist()
-        unknown = len(read.unknown[place])
-        states.append(PhraseState(text, meanings[place], read.tokens[place], unknown, x, y))
+    for index, text in enumerate(texts):
+        x, y = points[index].tolist()
+        unknown = len(read.unknown[index])
+        states.append(PhraseState(text, meanings[index], read.tokens[index], unknown, x, y))
     written = PhraseMap(
         **header,
         stand_in=stand_in,
@@ -71,58 +74,66 @@ def project_phrases(
 
 
 def pca(states: Array) -> tuple[Array, tuple[float, float]]:
-    """Return states (N, d) on their two main components (N, 2), and the variance's share of each.
+    """Project states (N, d) on their two main components.
 
-    A component's sign is that of its largest weight, so that it does not depend on the machine.
+    Return the points (N, 2) and the share of the variance on each component. The sign of a
+    component is chosen so that its largest weight is positive; without this choice it would depend
+    on the machine.
     """
     centered = _centered(states)
     _, sizes, components = np.linalg.svd(centered, full_matrices=False)
     largest = np.abs(components).argmax(1)
     signs = np.sign(components[np.arange(len(components)), largest])
     points = centered @ (components * signs[:, None])[:2].T
-    points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0  # all states are on a line, or one point
+    # A component below this limit exists only by rounding: all states are on a line, or equal.
+    points[:, sizes[:2] < _ROUNDING * sizes[0]] = 0.0
     variance = sizes**2
     shares = variance[:2] / max(variance.sum(), np.finfo(np.float64).tiny)
     return points, (float(shares[0]), float(shares[1]))
 
 
 def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, float]:
-    """Return the mean `share_between` where no meaning counts, and p of so large or so small a one.
+    """Return the `share_between` that is expected by chance, and the p-value of the actual share.
 
-    Of all swaps of meanings among their n-th states, which differ in nothing else, or 10,000 random
-    ones: of free permutations, what else the states differ in would be a part of chance.
+    This is a two-sided permutation test. The n-th phrases of all meanings differ only in the
+    meaning, so a permutation swaps meanings only among the n-th states. Free permutations would
+    count other differences between the phrases as chance. If there are more than 9,999
+    permutations, this number of random ones is drawn.
     """
+    # For each meaning, the indices of its states.
     groups = [np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)]
     labels = np.sort(meanings)
 
     def share(*permuted: NDArray[np.integer[Any]]) -> float:
+        """Return the share if the n-th meaning has the n-th group of indices."""
         return share_between(states[np.concatenate(permuted)], labels)
 
-    order = np.random.default_rng(PERMUTATION_SEED)
+    rng = np.random.default_rng(PERMUTATION_SEED)
     test = stats.permutation_test(
-        groups, share, permutation_type="samples", n_resamples=9_999, rng=order
+        groups, share, permutation_type="samples", n_resamples=9_999, rng=rng
     )
     return float(test.null_distribution.mean()), float(test.pvalue)
 
 
 def share_between(states: Array, meanings: Sequence[int] | NDArray[np.integer[Any]]) -> float:
-    """Return the share of the states' variance that lies between the meanings; 0 without any.
+    """Return the share of the states' variance between the meanings; 0 if all states are equal.
 
-    It is 1 where all phrases of a meaning have one state, and near (meanings - 1) / (states - 1)
-    where states do not depend on the meaning.
+    It is 1 if all phrases of a meaning have the same state. If the states do not depend on the
+    meaning, it is near (meanings - 1) / (states - 1).
     """
-    groups = np.array(meanings)
+    labels = np.array(meanings)
     centered = _centered(states)
     total = float((centered**2).sum())
     between = 0.0
-    for meaning in np.unique(groups):
-        alike = centered[groups == meaning]
-        between += len(alike) * float((alike.mean(0) ** 2).sum())
+    for meaning in np.unique(labels):
+        states_of_meaning = centered[labels == meaning]
+        mean = states_of_meaning.mean(0)
+        between += len(states_of_meaning) * float((mean**2).sum())
     return between / total if total else 0.0
 
 
 def _centered(states: Array) -> NDArray[np.float64]:
-    """Return states less their mean; in float32 it would depend on their order."""
+    """Return the states minus their mean in float64; in float32 it depends on their order."""
     exact: NDArray[np.float64] = states.astype(np.float64)
     exact -= exact.mean(0)
     return exact

@@ -1,4 +1,4 @@
-"""The record of a run on a test set: from the file of numbers that a job has written."""
+"""Ledger entries from the files of numbers that jobs have written."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from convs2s.paper.trained import read_record
 
 @with_config(ConfigDict(extra="allow"))
 class _Numbers(TypedDict, total=False):
-    """What a file of numbers says beside its scores."""
+    """The checked part of a file of numbers, without its scores; other keys are kept."""
 
     manifest: dict[str, Any]
     lines: int | None
@@ -30,18 +30,23 @@ class _Numbers(TypedDict, total=False):
 
 
 def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
-    """Return a run's record with what its file of numbers, which has a measure, says.
+    """Return a run's planned record, completed from its file of numbers.
 
-    A UserError says that it is none.
+    ``measure`` is any measure of the file; it identifies the kind of the file.
+
+    Raises:
+        UserError: the file is damaged.
     """
     content = read_json(record.file)
-    with failures_of_file(record.file, "no file of numbers; delete it and ask for it again"):
+    expected = "not a file of numbers; delete the file and make it again"
+    with failures_of_file(record.file, expected):
         numbers = TypeAdapter(_Numbers).validate_python(content)
         scores = _scores(numbers, MEASURES[measure].file)
     path = Path(record.file)
     manifest = numbers.get("manifest", {})
     folders = [path.parent.with_name(member) for member in members(record.run.run)]
-    # Of a training the file states its data alone: its record is older than its model.
+    # The manifest of a training has only the checksums of its data, so those of the model files
+    # are added here.
     identity = manifest.get("identity") or {}
     checksums = dict(manifest.get("sha256") or identity.get("data") or {})
     weights = dict(manifest.get("weights") or {})
@@ -67,22 +72,22 @@ def record_of(record: LedgerEntry, measure: str) -> LedgerEntry:
 
 
 def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScore]:
-    """Return every score of such a file, by the name of its measure.
+    """Return every score of a file of this kind: name of its measure -> score.
 
-    Those of extensions' metrics have the metric's name. What no column can show is kept as well,
-    by its place in the file, such as ``before_replacement.bleu.detokenized``.
+    The score of an extension's metric has the name of the metric. A score that is not a measure is
+    kept under its keys in the file, such as ``before_replacement.bleu.detokenized``.
     """
     names = {measure.keys: name for name, measure in MEASURES.items() if measure.file == file}
     scores: dict[str, RunScore] = {}
 
     def collect(content: Mapping[str, object], above: tuple[str, ...]) -> None:
-        """Add the scores of a part of the file, which stands under the keys ``above``."""
+        """Add the scores of a part of the file; ``above`` are the keys that lead to this part."""
         for key, value in content.items():
             keys = (*above, key)
             if isinstance(value, Mapping) and "score" in value:
-                further = key if above == ("further",) else ".".join(keys)
+                other_name = key if above == ("further",) else ".".join(keys)
                 score = RunScore(float(value["score"]), value["signature"])
-                scores[names.get(keys, further)] = score
+                scores[names.get(keys, other_name)] = score
             elif isinstance(value, Mapping) and key != "manifest":
                 collect(value, keys)
             elif keys in names and isinstance(value, int | float):
@@ -93,9 +98,10 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
 
 
 def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str | None:
-    """Return what a file's models were trained on, and what computed the file, each once.
+    """Return the GPUs and processors that trained a file's models, and that computed the file.
 
-    A job whose environment has no torch, or that needs no GPU, is on the machine of the others.
+    Each machine is listed once; None if no manifest names one. ``folders`` are those of the models,
+    ``manifest`` is that of the file.
     """
     records = filter(Path.is_file, [folder / "training.json" for folder in folders])
     trained = [read_record(record).get("manifest", {}) for record in records]
@@ -103,6 +109,8 @@ def _processors(folders: Sequence[Path], manifest: Mapping[str, object]) -> str 
     for stated in (*trained, manifest):
         parts = [str(stated[key]) for key in ("gpu", "processor") if stated.get(key)]
         kind = ", ".join(parts)
+        # A job that needs no GPU, or has no torch in its environment, names only the processor. If
+        # this is part of a known machine's name, the job counts as run on that machine.
         if kind and not any(kind in known for known in kinds):
             kinds.append(kind)
     return "; ".join(kinds) or None

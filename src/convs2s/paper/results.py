@@ -1,4 +1,4 @@
-"""Which runs a cell shows: from records to the cells that have them."""
+"""The scores of cells: which entries of a ledger, or files of numbers, a cell shows."""
 
 import statistics
 from collections import Counter
@@ -16,36 +16,48 @@ from convs2s.paper.records import record_of
 def results(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry], failures: Mapping[str, str] | None = None
 ) -> list[Cell]:
-    """Return the cells with what their runs scored: the records of their own fingerprints.
+    """Return the cells with the scores of their runs, from the entries with equal fingerprints.
 
-    Of a run that several processors have made, it is the user's own before a published one, then
-    that of the processor with most runs of the cell, then of all cells, then the last by name.
-    ``failures`` are the fingerprint of a run -> why there are no numbers of it.
+    If a run was made on several processors, its cell shows one of the entries. The first of these
+    rules that distinguishes two entries decides:
+
+    1. An entry that was made here is preferred to a published one.
+    2. The processor with more entries of this cell is preferred.
+    3. The processor with more entries of all cells is preferred.
+    4. The processor whose name comes last in alphabetical order is preferred.
+
+    ``failures`` are the fingerprint of a run -> the reason why it has no numbers.
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    of_all = Counter[str | None]()
+    in_all_cells = Counter[str | None]()  # processor -> number of entries
     for entries_of_cell in by_cell.values():
         for entry in entries_of_cell:
-            of_all[entry.processor] += 1
+            in_all_cells[entry.processor] += 1
     shown = []
     for cell in cells:
-        here = Counter[str | None]()
+        in_cell = Counter[str | None]()
         for entry in by_cell[cell.address]:
-            here[entry.processor] += 1
+            in_cell[entry.processor] += 1
         ranked = sorted(
             by_cell[cell.address],
-            key=lambda entry: (entry.origin is None, *rank_of(entry.processor, here, of_all)),
+            key=lambda entry: (
+                entry.origin is None,
+                *rank_of(entry.processor, in_cell, in_all_cells),
+            ),
         )
         best = {}
         for entry in ranked:
-            best[entry.run.run] = entry  # the last one, which ranks highest
+            best[entry.run.run] = entry  # a later entry ranks higher and replaces an earlier one
         shown.append(_with_entries(cell, best, failures or {}))
     return shown
 
 
 def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Cell:
-    """Return a cell with the best record of each run that has one."""
+    """Return a cell with the entries of its runs, their scores, and the mean and deviation.
+
+    ``best`` is the name of a run -> the entry that the cell shows. For ``failures`` see `results`.
+    """
     entries = {}
     scores = {}
     signatures: dict[str, None] = {}
@@ -59,11 +71,11 @@ def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping
                 failed[run] = failures[record.fingerprint]
             continue
         entries[run] = best[run]
-        of_run = best[run].scores[cell.measure]
-        scores[run] = of_run.score
-        if of_run.signature:
-            signatures[of_run.signature] = None
-    comparable = len(signatures) < 2
+        score = best[run].scores[cell.measure]
+        scores[run] = score.score
+        if score.signature:
+            signatures[score.signature] = None
+    comparable = len(signatures) < 2  # scores with different signatures have no mean
     return replace(
         cell,
         entries=entries,
@@ -77,51 +89,63 @@ def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping
 
 
 def rank_of(
-    processor: str | None, here: Counter[str | None], of_all: Counter[str | None]
+    processor: str | None, in_cell: Counter[str | None], in_all_cells: Counter[str | None]
 ) -> tuple[int, int, str]:
-    """Return what one processor is preferred to another by: runs here, runs of all, its name."""
-    return here[processor], of_all[processor], processor or ""
+    """Return the sort key of a processor; the processor with the highest key is preferred.
+
+    It has the number of the processor's entries in the cell, their number in all cells, and the
+    processor's name.
+    """
+    return in_cell[processor], in_all_cells[processor], processor or ""
 
 
 def runs_by_cell(
     cells: Iterable[Cell], entries: Iterable[LedgerEntry]
 ) -> dict[CellAddress, list[LedgerEntry]]:
-    """Return the records of each cell's runs, on every processor that has made them.
+    """Return the entries of each cell's runs that have its measure, from every processor.
 
-    They have the cell's names: another configuration may have others for the same inputs.
+    An entry belongs to a run with the same fingerprint. Its names are replaced by those of the
+    cell's run, because the ledger's configuration may have other names for the same inputs.
     """
-    of_run: dict[str, list[LedgerEntry]] = {}
+    by_fingerprint: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
-        of_run.setdefault(entry.fingerprint, []).append(entry)
+        by_fingerprint.setdefault(entry.fingerprint, []).append(entry)
     by_cell: dict[CellAddress, list[LedgerEntry]] = {}
     for cell in cells:
-        shown = by_cell[cell.address] = []
+        entries_of_cell = []
         for record in cell.records:
-            for entry in of_run.get(record.fingerprint, ()):
+            for entry in by_fingerprint.get(record.fingerprint, ()):
                 if cell.measure in entry.scores:
-                    shown.append(replace(entry, run=record.run))
+                    entries_of_cell.append(replace(entry, run=record.run))
+        by_cell[cell.address] = entries_of_cell
     return by_cell
 
 
 def entries_of(
     settings: Settings, cells: Iterable[Cell], scores: Collection[str], published: str | None = None
 ) -> list[LedgerEntry]:
-    """Return the records of the cells' runs: of those made here by file, then the published ones.
+    """Return the entries of the cells' runs: those made here, by file, then the published ones.
 
-    ``scores`` are those of the cells' paths that exist; ``published`` is a published ledger, which
-    gives what was not made here, or on another processor. A UserError names a file that is damaged.
+    ``scores`` are the files of numbers that exist here. ``published`` is the path of a published
+    ledger. Its entry of a run counts if no entry with the same fingerprint and processor was made
+    here.
+
+    Raises:
+        UserError: a file is damaged; the message names it.
     """
-    names: dict[str, RunNames] = {}
-    there: dict[str, tuple[LedgerEntry, str]] = {}
+    names: dict[str, RunNames] = {}  # fingerprint -> names of the run
+    # File -> the planned record of its run, and one of its measures.
+    available: dict[str, tuple[LedgerEntry, str]] = {}
     for cell in cells:
         for record in cell.records:
             names.setdefault(record.fingerprint, record.run)
             if record.file in scores:
-                there.setdefault(record.file, (record, cell.measure))
-    # Models of the same recipe under two names are one run.
+                available.setdefault(record.file, (record, cell.measure))
+    # Two files have the same key if two models of the configuration have the same recipe. They
+    # count as one run.
     made: dict[tuple[str, str | None], LedgerEntry] = {}
-    for path in sorted(there):
-        record, measure = there[path]
+    for path in sorted(available):
+        record, measure = available[path]
         entry = record_of(record, measure)
         made[entry.key] = entry
     entries = list(made.values())
@@ -140,7 +164,10 @@ def write_ledger(
     published: str | None,
     output: Path,
 ) -> None:
-    """Write the ledger of all tables as JSON lines; the arguments are those of `entries_of`."""
+    """Write the ledger of all tables as JSON lines, with the cells that show each entry.
+
+    For the arguments see `entries_of`. Entries that no cell shows are omitted.
+    """
     cells = list(cells)
     entries = entries_of(settings, cells, scores, published)
     shown_by: dict[tuple[str, str | None], list[str]] = {}

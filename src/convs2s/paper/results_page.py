@@ -1,4 +1,4 @@
-"""docs/results.md: what a scale's runs gave, from a ledger alone, with no results folder."""
+"""docs/results.md: the results of a scale, made from a ledger without a folder of results."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,14 +16,14 @@ from convs2s.paper.claims import judge, printed_claims
 from convs2s.paper.curves import TRAININGS, plateau_panels
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import results, runs_by_cell
-from convs2s.paper.table_formats import Sheet, markdown, together
+from convs2s.paper.table_formats import Sheet, as_one_text, markdown
 from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
-_TREND_WIDTH = 100  # pixels of a panel
-_TRENDS = 8  # panels in a row: two of each exhibit
+_TREND_WIDTH = 100  # pixels: the width of a panel
+_TRENDS = 8  # panels in a row; each table or figure has two, the paper's and ours
 
-_Cells = Mapping[str, Sequence[Cell]]  # of each exhibit
+_Cells = Mapping[str, Sequence[Cell]]  # name of a table or figure -> its cells
 
 
 def write_results_page(
@@ -34,26 +34,30 @@ def write_results_page(
     discussion: str,
     output: Path,
 ) -> None:
-    """Write the page as Markdown, and the folder of the same name beside it.
+    """Write the page as Markdown, and a folder of the same name beside it.
 
-    The page has headline values, plots, verdicts and the discussion; the folder its plots, and
-    pages of every table and of every test. ``entries`` of other inputs than the configuration's are
-    not shown; ``ledger`` is the name of their file, ``discussion`` Markdown.
+    The page has headline values, plots, verdicts and the discussion. The folder has the plots,
+    tables.md with every table, and claims.md with every claim and test. ``ledger`` is the name of
+    the file that ``entries`` were read from. Entries whose inputs are not those of the
+    configuration are not shown. ``discussion`` is Markdown.
+
+    Raises:
+        UserError: the output's name does not end in .md, or the ledger has no run of the scale.
     """
     folder = output.with_suffix("")
     if output.suffix != ".md" or folder.is_file():
         raise UserError(
-            f"{output}: expected the name of a page, which ends in .md, and no file {folder}"
+            f"{output}: expected the name of a page that ends in .md, and no file named {folder}"
         )
     cells = cells_of_tables(settings)
-    tables = {name: results(of_table, entries) for name, of_table in cells.items()}
+    tables = {name: results(table, entries) for name, table in cells.items()}
     shown = list(chain.from_iterable(cells.values()))
     wanted = {record.fingerprint for cell in shown for record in cell.records}
     runs = runs_by_cell(shown, entries)
     made = {entry.fingerprint for entry in chain.from_iterable(runs.values())}
     if not made:
         scale = settings.options.scale
-        raise UserError(f"{ledger}: has no run of scale {scale}: name its own by --scale")
+        raise UserError(f"{ledger}: has no run of scale {scale}; name its own scale with --scale")
     claims, tests = printed_claims(settings, judge(settings, runs))
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
@@ -75,35 +79,44 @@ def write_results_page(
         discussion,
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
-    for table in (*written.values(), *_costs(tables)):
-        every_table.append(f"#{markdown(table)}")
+    for printed in (*written.values(), *_costs(tables)):
+        every_table.append(f"#{markdown(printed)}")  # one level below the title of the page
     write_text(output, "\n".join(filter(None, parts)))
     write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
     write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
 
 
 def _with_value(table: Sheet, column: str, left_out: Set[str]) -> Sheet:
-    """Return a table without rows that have no value in a column, and without some columns."""
-    without = "", "not run", "not tested", "no verdict"
+    """Return a table without the rows that have no value in a column, and without some columns."""
+    no_values = ("", "not run", "not tested", "no verdict")
     return replace(
         table,
-        rows=[row for row in table.rows if together(row[column]) not in without],
+        rows=[row for row in table.rows if as_one_text(row[column]) not in no_values],
         left_out=[*table.left_out, *left_out],
     )
 
 
 def _without_repetition(tables: Sequence[Sheet]) -> Iterator[str]:
-    """Yield tables as Markdown, one without rows as nothing; each line above them stands once."""
-    above: set[str] = set()
+    """Yield each table as Markdown, one level below the title of the page; "" if it has no rows.
+
+    A heading that several tables have is printed only with the first of them.
+    """
+    printed: set[str] = set()
     for table in tables:
-        lines = [line for line in table.headings if line not in above]
-        yield "#" + markdown(replace(table, headings=lines)) if table.rows else ""
-        above.update(table.headings if table.rows else ())
+        if not table.rows:
+            yield ""
+            continue
+        new = [line for line in table.headings if line not in printed]
+        yield f"#{markdown(replace(table, headings=new))}"
+        printed.update(table.headings)
 
 
 def _costs(tables: _Cells) -> Iterator[Sheet]:
-    """Yield what the trainings of each exhibit took, where the ledger has their hours."""
-    hours: dict[tuple[str, str, str], float] = {}
+    """Yield a table of the hours that the trainings of each table or figure took.
+
+    Yield nothing if the ledger has no hours of trainings.
+    """
+    hours: dict[tuple[str, str, str], float] = {}  # task, model, run -> hours
     for cell in tables.get(TRAININGS, ()):
         if cell.measure == "training_hours":
             for run, score in cell.scores.items():
@@ -129,7 +142,11 @@ def _costs(tables: _Cells) -> Iterator[Sheet]:
 
 
 def _draw(settings: Settings, tables: _Cells, folder: Path) -> tuple[list[str], list[str]]:
-    """Draw trends and BLEU by layers, and plateaus; return Markdown that shows either."""
+    """Draw the trends, BLEU by layers, and the plateaus of validation perplexity into a folder.
+
+    Return Markdown that shows the trends and BLEU by layers, for the page itself, and Markdown that
+    shows the plateaus, for a page in the folder.
+    """
     stand_in = settings.scale.stand_in
     panels: list[Panel] = []
     shown: list[str] = []

@@ -1,9 +1,10 @@
-"""What a run is computed from, as the configuration states it: known before anything has run.
+"""The inputs of a run: the part of the configuration that its numbers depend on.
 
-Its checksum (`ledger.fingerprint_of`) is the fingerprint that a ledger's lines are known by. It
-covers what can change a number: the text and its preparation, the network and its recipe, the seed,
-the version of training, the decoding, the test set, and the known checksums of downloads. Names of
-tasks and models, words that describe them, and the machine are no part of it.
+They are known before anything has run. Their checksum (`ledger.fingerprint_of`) is the fingerprint
+that identifies a run in a ledger. The inputs cover everything that can change a number: the text
+and its preparation, the network and its recipe, the seed, the version of training, the decoding,
+the test set, and the known checksums of downloads. They do not include the names and descriptions
+of tasks and models, nor the machine.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,16 +17,19 @@ from convs2s.config.settings import Settings
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.training.identity import TRAINING_VERSION
 
-Inputs = Mapping[str, object]  # plain data, as JSON has it
+Inputs = Mapping[str, object]  # only values that JSON can represent
 
 
 class RunInputs:
     """The inputs of the runs that a configuration describes."""
 
     def __init__(self, settings: Settings) -> None:
-        """Take the configuration as its files state it, whatever folder a module puts it in."""
+        """Take the configuration with the paths that its files state.
+
+        A module may put its results into another folder, but this must not change the inputs.
+        """
         self._settings = settings
-        # Many runs share what they are trained on, their test set and their decoding.
+        # Cached, because many runs share a training, a test set or a decoding.
         self._trained = cache(self._inputs_of_training)
         self._test_set = cache(self._inputs_of_test_set)
         self._decoding = cache(self._inputs_of_decoding)
@@ -41,7 +45,11 @@ class RunInputs:
         decoding: str | None = None,
         phrases: str | None = None,
     ) -> Inputs:
-        """Return the inputs of a file of numbers such as ``bleu.json`` or ``training.json``."""
+        """Return the inputs of a file of numbers.
+
+        ``numbers`` is the kind of the file, such as ``bleu.json`` or ``training.json``. Test set,
+        decoding and phrases are None if the numbers do not depend on them.
+        """
         settings = self._settings.tasks[task]
         inputs: dict[str, object] = {
             "numbers": numbers,
@@ -53,7 +61,8 @@ class RunInputs:
         if decoding is not None:
             inputs["decoding"] = self._decoding(task, decoding)
         if not settings.released:
-            # Numbers rest on the links of aligned words by a dictionary or by a shortlist.
+            # The aligner changes numbers through the dictionary that replaces unknown words, or
+            # through the shortlist of target words.
             replaces = decoding is not None and self._settings.decodings[decoding].replace_unknown
             has_shortlist = self._settings.models[model].architecture.selection
             if (replaces and settings.has_dictionary) or has_shortlist:
@@ -65,14 +74,19 @@ class RunInputs:
             has_exceptions = self._settings.options.rouge_exceptions is not None
             inputs["rouge"] = {**rouge, "exceptions": has_exceptions}
         if numbers.startswith("rescored"):
-            inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
-            if own := self._settings.scale.n_best:  # whose list stands in for another system's
-                of_run = own.model_dump(mode="json")
-                inputs["n-best list"] = self.of("nbest", task=task, testset=testset or "", **of_run)
+            if stand_in := self._settings.scale.n_best:
+                # A run of this project stands in for the other system, so its inputs count.
+                names = stand_in.model_dump(mode="json")
+                inputs["n-best list"] = self.of("nbest", task=task, testset=testset or "", **names)
+            else:
+                inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
         return inputs
 
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:
-        """Return what a model is trained on and how, or the files of a released one."""
+        """Return the inputs that all seeds of a training share: its text, its recipe, its version.
+
+        For a released model, return its files.
+        """
         task = self._settings.tasks[task_name]
         model = self._settings.models[model_name]
         if task.released:
@@ -96,7 +110,7 @@ class RunInputs:
         return inputs
 
     def _inputs_of_test_set(self, task_name: str, testset: str) -> Inputs:
-        """Return the files of a test set, source and target and further references."""
+        """Return the files of a test set: its source, its target and any further references."""
         task = self._settings.tasks[task_name]
         count = task.reference_count(testset) if testset in task.corpus.tests else 1
         pairs = [*task.file_pairs(testset)]
@@ -105,7 +119,7 @@ class RunInputs:
         return {"pairs": pairs, **self._files(chain(*pairs))}
 
     def _inputs_of_decoding(self, task_name: str, name: str) -> Inputs:
-        """Return a decoding, and the set that its length penalty is tuned on, if it is."""
+        """Return a decoding, with the set that its length penalty is tuned on, if it is tuned."""
         decoding = self._settings.decodings[name]
         tuned_on = self._settings.scale.development_set(self._settings.tasks[task_name], decoding)
         stated = counted(decoding)
@@ -114,7 +128,10 @@ class RunInputs:
         return stated
 
     def _files(self, references: Iterable[str]) -> Inputs:
-        """Return what is known of files: checksums of downloads, versions of what is generated."""
+        """Return the known checksums of downloads and of generated corpora.
+
+        Empty parts are omitted. A user's own file has no checksum here.
+        """
         checksums: dict[str, str | None] = {}
         generated = {}
         for location in sorted({parse_file_reference(file).location for file in references}):

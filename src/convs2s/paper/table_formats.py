@@ -23,132 +23,145 @@ _LATEX = str.maketrans(
     }
 )
 
-_SIZE = 5.5  # points: of a drawing's letters
+_SIZE = 5.5  # points: the font size of a drawing
 _LETTER = 0.602 * _SIZE  # points: the width of each letter of the font
 _LINE = 1.25 * _SIZE  # points: the height of a line
-_LETTERS = 69  # how many of them a column of a paper has room for
+_LETTERS = 69  # how many letters fit into a column of a paper
 _NARROWEST = 14
-"""Letters: no word so long is broken, even if the table then is wider than it should be."""
+"""Letters: a column is at least this wide, or as wide as its longest word if that is shorter.
+
+So no word of this length or less is broken, even if the drawing is then wider than `_LETTERS`.
+"""
 
 
-Said = str | Mapping[str, str]
-"""What a row has in a column: its text, or where that is of its values, the text of each by name.
+CellText = str | Mapping[str, str]
+"""The content of a row in a column: one text, or a text for each value of the row.
 
-It is printed once where it is the same of all values.
+In the second form a key is the name of a column of values. If all texts are equal, the text is
+printed once, without the names.
 """
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table with what stands around it."""
+    """A table as text, with its headings and footnotes. All rows have the same columns."""
 
     headings: Sequence[str]  # lines above the table, the title first
-    rows: Sequence[Mapping[str, Said]]  # the same columns in each row
-    marked: str  # the column whose values bear the numbers of their rows' footnotes
+    rows: Sequence[Mapping[str, CellText]]  # column -> content
+    marked: str  # the column that shows the numbers of a row's footnotes behind its text
     footnotes: Mapping[str, str] = field(default_factory=dict)
-    """Columns printed as footnotes -> a format string."""
+    """Columns that are printed as footnotes -> the format string of the footnote."""
     joined: Mapping[str, str] = field(default_factory=dict)
-    """A column -> the one printed in parentheses behind its values."""
-    left_out: Sequence[str] = ()  # columns, or footnotes, that only CSV keeps
+    """Column -> the column that is printed in parentheses behind its text."""
+    left_out: Sequence[str] = ()  # columns, footnotes included, that only CSV keeps
     shared: Mapping[str, str] = field(default_factory=dict)
-    """Columns of the footnotes stated once where most rows have one text -> a format string."""
+    """Footnotes whose text is printed once above the table if most rows have it -> its format."""
 
     @property
     def common(self) -> dict[str, dict[str, str]]:
-        """What rows have in common: column -> value -> text, empty where they differ."""
+        """The texts that most rows share: column -> name of a value -> text.
+
+        The columns are those of ``shared`` that are not left out. A text is shared if more than
+        half of the rows that have the value have this text; otherwise it is "".
+        """
         common: dict[str, dict[str, str]] = {}
         for column in self.shared.keys() - self.left_out:
-            texts: dict[str, Counter[str]] = {}
+            counts_of: dict[str, Counter[str]] = {}  # name of a value -> its texts
             for row in self.rows:
-                for value, text in _of_values(row[column]).items():
-                    texts.setdefault(value, Counter())[text] += 1
+                for value, text in _texts_by_value(row[column]).items():
+                    counts_of.setdefault(value, Counter())[text] += 1
             common[column] = {}
-            for value, counts in texts.items():
+            for value, counts in counts_of.items():
                 text, count = counts.most_common(1)[0]
                 common[column][value] = text if 2 * count > counts.total() else ""
         return common
 
     @property
     def above(self) -> list[str]:
-        """The lines above the printed table, the last of which says what its rows share."""
+        """The lines above the printed table; the last one states the texts that most rows share."""
         common = self.common
         stated = []
         for column, form in self.shared.items():
             if any(common.get(column, {}).values()):
-                stated.append(form.format(together(common[column])))
+                stated.append(form.format(as_one_text(common[column])))
         shared = f"Unless a footnote says otherwise: {'; '.join(stated)}."
         return [*self.headings, shared] if stated else list(self.headings)
 
     @property
     def filled(self) -> list[str]:
-        """The columns that have any text."""
-        filled = {column for row in self.rows for column, said in row.items() if said}
+        """The columns that have a text in at least one row, in the order of the table."""
+        filled = {column for row in self.rows for column, content in row.items() if content}
         return [column for column in self.rows[0] if column in filled] if self.rows else []
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the printed table's header, its rows, and its footnotes in order.
+        """Return the header of the printed table, its rows, and its footnotes by number.
 
-        Columns without any text are left out.
+        Columns without any text are left out. Rows with the same footnote share its number.
         """
         common = self.common
         unprinted = {*self.footnotes, *self.left_out, *self.joined.values()}
         header = [column for column in self.filled if column not in unprinted]
         printed = []
-        numbers: dict[str, int] = {}  # of footnotes, each once, as rows share them
+        numbers: dict[str, int] = {}  # footnote -> its number, from 1
         for row in self.rows:
             texts = {}
             for column in header:
-                texts[column] = together(row[column])
+                texts[column] = as_one_text(row[column])
             for column, behind in self.joined.items():
                 if row[behind]:
                     texts[column] = f"{row[column]} ({row[behind]})"
-            of_row = []
+            row_numbers = []
             for note in self._notes_of(row, common):
-                of_row.append(numbers.setdefault(note, len(numbers) + 1))
-            if of_row:
-                texts[self.marked] += f" [{', '.join(map(str, sorted(of_row)))}]"
+                row_numbers.append(numbers.setdefault(note, len(numbers) + 1))
+            if row_numbers:
+                texts[self.marked] += f" [{', '.join(map(str, sorted(row_numbers)))}]"
             printed.append(list(texts.values()))
         return header, printed, [f"[{number}] {note}" for note, number in numbers.items()]
 
     def _notes_of(
-        self, row: Mapping[str, Said], common: Mapping[str, Mapping[str, str]]
+        self, row: Mapping[str, CellText], common: Mapping[str, Mapping[str, str]]
     ) -> list[str]:
-        """Return a row's footnotes: what is said of it, but for what most rows have in common."""
+        """Return a row's footnotes, without the texts that most rows share (``common``)."""
         notes = []
         for column, form in self.footnotes.items():
             if column in self.left_out:
                 continue
-            usual = common.get(column, {})
-            said: dict[str, str] = {}
-            for value, text in _of_values(row[column]).items():
-                said[value] = "" if text == usual.get(value) else text
-            if any(said.values()):
-                notes.append(form.format(together(said)))
+            shared_texts = common.get(column, {})
+            own_texts: dict[str, str] = {}
+            for value, text in _texts_by_value(row[column]).items():
+                own_texts[value] = "" if text == shared_texts.get(value) else text
+            if any(own_texts.values()):
+                notes.append(form.format(as_one_text(own_texts)))
         return notes
 
 
-def together(said: Said) -> str:
-    """Return as one text what is said of values, of some maybe nothing."""
-    texts = _of_values(said)
+def as_one_text(content: CellText) -> str:
+    """Return the content of a row in a column as one text.
+
+    Equal texts of all values are printed once. Otherwise each text follows the name of its value,
+    and empty texts are omitted.
+    """
+    texts = _texts_by_value(content)
     if len(set(texts.values())) <= 1:
         return next(iter(texts.values()), "")
     return "; ".join(f"{value}: {text}" for value, text in texts.items() if text)
 
 
-def _of_values(said: Said) -> Mapping[str, str]:
-    if isinstance(said, str):
-        return {"": said} if said else {}
-    return said
+def _texts_by_value(content: CellText) -> Mapping[str, str]:
+    """Return the text for each value by its name; the name is "" for a text of the whole row."""
+    if isinstance(content, str):
+        return {"": content} if content else {}
+    return content
 
 
 def markdown(sheet: Sheet) -> str:
-    """Return the table as GitHub's Markdown; what stands in for the paper's data is set bold."""
+    """Return the table as GitHub's Markdown; the line that starts with STAND-IN is bold."""
     header, rows, notes = sheet.printed()
     title, *others = sheet.above
     parts = [f"# {title}"]
     for line in others:
         parts.append(f"**{line}**" if line.startswith("STAND-IN") else line)
-    # Without padding, so that one changed value is a change of one line.
+    # The cells are not padded, so that a changed value changes only its own line.
     lines = []
     for cells in (header, ["---"] * len(header), *rows):
         escaped = [cell.replace("|", "\\|") for cell in cells]
@@ -157,7 +170,7 @@ def markdown(sheet: Sheet) -> str:
 
 
 def latex(sheet: Sheet) -> str:
-    """Return the table as a LaTeX table environment, footnotes below; needs no package."""
+    """Return the table as a LaTeX table environment that needs no package, footnotes below."""
     header, rows, notes = sheet.printed()
     caption = " ".join(line if line.endswith(".") else f"{line}." for line in sheet.above)
     escaped = []
@@ -177,20 +190,21 @@ def latex(sheet: Sheet) -> str:
 
 
 def csv(sheet: Sheet) -> str:
-    """Return the whole table as comma-separated values with a header line."""
-    texts = pd.DataFrame(sheet.rows).map(together)
+    """Return the table with all of its columns as comma-separated values with a header line."""
+    texts = pd.DataFrame(sheet.rows).map(as_one_text)
     return texts.to_csv(index=False, lineterminator="\n")
 
 
 def svg(sheet: Sheet) -> str:
-    """Return the printed table as a drawing, as wide as a paper's column where words allow that.
+    """Return the printed table as an SVG drawing.
 
-    It is text of one width for each letter, so that every viewer aligns it alike.
+    It is as wide as a column of a paper, or wider if the columns cannot be narrowed that far. The
+    font is monospaced, so that every viewer aligns the columns in the same way.
     """
     header, rows, notes = sheet.printed()
     widths = fitted(list(zip(header, *rows, strict=True)), _LETTERS)
     across = max(_letters_across(widths), _LETTERS)
-    # The header is a row like any other: tabulate pads columns below headers of its own.
+    # The header is passed as a row, because tabulate pads the columns below a header argument.
     ruled: list[object] = [header]
     for row in rows:
         ruled += [SEPARATING_LINE, row]
@@ -199,9 +213,9 @@ def svg(sheet: Sheet) -> str:
     lines = text.splitlines()
     drawn = []
     for number, line in enumerate(lines, start=1):
-        place = f'x="{_LETTER:.2f}" y="{number * _LINE:.2f}"'
-        drawn.append(f"<text {place}>{escape(line, quote=False)}</text>")
-    width = (across + 2) * _LETTER
+        position = f'x="{_LETTER:.2f}" y="{number * _LINE:.2f}"'
+        drawn.append(f"<text {position}>{escape(line, quote=False)}</text>")
+    width = (across + 2) * _LETTER  # with a margin of one letter on each side
     height = (len(lines) + 1) * _LINE
     shown = "\n".join(drawn)
     return (
@@ -213,27 +227,31 @@ def svg(sheet: Sheet) -> str:
 
 
 def _wrapped(lines: Sequence[str], width: int) -> str:
-    """Return lines, each broken at its spaces to a number of letters."""
+    """Return the lines as one text, each wrapped at spaces to at most ``width`` letters."""
     rows = [[line] for line in lines]
     text: str = tabulate(rows, tablefmt="plain", maxcolwidths=width, disable_numparse=True)
     return text
 
 
 def _letters_across(widths: Sequence[int]) -> int:
-    """Return how many letters wide a table is, with two spaces between its columns."""
+    """Return the width of a table in letters, with two spaces between its columns."""
     return sum(widths) + 2 * (len(widths) - 1)
 
 
 def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
-    """Return the width of each column in letters, the widest narrowed until all fit."""
+    """Return the width of each column, in letters, so that the table has at most ``letters``.
+
+    The widest column is narrowed by one letter at a time. No column becomes narrower than its
+    longest word or `_NARROWEST`, whichever is less, so the table may remain wider than ``letters``.
+    """
     widths = []
-    least = []  # of each column: room for its longest word, but no more than is reasonable
+    minimum_widths = []
     for column in columns:
         widths.append(max(1, *map(len, column)))
         words = " ".join(column).split()
-        least.append(min(_NARROWEST, max(map(len, words), default=1)))
-    while _letters_across(widths) > letters and widths != least:
-        narrowable = [place for place, width in enumerate(widths) if width > least[place]]
+        minimum_widths.append(min(_NARROWEST, max(map(len, words), default=1)))
+    while _letters_across(widths) > letters and widths != minimum_widths:
+        narrowable = [index for index, width in enumerate(widths) if width > minimum_widths[index]]
         widest = max(narrowable, key=widths.__getitem__)
         widths[widest] -= 1
     return widths

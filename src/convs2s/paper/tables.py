@@ -1,6 +1,7 @@
-"""The papers' tables: the printed values beside what the runs of this project scored.
+"""The papers' tables: the printed values beside the scores of this project's runs.
 
-No value is typed in by hand: a cell whose runs are not in the ledger says "not run", or why.
+No value of this project is typed in by hand. If the ledger has no run of a cell, the table prints
+the reason in place of the value, such as "not run".
 """
 
 import re
@@ -16,9 +17,9 @@ from convs2s.config.settings import Settings
 from convs2s.files.atomic import atomic_path
 from convs2s.paper.cells import Cell
 from convs2s.paper.results import entries_of, results
-from convs2s.paper.table_formats import FORMATS, Said, Sheet, together
+from convs2s.paper.table_formats import FORMATS, CellText, Sheet, as_one_text
 
-_PUBLISHED_MARK = "†"
+_PUBLISHED_MARK = "†"  # behind a value of ours that comes from the published ledger
 
 _SHARED = {
     "Runs": "runs: {}",
@@ -28,7 +29,10 @@ _SHARED = {
     "Date": "date: {}",
     "Origin": _PUBLISHED_MARK + " from the published ledger {}",
 }
-"""Columns stated once for the rows that agree, and what stands there."""
+"""Columns whose text is printed once above the table if most rows have it -> its format string.
+
+Only the rows with another text then have a footnote for the column.
+"""
 
 FOOTNOTES = _SHARED | {
     "Model files": "model files, SHA-256: {}",
@@ -36,63 +40,78 @@ FOOTNOTES = _SHARED | {
     "Cost": "which takes {}",
     "Notes": "{}",
 }
-"""Columns that are printed as footnotes, and what stands there."""
+"""Columns that are printed as footnotes -> the format string of the footnote."""
 
 _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
-"""Columns that serve those who check or run a row: not in the report and the page of results."""
+"""Columns for people who check a row or run it. The report and docs/results.md omit them."""
 
 _DIGITS_OF_CHECKSUM = 10
-_MOST_NAMED = 20  # rows that a scale leaves out: of more their number is said
+_MOST_NAMED = 20  # a group with more rows left out is described by their number, not their names
 
 
 @dataclass(frozen=True)
 class TableValue:
-    """What a table says in one place: its text, and the number behind it."""
+    """The content of a row in one column: its text, and the number that the text shows.
 
-    said: Said
-    origin: Literal["paper", "ours", "absent", "text"] = "text"  # absent: of ours, without a value
+    ``origin`` is "paper" for a printed value, "ours" for a value of this project, "absent" if the
+    text is the reason why our value is missing, and "text" for anything else.
+    """
+
+    content: CellText
+    origin: Literal["paper", "ours", "absent", "text"] = "text"
     number: float | None = None
-    cell: Cell | None = None  # whose runs a value of ours rests on, if any can be run
+    cell: Cell | None = None  # the cell behind a value of ours; None if the project has no such run
 
     @property
     def text(self) -> str:
-        """What is said as one text."""
-        return together(self.said)
+        """The content as one text."""
+        return as_one_text(self.content)
 
 
-TableRow = Mapping[str, TableValue]  # heading -> what a row says there
+TableRow = Mapping[str, TableValue]  # heading of a column -> the content of the row
 
 
 def table_rows(settings: Settings, name: str, shown: Sequence[Cell]) -> list[TableRow]:
-    """Return the rows of a table: each of the paper's that the scale has, ours beside it.
+    """Return the rows of the paper's table that the scale has, with our values beside the paper's.
 
-    For each column of the paper a row has "NAME (paper)"; "NAME (ours)", the mean over the runs ±
-    their standard deviation, each run's where their signatures differ, or why there is none; "NAME
-    (difference)", ours less the paper's, empty on stand-in data; and "NAME (mean)", "(deviation)"
-    and "(each)", the score of each run. Then "Lines", "Scale" and the columns of
-    `FOOTNOTES`: runs, test set, the metric with its signature, processor, days, ledger, the first
-    digits of the model files' SHA-256, the command that runs what is missing, its cost, and notes.
+    ``shown`` are the table's cells, with scores. A row starts with its group, if the table has
+    groups, and its system. Then it has these columns for each column NAME of the paper:
+
+    - "NAME (paper)": the printed value.
+    - "NAME (ours)": the mean over the runs ± their standard deviation. If the runs' signatures
+      differ, it is the score of each run; without any score, the reason.
+    - "NAME (difference)": our mean minus the paper's value; empty on stand-in data.
+    - "NAME (mean)" and "NAME (deviation)": the two numbers of "NAME (ours)" alone.
+    - "NAME (each)": the score of each run.
+
+    The last columns are "Lines" (of the test set), "Scale", and those of `FOOTNOTES`: runs, test
+    set, metric with signature, processor, published ledger, first digits of the model files'
+    SHA-256, days, the command that makes the missing runs, its cost, and notes.
     """
     printed = settings.paper[name]
     rows = list[TableRow]()
     for number in settings.scale.shown_rows(printed):
         row = printed.rows[number]
-        of_row = {}
+        row_cells = {}
         for cell in shown:
             if cell.address.row == number:
-                of_row[cell.address.column] = cell
+                row_cells[cell.address.column] = cell
         values: dict[str, TableValue] = {}
         if printed.group_label:
             values[printed.group_label] = TableValue(row.group or "")
         values[printed.system_label] = TableValue(row.system)
         for column in printed.columns:
-            values |= _values(settings, row, column, of_row)
-        rows.append(values | _provenance(settings, row, printed.columns, of_row))
+            values |= _values(settings, row, column, row_cells)
+        rows.append(values | _provenance(settings, row, printed.columns, row_cells))
     return rows
 
 
 def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
-    """Return a table as text, below its title, stand-in data, scale and source, and notes."""
+    """Return a table as text, with the lines that are printed above it.
+
+    These lines are the title, what stands in for the paper's data, the scale and the source of the
+    printed values, the table's note, and the rows that the scale leaves out, with the reasons.
+    """
     printed = settings.paper[name]
     scale = settings.scale
     headings = [printed.title]
@@ -109,22 +128,24 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
         named = []
         for group, systems in groups.items():
             if len(systems) <= _MOST_NAMED:
-                named.append(f"{group} {', '.join(systems)}".strip())
+                listed = ", ".join(systems)
+                named.append(f"{group} {listed}" if group else listed)
             else:
-                named.append(f"{len(systems)} rows of {group}".removesuffix(" of "))
+                counted = f"{len(systems)} rows"
+                named.append(f"{counted} of {group}" if group else counted)
         headings.append(f"Left out at this scale, as {because}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
-        said = {}
+        contents = {}
         for heading, value in values.items():
-            said[heading] = value.said
-        rows.append(said)
+            contents[heading] = value.content
+        rows.append(contents)
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
-        name_of = column.name
-        left_out_columns += [f"{name_of} (mean)", f"{name_of} (deviation)", f"{name_of} (each)"]
-        joined[f"{name_of} (ours)"] = f"{name_of} (difference)"
+        for number in ("mean", "deviation", "each"):
+            left_out_columns.append(f"{column.name} ({number})")
+        joined[f"{column.name} (ours)"] = f"{column.name} (difference)"
     return Sheet(
         headings=headings,
         rows=rows,
@@ -137,7 +158,7 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
 
 
 def for_readers(printed: Sheet) -> Sheet:
-    """Return a table without what serves those who check or run its rows."""
+    """Return a table without the columns for people who check its rows or run them."""
     return replace(printed, left_out=[*printed.left_out, *_LEFT_OUT_FOR_READERS])
 
 
@@ -153,7 +174,7 @@ def write_table(
 ) -> None:
     """Write a table in the format of each output's suffix: .md, .csv, .tex or .svg.
 
-    ``failures`` are those of `results`; for the others see `entries_of`.
+    For ``failures`` see `results`; for ``cells``, ``scores`` and ``published`` see `entries_of`.
     """
     entries = entries_of(settings, cells, scores, published)
     written = sheet(settings, name, results(cells, entries, failures))
@@ -163,111 +184,130 @@ def write_table(
 
 
 def _values(
-    settings: Settings, row: Row, column: Column, of_row: Mapping[str, Cell]
+    settings: Settings, row: Row, column: Column, row_cells: Mapping[str, Cell]
 ) -> dict[str, TableValue]:
-    """Return what a column of the paper becomes: heading -> value."""
-    cell = of_row.get(column.key)
+    """Return the values that a row has for a column of the paper: heading -> value.
+
+    ``row_cells`` are the cells of the row, by the key of their column.
+    """
+    cell = row_cells.get(column.key)
     name = column.name
     digits = column.digits
-    papers = printed_number(row, column.key)
+    printed = printed_number(row, column.key)
     mean = deviation = difference = None
-    scores = ours = stated = ""
+    each = ours = difference_text = ""
     if cell is not None:
         mean = cell.mean
         deviation = cell.deviation
-        scores = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
-        ours = _number(mean, digits) or scores
+        each = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
+        ours = _number(mean, digits) or each
         if deviation is not None:
             ours += f" ± {deviation:.{digits}f}"
         if any(entry.origin for entry in cell.entries.values()):
             ours += f" {_PUBLISHED_MARK}"
-    # On stand-in data the two are of different texts: a difference would say nothing.
-    compared = None if settings.scale.stand_in else papers
+    # On stand-in data, both values are scores of different texts: their difference means nothing.
+    compared = None if settings.scale.stand_in else printed
     if mean is not None and compared is not None:
         difference = mean - compared
-        stated = f"{difference:+.{digits}f}"
+        difference_text = f"{difference:+.{digits}f}"
     origin: Literal["ours", "absent", "text"] = "ours"
     if mean is None:
-        ours = ours or _why_absent(settings, row, column, of_row)
+        # Without a mean, ``ours`` has the score of each run, or it is empty.
+        if not ours:
+            ours = _why_absent(settings, row, column, row_cells)
         origin = "absent" if ours else "text"
-    printed = _number(row.paper.get(column.key), digits)
+    printed_text = _number(row.paper.get(column.key), digits)
     return {
-        f"{name} (paper)": TableValue(printed, "paper", papers),
+        f"{name} (paper)": TableValue(printed_text, "paper", printed),
         f"{name} (ours)": TableValue(ours, origin, mean, cell),
-        f"{name} (difference)": TableValue(stated, number=difference),
+        f"{name} (difference)": TableValue(difference_text, number=difference),
         f"{name} (mean)": TableValue(_number(mean, digits)),
         f"{name} (deviation)": TableValue(_number(deviation, digits)),
-        f"{name} (each)": TableValue(scores),
+        f"{name} (each)": TableValue(each),
     }
 
 
 def _number(value: float | str | None, digits: int) -> str:
-    """Write a value, empty where there is none; text stands as it is."""
-    return f"{value:.{digits}f}" if isinstance(value, int | float) else value or ""
+    """Return a number with this many decimal places, a text unchanged, or "" for None."""
+    if isinstance(value, int | float):
+        return f"{value:.{digits}f}"
+    return value or ""
 
 
-def _why_absent(settings: Settings, row: Row, column: Column, of_row: Mapping[str, Cell]) -> str:
-    """Return what stands in the place of a value of ours."""
-    cell = of_row.get(column.key)
+def _why_absent(settings: Settings, row: Row, column: Column, row_cells: Mapping[str, Cell]) -> str:
+    """Return why a row has no value of ours in a column; "" if none is expected there."""
+    cell = row_cells.get(column.key)
     if row.kind == "cited":
         return ""
     if cell is not None:
         if cell.failures:
             return next(iter(cell.failures.values()))
-        of_training = cell.measure in ("training_hours", "training_speed")
-        has_others = any(other.entries for other in of_row.values())
-        return "not recorded" if of_training and has_others else "not run"
+        # Scores in other columns show that the training was run, so its time was not recorded.
+        is_recorded_in_training = cell.measure in ("training_hours", "training_speed")
+        has_other_scores = any(other.entries for other in row_cells.values())
+        return "not recorded" if is_recorded_in_training and has_other_scores else "not run"
     if row.task is None:
         return "not run"
-    model = row.model if settings.scale.has_task(row.task) else None
-    if not model or not settings.scale.model_for(model):
+    has_task = settings.scale.has_task(row.task)
+    if not has_task or not row.model or not settings.scale.model_for(row.model):
         return "no stand-in"
     measure = row.measures.get(column.key, column.measure)
-    return "not measured" if measure or column.key in row.paper else ""
+    is_expected = measure is not None or column.key in row.paper
+    return "not measured" if is_expected else ""
 
 
 def _provenance(
-    settings: Settings, row: Row, columns: Sequence[Column], ours: Mapping[str, Cell]
+    settings: Settings, row: Row, columns: Sequence[Column], row_cells: Mapping[str, Cell]
 ) -> dict[str, TableValue]:
-    """Return what stands beside a row's values: heading -> text."""
-    # Heading -> name of a column -> what is said of its value.
+    """Return "Lines", "Scale" and the footnotes of a row: heading -> text.
+
+    ``row_cells`` are the cells of the row, by the key of their column.
+    """
+    # Heading -> name of a column of values -> the text for the value in that column.
     texts: dict[str, dict[str, str]] = {heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)}
     notes = []
     for column in columns:
-        if cell := ours.get(column.key):
+        if cell := row_cells.get(column.key):
             for heading, text in _provenance_of(cell).items():
                 if text:
                     texts[heading][column.name] = text
-    for whose, values in (("arXiv v1", row.v1), ("the paper's best run", row.best_run)):
+    for source, values in (("arXiv v1", row.v1), ("the paper's best run", row.best_run)):
         for column in columns:
             if column.key in values:
                 value = _number(values[column.key], column.digits)
-                notes.append(f"{whose}: {column.name} {value}")
-    notes += filter(None, [row.note, together(texts["Notes"])])
+                notes.append(f"{source}: {column.name} {value}")
+    for note in (row.note, as_one_text(texts["Notes"])):
+        if note:
+            notes.append(note)
     scale = settings.options.scale
     stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
     provenance = {}
-    for heading, said in texts.items():
-        provenance[heading] = TableValue(said)
+    for heading, text_by_column in texts.items():
+        provenance[heading] = TableValue(text_by_column)
     provenance["Scale"] = TableValue(scale + stand_in)
-    provenance["Command"] = TableValue(_command(ours.values(), scale))
-    provenance["Cost"] = TableValue(_cost(settings, ours.values()))
+    provenance["Command"] = TableValue(_command(row_cells.values(), scale))
+    provenance["Cost"] = TableValue(_cost(settings, row_cells.values()))
     provenance["Notes"] = TableValue("; ".join(notes))
     return provenance
 
 
 def _provenance_of(cell: Cell) -> dict[str, str]:
-    """Return what stands beside a value: its runs, test set, metric, models, machine and days."""
+    """Return the origin of a cell's value: heading -> text, "" for what does not apply.
+
+    The result is empty for a cell without scores, which has the reason in place of its value.
+    """
     entries = cell.entries.values()
-    if not entries:  # the cell itself says why
+    if not entries:
         return {}
+    # These dictionaries serve as sets that keep their order.
     digests: dict[str, None] = {}
     processors: dict[str, None] = {}
     origins: dict[str, None] = {}
     days = []
     lines = None
     for entry in entries:
-        if cell.measure not in ("bleu_of_list", "bleu_oracle"):  # the list is of other models
+        # Both scores of an n-best list depend only on the list, not on the model that rescores it.
+        if cell.measure not in ("bleu_of_list", "bleu_oracle"):
             for digest in entry.model_files:
                 digests[digest[:_DIGITS_OF_CHECKSUM]] = None
         if entry.processor:
@@ -282,28 +322,32 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
         counted = "" if lines is None else f" ({lines:,} lines)"
         n_best = f", list of {cell.n_best}" if cell.n_best else ""
         test_set = f"{cell.task} {cell.testset}{counted}{n_best}"
+    # An ensemble is a single run: its name is printed, not "1 of 1".
     first_run = cell.records[0].run.run
-    runs = f"{len(entries)} of {len(cell.records)}"
+    is_ensemble = first_run.startswith("ensemble")
+    first_day = min(days)
+    last_day = max(days)
     return {
-        "Runs": first_run if first_run.startswith("ensemble") else runs,
+        "Runs": first_run if is_ensemble else f"{len(entries)} of {len(cell.records)}",
         "Test set": test_set,
         "Lines": "" if lines is None else str(lines),
         "Metric": " ".join([MEASURES[cell.measure].label, *cell.signatures]),
         "Model files": " ".join(digests),
         "Processor": "; ".join(processors),
-        "Date": " to ".join(dict.fromkeys([min(days), max(days)])),
+        "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
         "Origin": ", ".join(origins),
         "Notes": "; ".join(f"{run} {why}" for run, why in cell.failures.items()),
     }
 
 
-def _command(of_row: Iterable[Cell], scale: str) -> str:
-    """Return the command that runs what is missing of a row's cells.
+def _command(row_cells: Iterable[Cell], scale: str) -> str:
+    """Return the command that makes the missing runs of a row's cells; "" if none is missing.
 
-    Paths that differ in the seed alone are written as one, which a shell takes apart again.
+    Paths that differ only in the seed are written as one with braces, such as ``seed{1,2}``, which
+    the shell expands.
     """
-    seeds_of: dict[tuple[str, str], dict[str, None]] = {}
-    for cell in of_row:
+    seeds_of: dict[tuple[str, str], dict[str, None]] = {}  # path before and after the seed -> seeds
+    for cell in row_cells:
         for record in cell.missing:
             parts = re.fullmatch(r"(.*/seed)([0-9]+)(/[^/]*)", record.file)
             before, seed, after = parts.groups() if parts else (record.file, "", "")
@@ -311,25 +355,29 @@ def _command(of_row: Iterable[Cell], scale: str) -> str:
     paths = []
     for (before, after), seeds in seeds_of.items():
         listed = ",".join(seeds)
-        paths.append(f"{before}{{{listed}}}{after}" if len(seeds) > 1 else before + listed + after)
+        if len(seeds) > 1:
+            listed = f"{{{listed}}}"
+        paths.append(before + listed + after)
     return f"snakemake {' '.join(paths)} --config scale={scale}" if paths else ""
 
 
-def _cost(settings: Settings, of_row: Collection[Cell]) -> str:
-    """Return what the trainings of a row's missing runs take, as config/costs.yaml has it.
+def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
+    """Return the number and the hours of the trainings that a row's missing runs need.
 
-    Trained already is what another column of the row has a number of that was made here.
+    The hours are those of config/costs.yaml. A training is left out if a number that another
+    column of the row shows was computed from it here: its model exists. A number from the published
+    ledger brings no model.
     """
-    trained: set[tuple[str, str, str]] = set()
+    trained: set[tuple[str, str, str]] = set()  # task, model, run
     wanted: set[tuple[str, str, str]] = set()
-    for cell in of_row:
+    for cell in row_cells:
         for entry in cell.entries.values():
             if not entry.origin:
                 trained.update(entry.trainings)
         if not settings.tasks[cell.task].released:
             for record in cell.missing:
                 wanted.update(record.trainings)
-    missing = set()
+    missing = set()  # with the text in place of the task, as config/costs.yaml names trainings
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []

@@ -1,4 +1,4 @@
-"""A training that tables rest on: what its history and its record say, how fast it was."""
+"""A training behind the tables: its history and its record, its speed and its hours."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -14,20 +14,26 @@ from convs2s.training.history import EpochRecord, TrainingMachine, read_history
 
 SECONDS_PER_HOUR = 3600
 
+_NO_RECORD = "not the record of a training; train again"
+
 
 @with_config(ConfigDict(extra="allow"))
 class _Manifest(TrainingMachine, total=False):
+    """The checked part of a training's manifest; other keys are kept as they are."""
+
     packages: Mapping[str, object]
 
 
 @with_config(ConfigDict(extra="allow"))
 class _Record(TypedDict, total=False):
+    """The checked part of training.json; other keys are kept as they are."""
+
     manifest: _Manifest
 
 
 @dataclass(frozen=True)
 class Hours:
-    """Core-hours of CPUs and GPU-hours for which devices were held, or are expected to be."""
+    """Core-hours and GPU-hours: how long devices were occupied, or are expected to be."""
 
     cores: float = 0.0
     gpus: float = 0.0
@@ -41,49 +47,67 @@ class Hours:
 
 @dataclass(frozen=True)
 class Training:
-    """A training of one seed that cells rest on; history and training.json are empty if missing."""
+    """A training of one seed whose model gave scores of the tables."""
 
     task: str
     model: str
     run: str
     folder: Path
-    epochs: tuple[EpochRecord, ...]
-    summary: _Record
+    epochs: tuple[EpochRecord, ...]  # from history.jsonl; empty if the file is missing
+    summary: _Record  # training.json; empty if the file is missing
 
     @property
     def anchor(self) -> str:
-        """The name by which the report's links find it."""
+        """The HTML id of the training in the report."""
         return f"run-{self.task}-{self.model}-{self.run}"
 
     @property
     def manifest(self) -> _Manifest:
-        """What made it: versions, machine, recipe."""
+        """The versions, machine and recipe of the training; empty if they are not recorded."""
         return self.summary.get("manifest", {})
 
     @property
     def seconds(self) -> float | None:
-        """How long the updates of its epochs took, over all attempts; None without a history."""
+        """The time of all updates, over all attempts; None if no epoch has a recorded speed."""
         timed = [epoch for epoch in self.epochs if epoch.tokens_per_second]
-        return sum(epoch.tokens / epoch.tokens_per_second for epoch in timed) if timed else None
+        if not timed:
+            return None
+        return sum(epoch.tokens / epoch.tokens_per_second for epoch in timed)
 
     @property
     def hours(self) -> Hours | None:
-        """Time times GPUs, or without one times threads; None before its end, or if unrecorded."""
+        """The time of all updates multiplied by the GPUs, or by the CPU threads without a GPU.
+
+        None if training.json is missing, as it is until the training ends, or if no epoch has a
+        recorded speed and machine.
+        """
+        if not self.summary:
+            return None
         total = None
-        for epoch in self.epochs if self.summary else ():
+        for epoch in self.epochs:
             machine: TrainingMachine = epoch.machine or self.manifest
-            if epoch.tokens_per_second and "workers" in machine:
-                hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
-                held = hours * _devices(machine)
-                total = total or Hours()
-                total += Hours(gpus=held) if "gpu" in machine else Hours(cores=held)
+            if not epoch.tokens_per_second or "workers" not in machine:
+                continue
+            hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
+            device_hours = hours * _devices(machine)
+            if "gpu" in machine:
+                hours_of_epoch = Hours(gpus=device_hours)
+            else:
+                hours_of_epoch = Hours(cores=device_hours)
+            total = hours_of_epoch if total is None else total + hours_of_epoch
         return total
 
 
 def read_training(
     task: str, model: str, run: str, folder: Path, exists: Callable[[Path], bool] = Path.is_file
 ) -> Training:
-    """Read what there is of a training; ``exists`` says of a file whether it can be read."""
+    """Read the history and the record of a training.
+
+    A file for which ``exists`` returns False is not read; its part of the training is then empty.
+
+    Raises:
+        UserError: a file is damaged.
+    """
     history = folder / "history.jsonl"
     record = folder / "training.json"
     epochs = read_history(history).epochs if exists(history) else ()
@@ -94,46 +118,64 @@ def read_training(
 def measure_training_speed(
     *, history: Path, training: Path, output: Path, manifest: Mapping[str, object]
 ) -> None:
-    """Write how fast a training was, and its hours.
+    """Write the speed of a training, and its hours.
 
-    The speed is the median over the epochs of target tokens per second (section 5.5),
-    as an epoch in which the machine was busy otherwise says nothing of the network.
-    Of a training on several machines it is that of the last one.
-    The hours are those of all updates at their machine's rate, times GPUs, or without one threads;
-    if it was on CPUs and on GPUs, they are those of the last kind.
-    ``training`` is the record whose manifest names the device where the epochs do not.
+    The speed is in target tokens per second (section 5.5). It is the median over the epochs, so
+    that an epoch in which the machine was busy with other work does not change it. If several
+    machines trained, the speed is that of the last one.
+
+    The hours are the time of all updates at the median rate of their machine, multiplied by the
+    number of GPUs, or by the CPU threads without a GPU. If the training ran both on CPUs and on
+    GPUs, only the hours on the kind of the last machine count.
+
+    ``training`` is training.json; its manifest names the machine of epochs that do not name one.
+
+    Raises:
+        UserError: the history has no finished epoch, or a file is damaged.
     """
     epochs = [epoch for epoch in read_history(history).epochs if epoch.tokens_per_second]
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_record(training)
-    machines: dict[str, tuple[TrainingMachine, list[EpochRecord]]] = {}
-    with failures_of_file(str(training), "no record of a training: train again"):
+    machines: dict[str, TrainingMachine] = {}  # by the name that the signature has
+    epochs_on: dict[str, list[EpochRecord]] = {}  # name of a machine -> its epochs
+    with failures_of_file(str(training), _NO_RECORD):
         for epoch in epochs:
-            last = epoch.machine or record["manifest"]
-            last_name = (
-                f"{last.get('gpu') or last['processor']}, "
-                f"workers: {last['workers']}, CPU threads of each: {last['threads']}"
+            machine = epoch.machine or record["manifest"]
+            name = (
+                f"{machine.get('gpu') or machine['processor']}, "
+                f"workers: {machine['workers']}, CPU threads of each: {machine['threads']}"
             )
-            machines.setdefault(last_name, (last, []))[1].append(epoch)
+            machines.setdefault(name, machine)
+            epochs_on.setdefault(name, []).append(epoch)
+        last_name = name
+        last_has_gpu = "gpu" in machine
     hours = 0.0
     rates: dict[str, float] = {}
-    for name, (machine, its_epochs) in machines.items():
-        if ("gpu" in machine) == ("gpu" in last):
-            rates[name] = statistics.median(epoch.tokens_per_second for epoch in its_epochs)
-            seconds = sum(epoch.tokens for epoch in its_epochs) / rates[name]
-            hours += seconds / SECONDS_PER_HOUR * _devices(machine)
+    for name, machine in machines.items():
+        if ("gpu" in machine) != last_has_gpu:
+            continue
+        rates[name] = statistics.median(epoch.tokens_per_second for epoch in epochs_on[name])
+        seconds = sum(epoch.tokens for epoch in epochs_on[name]) / rates[name]
+        hours += seconds / SECONDS_PER_HOUR * _devices(machine)
     speed = {"score": rates[last_name], "signature": f"median over epochs, {last_name}"}
-    held = {"score": hours, "signature": "; ".join(rates)}
-    measured = {"target_tokens_per_second": speed, "device_hours": held}
+    device_hours = {"score": hours, "signature": "; ".join(rates)}
+    measured = {"target_tokens_per_second": speed, "device_hours": device_hours}
     write_json(output, {**measured, "manifest": manifest})
 
 
 def _devices(machine: TrainingMachine) -> int:
-    return machine["workers"] * (1 if "gpu" in machine else machine["threads"])
+    """Return the number of devices whose hours count: the GPUs, or without a GPU the threads."""
+    if "gpu" in machine:
+        return machine["workers"]  # each worker has one GPU
+    return machine["workers"] * machine["threads"]
 
 
 def read_record(path: Path) -> _Record:
-    """Read what a training leaves; a UserError says that the JSON file is no such record."""
-    with failures_of_file(str(path), "no record of a training: train again"):
+    """Read training.json.
+
+    Raises:
+        UserError: the file is not the record of a training.
+    """
+    with failures_of_file(str(path), _NO_RECORD):
         return TypeAdapter(_Record).validate_python(read_json(path))

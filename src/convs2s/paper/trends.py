@@ -1,4 +1,4 @@
-"""The papers' trends beside ours: each exhibit's values, row by row."""
+"""Trends: the values of a table or figure from row to row, the papers' beside ours."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,34 +8,36 @@ from convs2s.config.settings import Settings
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import Panel, Point, described, padded
 
-_LEAST_ROWS = 2  # with a value: fewer have no trend
-_WIDE = 10  # an axis is logarithmic whose largest value is more than so many times its least
+_LEAST_ROWS = 2  # minimum number of rows with a value: a single value has no trend
+_WIDE = 10  # an axis is logarithmic if its highest value is more than this times its lowest
 _OF_ROW = 17  # pixels: the height of a row in a large panel
-_HEAD = 13  # characters of a long name that are kept at its begin
-_TAIL = 10  # and at its end
+_HEAD = 13  # characters that are kept at the start of a long name
+_TAIL = 10  # characters that are kept at the end of a long name
 
-_Sides = Mapping[str, Sequence[Point]]  # paper and ours -> the values of rows
+_Sides = Mapping[str, Sequence[Point]]  # "paper" and "ours" -> a point for each row with a value
 
 
 def trend_panels(
     settings: Settings, name: str, shown: Sequence[Cell], *, is_small: bool = False
 ) -> list[list[Panel]]:
-    """Return the panels of an exhibit with the trend of its rows: the paper's values, and ours.
+    """Return panels with the values of a table or figure, the paper's and ours, for each column.
 
-    There are two for each column, named rows from the top; or ours alone where the paper has no
-    value, and none where ours has no trend. Small ones are of the first column alone that has a
-    trend on both sides, from left to right the rows with a value on both.
+    A column has no panels if fewer than two rows have a value of ours. Otherwise it has a panel of
+    the paper's values, if there are any, and a panel of ours, with the rows from top to bottom.
+
+    Small panels are for one column only: the first in which at least two rows have both values.
+    They show these rows from left to right, without names.
     """
     table = settings.paper[name]
     columns = list[list[Panel]]()
     for column in table.columns:
+        if is_small and columns:
+            break
         sides = _sides(table, column, shown, only_both=is_small)
-        has_trend = len(sides["ours"]) >= _LEAST_ROWS
-        if is_small:
-            has_trend = has_trend and len(sides["paper"]) >= _LEAST_ROWS and not columns
-        if not has_trend:
+        if len(sides["ours"]) < _LEAST_ROWS:
             continue
-        panels = _panels(settings, table, column, sides, is_small=is_small, first=not columns)
+        is_first = not columns
+        panels = _panels(settings, table, column, sides, is_small=is_small, is_first=is_first)
         columns.append(panels)
     return columns
 
@@ -43,7 +45,8 @@ def trend_panels(
 def _sides(table: Table, column: Column, shown: Sequence[Cell], *, only_both: bool) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours.
 
-    From low to high is one standard deviation over seeds around the value.
+    With ``only_both``, rows without one of the values are omitted. "low" and "high" are one
+    standard deviation over seeds below and above the value.
     """
     sides: dict[str, list[Point]] = {"paper": [], "ours": []}
     for cell in shown:
@@ -51,16 +54,16 @@ def _sides(table: Table, column: Column, shown: Sequence[Cell], *, only_both: bo
             continue
         row = table.rows[cell.address.row]
         place = cell.address.row if row.x is None else row.x
-        about = {"row": row.system, "group": row.group or "", "place": place}
+        row_fields = {"row": row.system, "group": row.group or "", "place": place}
         papers = printed_number(row, column.key)
         ours = cell.mean
         if only_both and (papers is None or ours is None):
             continue
-        spread = cell.deviation or 0.0
-        for whose, value, deviation in (("paper", papers, 0.0), ("ours", ours, spread)):
+        our_deviation = cell.deviation or 0.0
+        for side, value, deviation in (("paper", papers, 0.0), ("ours", ours, our_deviation)):
             if value is not None:
                 ends = {"low": value - deviation, "high": value + deviation}
-                sides[whose].append({**about, **ends, "value": value, "whose": whose})
+                sides[side].append({**row_fields, **ends, "value": value, "whose": side})
     return sides
 
 
@@ -71,36 +74,39 @@ def _panels(
     sides: _Sides,
     *,
     is_small: bool,
-    first: bool,
+    is_first: bool,
 ) -> list[Panel]:
-    """Return a panel for each side with values, of the same rows and colors.
+    """Return a panel for each side with values; both have the same rows and colors.
 
-    On stand-in data each has an axis of its own, as only the shapes compare. Several groups have
-    their legend in the ``first`` large panel.
+    Both panels have the same axis of values. On stand-in data each has its own, because only the
+    shapes of the trends can be compared there. ``is_first`` says that no column of the table
+    has panels yet. The first large panel of a table has the legend of its groups, if there are
+    several.
     """
     both = [*sides["paper"], *sides["ours"]]
     groups = list(dict.fromkeys(point["group"] for point in both))
     places = sorted({point["place"] for point in both})
     names = {f"{point['place']:g}": _shortened(point["row"]) for point in both}
     panels = list[Panel]()
-    for whose, side in sides.items():
-        if not side:
+    for side, points in sides.items():
+        if not points:
             continue
-        on_axis = side if settings.scale.stand_in else both
-        least = min(point["low"] for point in on_axis)
-        most = max(point["high"] for point in on_axis)
-        is_log = 0 < _WIDE * least < most
-        domain = padded([least, most], is_log=is_log)
-        title = f"{column.name.partition(' (')[0]}, {whose}"
+        on_axis = points if settings.scale.stand_in else both
+        lowest = min(point["low"] for point in on_axis)
+        highest = max(point["high"] for point in on_axis)
+        is_log = lowest > 0 and highest > _WIDE * lowest
+        domain = padded([lowest, highest], is_log=is_log)
+        title = f"{column.name.partition(' (')[0]}, {side}"
         if is_small:
-            title = f"{whose}: {column.name.removeprefix('Validation ')}"
+            title = f"{side}: {column.name.removeprefix('Validation ')}"
         legend = None
-        if first and len(groups) > 1 and not (is_small or panels):
+        is_first_panel = is_first and not panels
+        if is_first_panel and not is_small and len(groups) > 1:
             legend = {"title": table.group_label, "columns": 1}
         panel = described(
             "trends",
             title=title,
-            points=side,
+            points=points,
             column=column.name,
             number=f".{column.digits}f",
             scale={"type": "log" if is_log else "linear", "domain": domain, "nice": False},
@@ -116,5 +122,6 @@ def _panels(
 
 
 def _shortened(name: str) -> str:
+    """Return a name, with the middle of a long one replaced by an ellipsis."""
     is_long = len(name) > _HEAD + _TAIL
     return f"{name[:_HEAD]}…{name[-_TAIL:]}" if is_long else name

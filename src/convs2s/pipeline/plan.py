@@ -1,6 +1,7 @@
-"""Which files a run of the workflow makes, shows or leaves out, of tasks and of the papers' tables.
+"""The plan of a run of the workflow: which files it makes, shows or leaves out.
 
-Planning asks for it, so this module imports nothing that only jobs have.
+The rules use it for tasks and for the papers' tables, before any job has started. So this module
+must not import libraries that are only installed in the environments of jobs.
 """
 
 import re
@@ -29,35 +30,39 @@ FIGURES = (LAYERS_FIGURE, EXAMPLE_FIGURE, PHRASE_FIGURE, LENGTH_FIGURE)
 
 @dataclass(frozen=True)
 class Plan:
-    """What tasks' headlines, tables and figures rest on, and which of their runs are made here.
+    """The runs behind the headlines of tasks, the tables and the figures, and which are made here.
 
-    A run is not made here whose numbers a published ledger has (config.yaml: published), whose task
-    waits for files that somebody has to license, or that times a GPU where none is asked for.
+    A run is not made here in these cases:
+
+    - The published ledger (config.yaml: published) has its numbers.
+    - Its task needs a file that a user has to provide, and the file is missing.
+    - It rescores an n-best list that a user has to provide, and the list is missing.
+    - It measures the time on a GPU, but config.yaml's device is not a GPU.
     """
 
     settings: Settings
     layout: Layout
     logs: str  # the folder of the jobs' logs
-    benchmarks: str  # that of Snakemake's benchmark files
-    exists: Callable[[str], bool]  # whether a file is there, in this folder or in the storage
-    words: Sequence[str]  # of the command line, among them the targets
-    is_module: bool = False  # another workflow's rules may make what no rule of ours makes
+    benchmarks: str  # the folder of Snakemake's benchmark files
+    exists: Callable[[str], bool]  # whether a file exists, in this folder or in the storage
+    words: Sequence[str]  # words of the command line, the targets among them
+    is_module: bool = False  # whether another workflow uses this one; its rules may make our inputs
 
     def check_files(self) -> None:
-        """Check a user's file, and the published ledger.
+        """Check that the file of ROUGE's exceptions exists, and that the published ledger is valid.
 
-        Snakemake would not miss the file: it takes scores for finished that are there, if no rule
-        can make what they were made from.
+        Snakemake itself would not report the missing file. It treats existing scores as finished if
+        no rule can make their inputs.
 
         Raises:
-            UserError: the file is missing, or the ledger has faults.
+            UserError: the file is missing, or the ledger is damaged.
         """
         file = self.settings.options.rouge_exceptions
         if file and not self.is_module and not self.exists(file):
             raise UserError(
                 f"rouge_exceptions: {file}: no such file; docs/rouge.md says how to make it"
             )
-        _ = self.planned  # which reads the ledger
+        _ = self.planned  # this property reads and checks the ledger
 
     def source_files(
         self,
@@ -65,11 +70,13 @@ class Plan:
         split: str,
         reference: int | None = None,
     ) -> list[str]:
-        """Return the files that a split is extracted from, or its further reference of this number.
+        """Return the files that a split is extracted from.
+
+        With ``reference``, return those of the further reference of this number instead.
 
         Raises:
-            UserError: some are missing, no download brings them, and nothing that was made of files
-                of their names is there.
+            UserError: a file is missing, no rule fetches or makes it, and no text that was
+                extracted from it exists.
         """
         task = self.settings.tasks[name]
         part = split
@@ -80,11 +87,13 @@ class Plan:
         if not self.is_module:
             folder = self.layout.task(name)
             raw = folder.text("raw", part, "target")
-            made = [raw, folder.text("clean", part, "target")]
-            for other, sharing in self.settings.tasks.items():
-                if sharing.text_name == name:
-                    made.append(self.layout.task(other).store(split))
-            is_made = any(map(self.exists, made)) and has_sources(raw, pairs)
+            # Files that are made from the extracted text. If one exists, the sources are no longer
+            # needed, unless the task names other sources now.
+            made_from_sources = [raw, folder.text("clean", part, "target")]
+            for other_name, other_task in self.settings.tasks.items():
+                if other_task.text_name == name:
+                    made_from_sources.append(self.layout.task(other_name).store(split))
+            is_made = any(map(self.exists, made_from_sources)) and has_sources(raw, pairs)
             if not is_made:
                 task.require_files(lambda path: path in self._fetched or self.exists(path))
         references = (file for pair in pairs for file in pair)
@@ -92,34 +101,41 @@ class Plan:
 
     @cached_property
     def _fetched(self) -> set[str]:
-        """The files that a rule fetches or writes below the downloads folder."""
+        """The files below the downloads folder that a rule downloads or generates."""
         folder = Path(self.layout.downloads)
-        return {str(folder / place) for place in self.settings.downloads_by_place()}
+        return {str(folder / path) for path in self.settings.downloads_by_place()}
 
     def local_file(self, reference: str) -> str:
-        """Return where the file of a reference lies once it is downloaded."""
+        """Return the path of a file reference; that of a download is below the downloads folder."""
         file = parse_file_reference(reference)
         return str(file.path(Path(self.layout.downloads)))
 
     def start_of(self, model: str) -> list[str]:
-        """Return the model file that a training starts from, if it starts from one."""
+        """Return the model file that a training starts from; an empty list if there is none."""
         where = f"config/models.yaml: {model}: training.start.from"
-        return [self._model_file(one, where) for one in self.settings.start_of(model)]
+        references = self.settings.start_of(model)
+        return [self._model_file(reference, where) for reference in references]
 
     def model_of_vocabulary(self, task: str) -> str:
-        """Return the model file that a task takes its vocabulary from, if it takes it from one."""
+        """Return the model file that a task takes its vocabulary from; "" if there is none."""
         model = self.settings.tasks[task].vocabulary_of
-        return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of") if model else ""
+        if not model:
+            return ""
+        return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of")
 
     def _model_file(self, reference: str, where: str) -> str:
-        """Return a model file; a UserError says that it is neither there nor made here."""
+        """Return the path of a model file. ``where`` is the key that names it, for error messages.
+
+        Raises:
+            UserError: the file does not exist, and no rule downloads or trains it.
+        """
         path = self.local_file(reference)
         if self.is_module or "://" in reference or self.exists(path):
             return path
         results = re.escape(self.settings.scale.results_dir)
         made = re.fullmatch(rf"{results}/([^/]+)/models/([^/]+)/[^/]+/model\.safetensors", path)
         if not made:
-            raise UserError(f"{where}: {path}: no such file: name a model file that is there")
+            raise UserError(f"{where}: {path}: no such file; name a model file that exists")
         check_known(where, "task", made[1], self.settings.tasks)
         check_known(where, "model", made[2], self.settings.models)
         return path
@@ -131,17 +147,17 @@ class Plan:
 
     @cached_property
     def published(self) -> list[str]:
-        """The published ledger, fetched if it has an address; nothing without one.
+        """The path of the published ledger; an empty list if config.yaml names none.
 
-        Planning reads it, so it is no job's to fetch.
+        A ledger with an address is downloaded here and not by a job, because planning reads it.
         """
         file = published_file(self.settings.options, Path(".snakemake/convs2s/published"))
         return [str(file)] if file else []
 
     @cached_property
     def planned(self) -> dict[str, list[Cell]]:
-        """The cells whose runs are made here, by table, with these runs alone."""
-        known = set()
+        """The cells of each table, reduced to the runs that are made here; others are omitted."""
+        known = set()  # fingerprint and measure of each published score
         for ledger in self.published:
             for entry in read_ledger(Path(ledger)):
                 known |= {(entry.fingerprint, measure) for measure in entry.scores}
@@ -153,72 +169,86 @@ class Plan:
             for cell in table:
                 if cell.task in waiting or self._is_impossible(cell):
                     continue
-                left = []
+                kept = []
                 for record in cell.records:
-                    # What was run here counts before what is published.
+                    # A run whose numbers exist here is kept even if it is published.
                     is_known = (record.fingerprint, cell.measure) in known
                     if not is_known or self.exists(record.file):
-                        left.append(record)
-                if left:
-                    planned[name].append(replace(cell, records=left))
+                        kept.append(record)
+                if kept:
+                    planned[name].append(replace(cell, records=kept))
         return planned
 
     def _lacks_files(self, task: str) -> bool:
-        """Return whether a task needs a user's file which is not there."""
+        """Return whether a task needs a file that a user has to provide and that is missing."""
         files = map(parse_file_reference, self.settings.tasks[task].needed_references())
         return any(not file.is_url and not self.exists(file.location) for file in files)
 
     def _is_impossible(self, cell: Cell) -> bool:
-        """Return whether a cell times a GPU without one, or lacks a user's n-best list."""
+        """Return whether a cell cannot be measured, for want of a GPU or of an n-best list.
+
+        Times on a GPU that exist from an earlier run are kept. The n-best list is one that a user
+        has to provide, unless a run of this project stands in for it.
+        """
         if cell.measure == "seconds_cuda" and self.settings.options.device != "cuda":
             return not all(map(self.exists, cell.paths))
-        is_users = cell.n_best is not None and self.settings.scale.n_best is None
-        return is_users and not self.exists(str(cell.n_best))
+        needs_file = cell.n_best is not None and self.settings.scale.n_best is None
+        return needs_file and not self.exists(str(cell.n_best))
 
     @cached_property
     def planned_cells(self) -> list[Cell]:
-        """All cells whose runs are made here."""
+        """The cells of all tables that have runs made here."""
         return [cell for table in self.planned.values() for cell in table]
 
     @cached_property
     def tasks(self) -> list[str]:
-        """The tasks that the stage targets cover: config.yaml's, else those of the tables."""
+        """The tasks of the stage targets: config.yaml's, or by default those of the tables."""
         named = self.settings.options.tasks
         return list(named or dict.fromkeys(cell.task for cell in self.planned_cells))
 
     @cached_property
     def runs(self) -> list[str]:
-        """The folders of the trainings that tables and figures rest on."""
+        """The folders of the trainings behind tables and figures."""
         names = [training for cell in self.planned_cells for training in cell.trainings]
         return [self.layout.task(task).run(model, run) for task, model, run in dict.fromkeys(names)]
 
     def _asks_for(self, target: str) -> bool:
-        """Return whether a target is asked for by name; in a module the name may have a prefix."""
+        """Return whether the command line names a target, possibly with the prefix of a module."""
         return any(word == target or word.endswith(f"_{target}") for word in self.words)
 
     def finished(self, paths: Iterable[str]) -> list[str]:
-        """Return those files that exist, and all where `paper` asks for them.
+        """Return the files that exist, or all of them if the target `paper` is asked for.
 
-        So a table that is asked for alone starts no training. The history of a training that goes
-        on, or was killed, does not count as one that exists.
+        So a table that is asked for alone starts no training. The history of an unfinished training
+        counts as missing.
         """
         are_made = self._asks_for("paper")
         found = []
         for path in dict.fromkeys(paths):
-            record = path.replace("history.jsonl", "training.json")  # which comes last
+            # A training writes training.json last, so without it the history is not complete.
+            record = path.replace("history.jsonl", "training.json")
             if are_made or (self.exists(path) and self.exists(record)):
                 found.append(path)
         return found
 
     def scores(self, *tables: str) -> list[str]:
-        """Return the scores that tables show: what exists, unless `paper` or `speed` asks."""
+        """Return the files of scores that tables show.
+
+        They are those that exist, or all of them if the target `paper` is asked for. For table 3
+        alone, `speed` asks for all of them as well.
+        """
         paths = [path for table in tables for cell in self.planned[table] for path in cell.paths]
         if tables == ("table3",) and self._asks_for("speed"):
             return list(dict.fromkeys(paths))
         return self.finished(paths)
 
     def contents(self, name: str) -> dict[str, Any]:
-        """Return what a table is made from but its scores: a change of it makes the table again."""
+        """Return the content of a table beside its scores; if it changes, the table is made again.
+
+        ``printed`` are the papers' values and ``above`` the notes on the scale. ``runs`` has the
+        fingerprint of each file of numbers, ``trainings`` has known costs, and ``failures`` has the
+        reasons why runs have no numbers.
+        """
         table = self.cells[name]
         return {
             "printed": self.settings.paper[name].model_dump(mode="json"),
@@ -230,29 +260,32 @@ class Plan:
 
     @property
     def above(self) -> dict[str, object]:
-        """What every page says of the scale."""
+        """The notes on the scale that every page shows: its stand-in data and the rows left out."""
         return self.settings.scale.model_dump(mode="json", include={"stand_in", "left_out"})
 
     def fingerprints(self, table: Iterable[Cell]) -> dict[str, str]:
-        """Return the files of cells -> the fingerprints, which a change of a recipe changes."""
+        """Return the fingerprint of each run by its file; it changes with the run's inputs."""
         return {record.file: record.fingerprint for cell in table for record in cell.records}
 
     def can_be_drawn(self, figure: str) -> bool:
-        """Return whether a model here makes what a figure shows; a user's n-best list is not it."""
+        """Return whether a model that is run here decodes or reads the text that a figure shows.
+
+        A figure cannot be drawn from published scores or from another system's n-best list alone.
+        """
         cells_of_figure = self.planned.get(figure, [])
         return any(cell.decoding or cell.phrases for cell in cells_of_figure)
 
     @cached_property
     def figures(self) -> list[str]:
-        """The figures that can be drawn; figure 2 is drawn from scores alone."""
+        """The figures that can be drawn; for figure 2, scores are enough."""
         from_scores = [LAYERS_FIGURE] if self.cells.get(LAYERS_FIGURE) else []
         return [name for name in FIGURES if self.can_be_drawn(name) or name in from_scores]
 
     def drawn_cells(self, figure: str) -> list[Cell]:
-        """Return the cells of a figure.
+        """Return the cells of a figure, reduced to the runs that are made here.
 
         Raises:
-            UserError: nothing here makes what it shows.
+            UserError: the figure cannot be drawn (`can_be_drawn`).
         """
         if not self.can_be_drawn(figure):
             raise UserError(
@@ -262,20 +295,21 @@ class Plan:
         return self.planned[figure]
 
     def compared_curves(self) -> tuple[Cell, Cell | None]:
-        """Return whose translations the curves by length are of, and the baseline's cell, if any.
+        """Return the cells behind the curves of BLEU by length: a model's, and the baseline's.
 
-        They are those of the figure's first row.
+        Each is the first one of its kind in the figure. The second is None if there is no n-best
+        list of a baseline.
 
         Raises:
-            UserError: nothing here makes what the figure shows.
+            UserError: the figure cannot be drawn (`can_be_drawn`).
         """
-        row = self.drawn_cells(LENGTH_FIGURE)
-        decoded = next(cell for cell in row if cell.decoding)
-        listed = next((cell for cell in row if cell.n_best), None)
+        drawn = self.drawn_cells(LENGTH_FIGURE)
+        decoded = next(cell for cell in drawn if cell.decoding)
+        listed = next((cell for cell in drawn if cell.n_best), None)
         return decoded, listed
 
     def files_of_curves(self) -> dict[str, str | list[str]]:
-        """Return what `compared_curves` are drawn from, by the names of the job's inputs."""
+        """Return the files for `compared_curves`: name of the job's input -> a file, or a list."""
         cell, listed = self.compared_curves()
         testset = str(cell.testset)
         task = self.settings.tasks[cell.task]
@@ -292,7 +326,10 @@ class Plan:
         }
 
     def names_of_curves(self) -> list[str]:
-        """Return what the legend calls these curves: a model and a run, or a list."""
+        """Return the names of `compared_curves` in the legend.
+
+        The first one is a model with its run and decoding. The second, if any, is the n-best list.
+        """
         cell, listed = self.compared_curves()
         names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
         if listed:
@@ -300,34 +337,38 @@ class Plan:
         return names
 
     def shown_in_report(self) -> list[str]:
-        """Return what stands in the report beside tables and ledger, as far as it is there."""
+        """Return the files that the report shows beside tables and ledger, as `finished` selects.
+
+        They are histories and records of trainings, the attention on an example, figures, and
+        translations with their references.
+        """
         paths = []
         for run in self.runs:
             paths += [f"{run}/history.jsonl", f"{run}/training.json"]
         if self.can_be_drawn(EXAMPLE_FIGURE):
             paths.append(self.planned[EXAMPLE_FIGURE][0].paths[0])
         paths += [self.layout.paper(f"{name}.svg") for name in self.figures]
-        # The translations of one run of each task and test set, and their references.
+        # One run's translations of each task and test set: task, test set -> file.
         decoded: dict[tuple[str, str], str] = {}
         for cell in self.planned_cells:
             is_decoded = cell.testset and cell.decoding and not cell.n_best
             if is_decoded and self.finished(cell.paths[:1]):
                 run = self.layout.task(cell.task).run(cell.model, cell.runs[0])
-                place = (cell.task, str(cell.testset))
-                decoded.setdefault(place, f"{run}/{cell.testset}.{cell.decoding}.jsonl")
+                translated = (cell.task, str(cell.testset))
+                decoded.setdefault(translated, f"{run}/{cell.testset}.{cell.decoding}.jsonl")
         for (task, testset), translations in sorted(decoded.items()):
             text = self.layout.task(self.settings.tasks[task].text_name)
             paths += [translations, text.text("raw", testset, "target")]
         return self.finished(paths)
 
     def models_of(self, task: str) -> list[str]:
-        """Return the model files that a task's headline rests on."""
+        """Return the model files of the runs of a task's headline."""
         settings = self.settings.tasks[task]
         folder = self.layout.task(task)
         return [folder.model(settings.headline.model, run) for run in settings.headline_runs()]
 
     def headline_files(self, task: str, suffix: str) -> list[str]:
-        """Return a file of each test set and run that a task's headline rests on."""
+        """Return the file with this suffix for each test set and run of a task's headline."""
         settings = self.settings.tasks[task]
         headline = settings.headline
         files = []
@@ -340,9 +381,11 @@ class Plan:
     def tuned_penalty(
         self, task: str, model: str, run: str, decoding: str, listed: str | None = None
     ) -> list[str]:
-        """Return where the length penalty stands that a decoding tunes; nothing if it is stated.
+        """Return the file of the length penalty that is tuned for a decoding.
 
-        The tuning goes by the n-best list of the development set, which is ``listed`` without it.
+        The list is empty if the decoding states its length penalty. It is also empty if ``listed``
+        is the development set: the tuning starts from the n-best list of this set, so the list
+        itself has to be decoded without the tuned penalty.
         """
         tuned_on = self.settings.scale.development_set(
             self.settings.tasks[task],
@@ -356,25 +399,32 @@ class Plan:
     def translations_of_seeds(
         self, task: str, model: str, testset: str, decoding: str
     ) -> list[str]:
-        """Return a model's translations of a test set, of the seeds of the task's headline."""
+        """Return a model's translations of a test set, for each seed of the task's headline."""
         headline = self.settings.tasks[task].headline
         runs = [f"seed{seed}" for seed in headline.seeds]
         return self.layout.run_files(task, model, runs, f"{testset}.{decoding}.jsonl")
 
     def baseline_list(self, task: str, testset: str) -> str:
-        """Return another system's n-best list of a test set: a user's file, or what stands for it.
+        """Return another system's n-best list of a test set.
+
+        It is a file that a user provides, or the list of the run that stands in for that system.
 
         Raises:
-            UserError: the task has none of this set.
+            UserError: the task has no list for this test set.
         """
-        own = self.settings.scale.n_best
-        if own is None:
+        stand_in = self.settings.scale.n_best
+        if stand_in is None:
             return self.settings.tasks[task].n_best_of(testset)
         folder = self.layout.task(task)
-        return folder.translations(own.model, own.run, testset, own.decoding, "nbest.zst")
+        model = stand_in.model
+        return folder.translations(model, stand_in.run, testset, stand_in.decoding, "nbest.zst")
 
     def plots_of(self, task: str) -> list[str]:
-        """Return the learning curves of a task's headline, and the attention of its first run."""
+        """Return the plots of a task's headline.
+
+        They are the learning curve of each run, unless the model is released, and the attention of
+        the first run on the sentences of config.yaml's plots, if the model has attention.
+        """
         settings = self.settings.tasks[task]
         model = settings.headline.model
         plots = []

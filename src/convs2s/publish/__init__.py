@@ -1,1 +1,1 @@
-"""What leaves this machine: model cards, and results with what they rest on."""
+"""Files for others: model cards, models for the Hugging Face Hub and ONNX, and result archives."""

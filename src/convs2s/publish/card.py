@@ -1,7 +1,8 @@
-"""A model's card: where a model file comes from and what it scored, as Markdown.
+"""Model cards: Markdown that describes where a model file comes from, and its scores.
 
-What training knows is in the model file itself, so that a file that was copied alone still says it.
-Scores come later and would change the file's bytes: they stand in the JSON files beside it.
+The facts about the training are in the model file itself, so that a copy of that file alone still
+has them. The scores are computed later and would change the bytes of the file. They are read from
+the JSON files beside it.
 """
 
 import unicodedata
@@ -20,25 +21,26 @@ from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluati
 from convs2s.scoring.summary import read_evaluation
 from convs2s.training.identity import digest_of
 
-_CODE = "    "  # begins a line of Markdown in which nothing is markup
+_CODE = "    "  # a line of Markdown that begins with this is code and has no markup
 NOT_RECORDED = "not recorded here"
 
 EVALUATIONS: Mapping[str, type[Evaluation]] = {
     ".bleu.json": BleuEvaluation,
     ".rouge.json": RougeEvaluation,
 }
-"""How the names of files of scores end, and what they hold."""
+"""Suffix of a file of scores -> the class of its content."""
 
 
 def model_card(model: Path, name: str = "") -> str:
-    """Return a model file's card as Markdown: ``data/card.md.j2``, filled in.
+    """Return the card of a model file as Markdown, rendered from ``data/card.md.j2``.
 
     Args:
-        model: the file; scores and records of its training lie beside it.
-        name: what the card calls the file, if not by its own name.
+        model: the model file. Its scores and the record of its training are read from files in the
+            same folder, if there are any.
+        name: the name of the file in the card, if it is not that of ``model``.
 
     Raises:
-        UserError: the file, or a record beside it, is damaged.
+        UserError: the model file, or a file beside it, is damaged.
     """
     description = describe_model(model)
     training = description.training
@@ -54,8 +56,8 @@ def model_card(model: Path, name: str = "") -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"number": _number, "indented": _indented}
-    with failures_of_file(str(model), "its record of a training is none of ours"):
-        identity = dict(identity)
+    with failures_of_file(str(model), "its record of a training is not as expected"):
+        identity = dict(identity)  # an error if it is something else
         card = environment.get_template("card.md.j2").render(
             name=name or model.name,
             size=model.stat().st_size,
@@ -69,6 +71,7 @@ def model_card(model: Path, name: str = "") -> str:
             scores=scores,
             made=made,
         )
+    # No text of the model file may become HTML, a link or an image of the page.
     lines = []
     for line in card.splitlines(keepends=True):
         is_code = line.startswith(_CODE)
@@ -77,44 +80,50 @@ def model_card(model: Path, name: str = "") -> str:
 
 
 class _Lines(str):
-    """Lines that the card takes as they stand."""
+    """Lines that `_printed` does not change, because they are ready to print."""
 
     __slots__ = ()
 
 
 def _printed(value: object) -> str:
-    """Return a value as a part of a line, without what a terminal or a page would act on.
+    """Return a value as text within one line, without control characters.
 
-    The model file may be a stranger's.
+    The model file may come from a stranger, so its texts must not control a terminal or a page.
     """
     if isinstance(value, _Lines):
         return value
     if value is None or isinstance(value, ChainableUndefined):
         return NOT_RECORDED
-    shown = "".join(sign for sign in str(value) if unicodedata.category(sign)[0] != "C")
-    return " ".join(shown.splitlines())  # at Unicode's own ends of lines and paragraphs
+    text = str(value)
+    printable = "".join(letter for letter in text if unicodedata.category(letter)[0] != "C")
+    # Unicode's separators of lines and paragraphs are left. splitlines splits there, too.
+    return " ".join(printable.splitlines())
 
 
 def _number(value: object) -> str:
+    """Format an integer with commas."""
     return f"{value:,}" if isinstance(value, int) else NOT_RECORDED
 
 
 def _indented(content: object) -> _Lines:
-    """Return nested settings as they would stand in the configuration, as code."""
+    """Return nested settings in YAML, as in the configuration, as a block of Markdown code."""
     text = yaml.safe_dump(content, sort_keys=False) if content else NOT_RECORDED
     return _Lines("\n".join(_CODE + _printed(line) for line in text.splitlines()))
 
 
 def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
-    """Yield what this very file scored, by the JSON files TESTSET.DECODING beside it: its decoding.
+    """Yield the scores of a model file as pairs of the decoding's name and the evaluation.
 
-    Scores of a rescored list are of no model.
+    They are read from the files TESTSET.DECODING.bleu.json and .rouge.json in the same folder, if
+    these record the SHA-256 of the model file. Scores of rescored n-best lists are left out,
+    because the lists are not translations of the model.
     """
     digest = sha256(model)
     for suffix, evaluation_class in EVALUATIONS.items():
         for path in sorted(model.parent.glob(f"*{suffix}")):
+            # Search the bytes first: files of other models or programs need not be parsed.
             if ".rescored" in path.name or digest.encode() not in path.read_bytes():
-                continue  # a list's, another model's, or another program's
+                continue
             evaluation = read_evaluation(evaluation_class, path)
             checksums: Any = evaluation.manifest.get("sha256", {})
             if digest in checksums.values():
@@ -123,9 +132,13 @@ def scored(model: Path) -> Iterator[tuple[str, Evaluation]]:
 
 
 def _made_with(model: Path, identity: object) -> Mapping[str, object]:
-    """Return what made the model, where the records of this very training lie beside it."""
-    records = model.with_name("training.json")
-    match read_json(records) if records.is_file() else None:
+    """Return the versions and the machine that made a model, from ``training.json`` beside it.
+
+    Return an empty mapping if there is no such file, or if it is the record of another training.
+    """
+    path = model.with_name("training.json")
+    record = read_json(path) if path.is_file() else None
+    match record:
         case {"manifest": dict(made)} if (made.get("identity") or {}) == identity:
             return made
     return {}

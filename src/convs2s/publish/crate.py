@@ -1,7 +1,7 @@
-"""The metadata of exported results: RO-Crate 1.1, JSON-LD by hand.
+"""The metadata of exported results: an RO-Crate 1.1, written as JSON-LD without a library.
 
-The library rocrate would bring a web client and a command line into every installation, and spare
-the two entities that are the same in each crate: what stands here says what our files are.
+The library rocrate would add a web client and a command line to every installation. It would only
+save the two entities that are the same in each crate; the code here describes our own files.
 """
 
 import json
@@ -19,31 +19,28 @@ from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 
-_ALIKE = yaml.safe_load(
+_CONSTANTS = yaml.safe_load(
     package_files("convs2s.publish").joinpath("data", "crate.yaml").read_text("utf-8")
 )
-_MEDIA_TYPES = MimeTypes().types_map[True] | _ALIKE["media_types"]
-METADATA_FILE: str = _ALIKE["descriptor"]["@id"]
+_MEDIA_TYPES = MimeTypes().types_map[True] | _CONSTANTS["media_types"]
+METADATA_FILE: str = _CONSTANTS["descriptor"]["@id"]
 
 Entity = dict[str, object]
 
 
 @dataclass
 class Measurement:
-    """What a file of numbers says of its making: path -> SHA-256 of what it was computed from.
+    """The origin of a file of numbers, as the file itself records it."""
 
-    ``versions`` are of software, the code's revision and the machine, as JSON.
-    """
-
-    checksums: Mapping[str, str]
-    versions: str
+    checksums: Mapping[str, str]  # path of each file that it was computed from -> SHA-256
+    versions: str  # the versions of software, the code's revision and the machine, as JSON
 
 
 def read_measurement(path: Path) -> Measurement | None:
-    """Read what a JSON file says of its making; None where it says nothing.
+    """Read the origin of a file of numbers; return None if the file does not record it.
 
     Raises:
-        UserError: it is not JSON.
+        UserError: the file is not JSON.
     """
     match read_json(path):
         case {"manifest": {"sha256": dict(checksums), **manifest}} if checksums:
@@ -56,25 +53,29 @@ def read_measurement(path: Path) -> Measurement | None:
 def crate(
     folder: Path, name: str, files: Sequence[str], measured: Mapping[str, Measurement]
 ) -> Entity:
-    """Return the metadata of a folder's files, whose paths below it have slashes.
+    """Return the metadata of the files in a folder.
 
-    ``measured`` is what each file of numbers says of its making.
+    Args:
+        folder: the folder.
+        name: the name of the results, for people.
+        files: the paths of the files, from the folder and with slashes.
+        measured: path of each file of numbers -> its origin.
     """
-    held = set(files)
+    included = set(files)
     software = _software(measured.values())
     sources = _sources(folder, files)
-    absent: dict[str, Entity] = {}  # no part of the archive: a model, licensed text
+    absent: dict[str, Entity] = {}  # files that are not in the folder, such as models
     actions: list[Entity] = []
     for file, measurement in measured.items():
         action = _entity(f"#making-{file}", "CreateAction", f"the making of {file}")
         action["instrument"] = {"@id": software[measurement.versions]["@id"]}
         computed_from = []
         for path, digest in measurement.checksums.items():
-            key = path
-            if path not in held:
-                key = f"#{path}"
-                absent[key] = _entity(key, "CreativeWork", path, sha256=digest)
-            computed_from.append(key)
+            identifier = path
+            if path not in included:
+                identifier = f"#{path}"
+                absent[identifier] = _entity(identifier, "CreativeWork", path, sha256=digest)
+            computed_from.append(identifier)
         action["object"] = _links(computed_from)
         action["result"] = {"@id": file}
         actions.append(action)
@@ -89,32 +90,35 @@ def crate(
         mentions=_links(entity["@id"] for entity in (*actions, *sources)),
     )
     graph = [
-        _ALIKE["descriptor"],
+        _CONSTANTS["descriptor"],
         root,
-        _ALIKE["terms"],
+        _CONSTANTS["terms"],
         *(_file_entity(folder, file) for file in files),
         *absent.values(),
         *sources,
         *software.values(),
         *actions,
     ]
-    return {"@context": _ALIKE["context"], "@graph": graph}
+    return {"@context": _CONSTANTS["context"], "@graph": graph}
 
 
-def _entity(key: str, kind: str, name: str, **more: object) -> Entity:
-    return {"@id": key, "@type": kind, "name": name, **more}
+def _entity(identifier: str, kind: str, name: str, **properties: object) -> Entity:
+    """Return an entity of JSON-LD."""
+    return {"@id": identifier, "@type": kind, "name": name, **properties}
 
 
-def _links(keys: Iterable[object]) -> list[Entity]:
-    return [{"@id": key} for key in keys]
+def _links(identifiers: Iterable[object]) -> list[Entity]:
+    """Return references to the entities with these identifiers."""
+    return [{"@id": identifier} for identifier in identifiers]
 
 
 def _file_entity(folder: Path, file: str) -> Entity:
+    """Return the entity of a file; its description is chosen by the end of its name."""
     path = folder / file
     entity = _entity(file, "File", path.name)
-    for end, about in _ALIKE["descriptions"].items():
-        if file.endswith(end):
-            entity["description"] = about
+    for suffix, description in _CONSTANTS["descriptions"].items():
+        if file.endswith(suffix):
+            entity["description"] = description
             break
     if path.suffix in _MEDIA_TYPES:
         entity["encodingFormat"] = _MEDIA_TYPES[path.suffix]
@@ -124,7 +128,10 @@ def _file_entity(folder: Path, file: str) -> Entity:
 
 
 def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
-    """Return the files that text came from, as the descriptions of the token stores name them."""
+    """Return the source files of training text, each once, as entities.
+
+    They are read from the descriptions of token stores (``dataset/train.json``).
+    """
     entities: dict[str, Entity] = {}
     for file in files:
         if not file.endswith("/dataset/train.json"):
@@ -136,26 +143,26 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
                 if name in entities:
                     continue
                 terms = source.get("licence") or "terms not known"
-                key = f"#source-{len(entities) + 1}"
-                entities[name] = _entity(key, "CreativeWork", name, usageInfo=terms)
+                identifier = f"#source-{len(entities) + 1}"
+                entities[name] = _entity(identifier, "CreativeWork", name, usageInfo=terms)
                 if source.get("sha256"):
                     entities[name]["sha256"] = source["sha256"]
     return list(entities.values())
 
 
 def _software(measured: Iterable[Measurement]) -> dict[str, Entity]:
-    """Return each set of versions as an entity, by its text."""
+    """Return each set of versions as JSON -> its entity."""
     entities: dict[str, Entity] = {}
     for versions in dict.fromkeys(measurement.versions for measurement in measured):
-        stated = json.loads(versions)
-        packages = stated["packages"] or {}
+        manifest = json.loads(versions)
+        packages = manifest["packages"] or {}
         needed = [f"{name} {version}" for name, version in packages.items() if version]
         entities[versions] = _entity(
             f"#convs2s-{len(entities) + 1}",
             "SoftwareApplication",
             "convs2s",
-            version=f"{stated['convs2s']}, revision {stated['revision']}",
-            softwareRequirements=[f"python {stated['python']}", *needed],
-            processorRequirements=f"ran on {stated['processor']}, {stated['system']}",
+            version=f"{manifest['convs2s']}, revision {manifest['revision']}",
+            softwareRequirements=[f"python {manifest['python']}", *needed],
+            processorRequirements=f"ran on {manifest['processor']}, {manifest['system']}",
         )
     return entities

@@ -1,7 +1,8 @@
-"""A model as a folder for others: of the Hugging Face Hub, or of graphs for ONNX Runtime.
+"""Models as folders for other programs: for the Hugging Face Hub, or as graphs for ONNX Runtime.
 
-A folder of the Hub is written, sent there and brought from there. What goes either way has a name
-of ``HUB_FILES``, so that nothing else is fetched, and no folder is there before its model is read.
+A folder for the Hub can be written, pushed to the Hub and pulled from it. Only the files of
+``HUB_FILES`` are pushed or pulled, so that no other file is fetched. A pulled folder gets its name
+only after its model has been read.
 """
 
 import hashlib
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 MODEL_NAME = "model.safetensors"
 CODES = "bpe_codes.txt"
 VOCABULARIES = {side: f"vocabulary.{side}.txt" for side in ("source", "target")}
-_XET = RuntimeError, TimeoutError  # what hf_xet raises, which brings large files
+_XET = RuntimeError, TimeoutError  # errors of hf_xet, which downloads large files
 HUB_FILES = ("README.md", "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
-"""All that a folder has, the codes only where there are any."""
+"""The names of all files in a folder for the Hub. Models without BPE have no file of codes."""
 
 USE = """
 ## Use
@@ -52,10 +53,15 @@ The model file holds its vocabularies and BPE codes; the text files show them to
 
 
 def export_hub(model: Path, folder: Path, terms: str) -> None:
-    """Write a new folder that a repository of the Hub can hold; ``terms``: the Hub's license name.
+    """Write a new folder with the files of a repository of the Hub.
+
+    Args:
+        model: the model file.
+        folder: the folder to write.
+        terms: the license, by its name on the Hub.
 
     Raises:
-        UserError: the file is no model, or the folder exists.
+        UserError: the file is not a model, or the folder exists.
     """
     with new_output(folder) as staged:
         _, description = load_model(model)
@@ -67,19 +73,21 @@ def export_hub(model: Path, folder: Path, terms: str) -> None:
 
 
 def export_onnx(model: Path, folder: Path) -> None:
-    """Write a new folder of graphs in fp32 that ONNX Runtime runs: encoder, decoder, output.
+    """Write a new folder with the graphs of a model for ONNX Runtime, in fp32.
+
+    The graphs are the encoder, the decoder and the output layer.
 
     Raises:
-        UserError: the file is no model, or of another kind than ConvS2S, or the folder exists.
+        UserError: the file is not a model, the model is not ConvS2S, or the folder exists.
     """
     from convs2s.models import onnx_graphs as graphs
     from convs2s.models.onnx_search import listing
 
     with new_output(folder) as staged:
-        load_model(model)  # checks the weights
+        load_model(model)  # this checks the weights
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
-            raise UserError(f"{model}: its kind of network has no graphs; only ConvS2S has")
+            raise UserError(f"{model}: its kind of network has no graphs; export a ConvS2S model")
         weights = [graphs.Weights(arrays, description.architecture, description.sizes)]
         encoder, parts = graphs.encoder(weights, "fp32")
         encoder.save(staged / "encoder.onnx")
@@ -89,12 +97,12 @@ def export_onnx(model: Path, folder: Path) -> None:
 
 
 def _describe(description: ModelDescription, folder: Path) -> None:
-    """Write what turns text into the indices of a model, and these into text."""
+    """Write what a program needs besides the weights: vocabularies, BPE codes and settings."""
     write_lines(folder / VOCABULARIES["source"], description.source_types)
     write_lines(folder / VOCABULARIES["target"], description.target_types)
     if description.bpe_codes is not None:
         (folder / CODES).write_text(description.bpe_codes, "utf-8")
-    stated = {
+    settings = {
         "library_name": "convs2s",
         "format": FORMAT,
         "task": description.task,
@@ -106,11 +114,15 @@ def _describe(description: ModelDescription, folder: Path) -> None:
         "dictionary": description.dictionary,
         "architecture": description.architecture.model_dump(mode="json"),
     }
-    write_json(folder / "config.json", stated)
+    write_json(folder / "config.json", settings)
 
 
 def _front_matter(model: Path, description: ModelDescription, terms: str) -> dict[str, object]:
-    """Return what the Hub reads of a card: each score with its test set, decoding and signature."""
+    """Return the fields at the top of a card, which the Hub reads.
+
+    They have each score with its test set, decoding and signature. A model whose two languages are
+    the same is one for summarization.
+    """
     languages = [code.partition("_")[0] for code in description.languages.values()]
     kind = "summarization" if len(set(languages)) == 1 else "translation"
     results = []
@@ -133,82 +145,91 @@ def _front_matter(model: Path, description: ModelDescription, terms: str) -> dic
             "split": evaluation.test_set,
         }
         results.append({"task": {"type": kind}, "dataset": dataset, "metrics": scores})
-    stated: dict[str, object] = {
+    fields: dict[str, object] = {
         "language": list(dict.fromkeys(languages)),
         "license": terms,
         "library_name": "convs2s",
         "pipeline_tag": kind,
     }
     if results:
-        stated["metrics"] = list(dict.fromkeys(metrics))
-        stated["model-index"] = [{"name": description.task, "results": results}]
-    return stated
+        fields["metrics"] = list(dict.fromkeys(metrics))
+        fields["model-index"] = [{"name": description.task, "results": results}]
+    return fields
 
 
 def _metric(name: str) -> str:
-    """Return the Hub's name of a metric by that which reports print."""
+    """Return the Hub's name of a metric from the name that reports print."""
+    # "bleurt" comes before "bleu", which is a part of it.
     known = ("bleurt", "bleu", "chrf", "rouge", "comet")
     return next((metric for metric in known if metric in name.lower()), name)
 
 
 def pull(repository: str, folder: Path, revision: str | None = None) -> None:
-    """Bring the model of a repository of the Hub, such as ``USER/NAME``, into a new folder.
+    """Download the model of a repository of the Hub, such as ``USER/NAME``, into a new folder.
 
     Raises:
-        UserError: the repository, or its model, is not there, a file is not the one that the Hub
-            states, or the folder exists.
+        UserError: the repository does not exist or has no model, the checksum of a file is not the
+            one that the Hub states, the Hub does not answer, or the folder exists.
     """
     with new_output(folder) as staged:
-        with _asking(repository) as hub:
+        with _hub_client(repository) as hub:
             info = hub.model_info(repository, revision=revision, files_metadata=True)
-            held = {file.rfilename: file for file in info.siblings or ()}
-            if MODEL_NAME not in held:
+            files = {file.rfilename: file for file in info.siblings or ()}
+            if MODEL_NAME not in files:
                 raise UserError(
                     f"{repository}: has no {MODEL_NAME}: name a repository of a model of convs2s"
                 )
-            for name in filter(held.__contains__, HUB_FILES):
+            for name in HUB_FILES:
+                if name not in files:
+                    continue
                 hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
-                is_stated = held[name].blob_id == _git_id(staged / name)
-                if lfs := held[name].lfs:
-                    is_stated = lfs.sha256 == sha256(staged / name)
-                if not is_stated:
+                # The Hub states the SHA-256 of a large file, and git's identifier of a small one.
+                lfs = files[name].lfs
+                if lfs:
+                    is_intact = sha256(staged / name) == lfs.sha256
+                else:
+                    is_intact = _git_id(staged / name) == files[name].blob_id
+                if not is_intact:
                     raise UserError(
-                        f"{repository}: {name}: its checksum is not the one that the Hub states: "
-                        "it was damaged on its way, or a proxy changed it: pull it again"
+                        f"{repository}: {name}: its checksum is not the one that the Hub states; "
+                        "it was damaged on its way, or a proxy changed it; pull it again"
                     )
-            shutil.rmtree(staged / ".cache", ignore_errors=True)  # huggingface_hub's notes
+            shutil.rmtree(staged / ".cache", ignore_errors=True)  # huggingface_hub's own files
         load_model(staged / MODEL_NAME)
 
 
 def _git_id(path: Path) -> str:
-    """Return what git calls a file by its content."""
+    """Return git's identifier of a file's content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0%b" % (len(content), content)).hexdigest()
 
 
 def push(folder: Path, repository: str) -> str:
-    """Send a folder of ``export_hub`` to a repository of the Hub as one commit; return its address.
+    """Upload a folder of ``export_hub`` to a repository of the Hub; return the commit's address.
+
+    All files are changed in one commit. BPE codes of an earlier model are deleted if this model has
+    none.
 
     Raises:
-        UserError: the model is missing or damaged, or the repository is not there, or refuses.
+        UserError: the model is missing or damaged, or the repository does not exist or refuses.
     """
     load_model(folder / MODEL_NAME)
-    with _asking(repository) as hub:
+    with _hub_client(repository) as hub:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         paths = [folder / name for name in HUB_FILES if (folder / name).is_file()]
         changes: list[CommitOperationAdd | CommitOperationDelete]
         changes = [CommitOperationAdd(path.name, path) for path in paths]
         if not (folder / CODES).is_file() and hub.file_exists(repository, CODES):
-            changes.append(CommitOperationDelete(CODES))  # of the model before
-        # Not upload_folder, which may make several commits: readers would see a part.
+            changes.append(CommitOperationDelete(CODES))
+        # upload_folder may make several commits, between which the repository would be incomplete.
         commit = hub.create_commit(repository, changes, commit_message="A model of convs2s")
         return str(commit.commit_url)
 
 
 @contextmanager
-def _asking(repository: str) -> Iterator["HfApi"]:
-    """Yield what talks to the Hub; its errors, about a repository, are UserErrors of one line."""
+def _hub_client(repository: str) -> Iterator["HfApi"]:
+    """Yield a client of the Hub, and turn its errors into UserErrors that name the repository."""
     from httpx2 import HTTPError
     from huggingface_hub import HfApi, errors
 
@@ -218,8 +239,8 @@ def _asking(repository: str) -> Iterator["HfApi"]:
     except errors.RepositoryNotFoundError:
         raise UserError(
             f"{repository}: no such repository at {hub.endpoint}, or none that you may use: check "
-            "its name, make it there first, and log in to a private one (hf auth login)"
+            "its name, make it there first, and for a private one log in by `hf auth login`"
         ) from None
     except (HTTPError, ValueError, errors.EntryNotFoundError, ConnectionError, *_XET) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"{repository}: {hub.endpoint} does not answer so: {reason}") from None
+        raise UserError(f"{repository}: request to {hub.endpoint} failed: {reason}") from None

@@ -1,7 +1,8 @@
-"""From a results folder to an archive whose every number a reader can check without training.
+"""Export a results folder, so that a reader can check every number without training.
 
-The archive holds what scores rest on: translations, references, settings, histories, manifests and
-model cards. Token stores, training states and models stay behind; their checksums are stated.
+The exported folder or archive has the files from which scores were computed: translations,
+references, settings, histories, manifests and model cards. Token stores, training states and models
+are left out, but their checksums are stated.
 """
 
 import os
@@ -21,9 +22,10 @@ from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measur
 from convs2s.scoring.translations import read_translations
 
 KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
-"""How the names of files end that are taken along."""
+"""Suffixes of the files that are exported."""
 
-LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}  # folders of which nothing is
+LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}
+"""Names of folders whose files are not exported."""
 
 WITH_TEXT = (
     "*.*.jsonl",
@@ -34,40 +36,46 @@ WITH_TEXT = (
     "*.attention*.png",
     "figure3.svg",
 )
-"""Files that hold source sentences or references; ``history.jsonl`` does not."""
+"""Patterns of files with source sentences or references, such as ``test.beam5.jsonl``."""
 
-_README = """# What the numbers of {name} rest on
+_README = """# The numbers of {name} and their sources
 
-`{metadata}` (RO-Crate 1.1) names each score, what it was computed from, and the versions that
-computed it. `sha256sum -c SHA256SUMS` tells whether all files are as they were. This gives a score
-again, the detokenized BLEU that a `.bleu.json` file states, and trains nothing:
+`{metadata}` (RO-Crate 1.1) lists each score, the files that it was computed from, and the versions
+of the software that computed it. `sha256sum -c SHA256SUMS` checks that no file has changed.
+
+No score needs a training to be checked. This computes the detokenized BLEU of a `.bleu.json` file:
 
     convs2s score bleu --reference REFERENCE < TRANSLATIONS
 
-and this those of a `.rouge.json`, with --bytes, --stem, --exceptions and --skip-empty as its
-signatures state them, and --reference for each of several references:
+This computes the scores of a `.rouge.json` file, with --bytes, --stem, --exceptions and
+--skip-empty as in its signatures. If there are several references, repeat --reference for each:
 
     convs2s score rouge --reference REFERENCE TRANSLATIONS
 
-REFERENCE is a `corpus/raw/TESTSET.target.zst`, TRANSLATIONS a
-`models/MODEL/RUN/TESTSET.DECODING.txt`, both below the folder of a task.
-The `card.md` of each run says how and on what its model was trained.
+REFERENCE is a file `corpus/raw/TESTSET.target.zst`, and TRANSLATIONS is a file
+`models/MODEL/RUN/TESTSET.DECODING.txt`. Both are in the folder of a task.
+The file `card.md` of each run describes the training of its model.
 """
 
 
 def export_results(folder: Path, output: Path, *, with_text: bool = True) -> None:
-    """Write what the numbers of a folder of results rest on into a new folder, or NAME.zip.
+    """Export the scores in a results folder, and the files that they were computed from.
 
-    ``with_text`` says whether source sentences and references go along; the data's license decides.
+    Args:
+        folder: the results folder.
+        output: a new folder to write, or a new archive NAME.zip.
+        with_text: whether to export source sentences and references. The license of the data
+            decides whether that is allowed.
 
     Raises:
-        UserError: there are no scores, the output exists, or a file is not the one that was scored.
+        UserError: there are no scores, the output exists, or a file has changed or was removed
+            since it was scored.
     """
     _refuse_existing(output)
     if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
         raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: give one of results, as results/demo_en_fr")
+        raise UserError(f"{folder}: no such folder: name a results folder, as results/demo_en_fr")
     measured = {}
     has_scores = False
     for path in _kept(folder):
@@ -77,16 +85,17 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         if measurement is not None:
             measured[path] = measurement
         elif is_score:
-            raise UserError(f"{path}: does not say what was scored: make it again by snakemake")
+            raise UserError(f"{path}: does not say what was scored: make it again with snakemake")
     if not has_scores:
         raise UserError(
-            f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, such as with: "
-            "snakemake results/TASK/bleu.txt"
+            f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, for example "
+            "with `snakemake results/TASK/bleu.txt`"
         )
-    start = _placed(folder, measured.values())
+    start = _find_start(folder, measured.values())
     with new_output(output, as_zip=output.suffix == ".zip") as staged:
-        for path in {*_kept(folder), *_rested_on(measured, start)}:
-            if with_text or not any(path.match(pattern) for pattern in WITH_TEXT):
+        for path in {*_kept(folder), *_scored_files(measured, start)}:
+            has_text = any(path.match(pattern) for pattern in WITH_TEXT)
+            if with_text or not has_text:
                 _copy(path, staged / _name(path, start))
         for model in whole_files(folder):
             if model.name == "model.safetensors":
@@ -95,27 +104,32 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         name = folder.resolve().name
         write_text(staged / "README.md", _README.format(name=name, metadata=METADATA_FILE))
         files = _files(staged)
-        named = {_name(path, start): measurement for path, measurement in measured.items()}
-        staying = {file: named[file] for file in named if file in files}
-        write_json(staged / METADATA_FILE, crate(staged, name, files, staying))
+        exported = {}  # the measurements of exported files, by their paths in the archive
+        for path, measurement in measured.items():
+            file = _name(path, start)
+            if file in files:
+                exported[file] = measurement
+        write_json(staged / METADATA_FILE, crate(staged, name, files, exported))
         sums = [f"{sha256(staged / file)}  {file}" for file in _files(staged)]
         write_lines(staged / "SHA256SUMS", sums)
 
 
 @contextmanager
 def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
-    """Yield a folder to fill, which gets its name, or is packed as it, if the block succeeds.
+    """Yield a temporary folder to fill. If the block succeeds, make it the output.
+
+    The folder is then renamed to ``output``, or packed as the archive ``output`` if ``as_zip``.
 
     Raises:
-        UserError: there is something of this name.
+        UserError: the output exists, before or after the block.
     """
     _refuse_existing(output)
     with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        _refuse_existing(output)  # the writer before may have made it
+        _refuse_existing(output)  # another writer may have made it while this one was waiting
         staged = scratch / output.name
         staged.mkdir()
         yield staged
-        _refuse_existing(output)  # another program may have written it meanwhile
+        _refuse_existing(output)  # another program may have made it during the block
         if as_zip:
             _zip(staged, output)
         else:
@@ -123,7 +137,7 @@ def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
 
 
 def _zip(folder: Path, output: Path) -> None:
-    """Write a folder as an archive, whose bytes depend on those of the files alone."""
+    """Pack a folder as an archive. Its bytes depend on the files' names and contents only."""
     with atomic_path(output) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         for file in _files(folder):
             member = zipfile.ZipInfo(file)
@@ -137,7 +151,7 @@ def _refuse_existing(output: Path) -> None:
 
 
 def _copy(path: Path, copy: Path) -> None:
-    """Copy a file; a UserError says that a job has removed it meanwhile."""
+    """Copy a file; raise a UserError if a job has removed it since it was found."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     try:
         shutil.copyfile(path, copy)
@@ -148,39 +162,48 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 def _kept(folder: Path) -> Iterator[Path]:
+    """Yield the files of a results folder to export, whether they have text or not."""
     for path in whole_files(folder):
         parts = path.relative_to(folder).parts
         if path.is_file() and path.name.endswith(KEPT) and not LEFT_OUT.intersection(parts):
             yield path
 
 
-def _placed(folder: Path, measured: Collection[Measurement]) -> Path:
-    """Return the folder above this that recorded paths start from: where the workflow ran.
+def _find_start(folder: Path, measured: Collection[Measurement]) -> Path:
+    """Return the folder in which the workflow ran, from which recorded paths start.
 
-    Where a storage plugin has brought the files, the records name the local copies: the folders of
-    these are taken from them.
+    It is a folder above the results folder. If a storage plugin has brought the files, the records
+    have the paths of its local copies. The prefix of these paths is then removed from the
+    measurements, so that all paths start from the returned folder.
     """
-    names = [name for one in measured for name in one.checksums]
-    # A model may have been removed.
-    recorded = min(names, key=lambda name: name.endswith(".safetensors"))
-    for left_out in range(recorded.count("/")):
-        below = recorded.split("/", left_out)[-1]
+    paths = [path for measurement in measured for path in measurement.checksums]
+    # Look for one recorded file, if possible not for a model, because models may have been removed.
+    recorded = min(paths, key=lambda path: path.endswith(".safetensors"))
+    # Leave out more and more folders at the beginning of its path, until a file is found.
+    for removed_parts in range(recorded.count("/")):
+        below = recorded.split("/", removed_parts)[-1]
         for start in folder.resolve().parents:
             if (start / below).exists():
-                copies = recorded.removesuffix(below)
-                for one in measured:
-                    digests = one.checksums.items()
-                    one.checksums = {name.removeprefix(copies): digest for name, digest in digests}
+                prefix = recorded.removesuffix(below)
+                for measurement in measured:
+                    digests = measurement.checksums.items()
+                    measurement.checksums = {
+                        path.removeprefix(prefix): digest for path, digest in digests
+                    }
                 return start
     raise UserError(
-        f"{recorded}: not found in a folder above {folder}: the scores name their files so; export "
-        "the results where the workflow has made them"
+        f"{recorded}: not found in a folder above {folder}, but the scores name it so: export the "
+        "results in the folder where the workflow has made them"
     )
 
 
-def _rested_on(measured: Mapping[Path, Measurement], start: Path) -> Iterator[Path]:
-    """Yield what scores were computed from, models aside; each must be there, and as it was."""
-    # Many scores rest on one file.
+def _scored_files(measured: Mapping[Path, Measurement], start: Path) -> Iterator[Path]:
+    """Yield the files that scores were computed from, except models.
+
+    Raises:
+        UserError: a file has changed since it was scored, or is missing. Models may be missing.
+    """
+    # Many scores are computed from the same file, which is read once.
     checksum = cache(sha256)
     check_text = cache(_check_text)
     for score, measurement in measured.items():
@@ -193,8 +216,10 @@ def _rested_on(measured: Mapping[Path, Measurement], start: Path) -> Iterator[Pa
                 raise UserError(f"{path}: {score} was computed from it, but it is missing")
             if checksum(path) != digest:
                 raise UserError(
-                    f"{path}: has changed since {score}: make that again by snakemake, or remove it"
+                    f"{path}: has changed since {score} was computed: make that file again with "
+                    "snakemake, or remove it"
                 )
+            # All other files with this suffix are translations.
             if path.suffix == ".jsonl" and path.name != "history.jsonl":
                 check_text(path)
             if not is_model:
@@ -202,18 +227,23 @@ def _rested_on(measured: Mapping[Path, Measurement], start: Path) -> Iterator[Pa
 
 
 def _check_text(translations: Path) -> None:
+    """Check that the text file beside the translations has the same text as they have."""
     text = translations.with_suffix(".txt")
-    stated = [line.text for line in read_translations(translations)]
-    if not text.is_file() or list(read_lines(text)) != stated:
+    expected = [line.text for line in read_translations(translations)]
+    if not text.is_file() or list(read_lines(text)) != expected:
         raise UserError(f"{text}: is not the text of {translations.name}: decode again")
 
 
 def _name(path: Path, start: Path) -> str:
-    """Return a file's place in the archive: its path as the manifests record it."""
+    """Return the path of a file in the archive, which is its path from ``start`` with slashes.
+
+    Leading ``..`` of files outside of that folder are left out.
+    """
     relative = Path(os.path.relpath(path.resolve(), start))
     return "/".join(part for part in relative.parts if part != "..")
 
 
 def _files(folder: Path) -> Sequence[str]:
+    """Return the paths of all files in a folder, from that folder, with slashes and sorted."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return [path.relative_to(folder).as_posix() for path in paths]

@@ -271,7 +271,7 @@ def test_what_is_not_measured_is_no_expectation(settings: Settings, here: Path) 
     assert rows["table1"] == ["18", "0", "18", "10,416.0"]  # no hours to come
     assert rows["table4"][-3:] == ["12", "0", "12"]  # and none in the paper
     assert rows["all, each training once"][-1] == "10,416.0"
-    assert f"{found.total.unknown} trainings beside these: hours not known" in said
+    assert f"{found.total.unknown} trainings in addition: hours not known" in said
     assert "neither measured nor in the paper" not in said
 
 

@@ -91,7 +91,7 @@ def test_a_line_for_each_kind() -> None:
         ["time", "1", "all", "nodes=2"],
     ]
     assert lines[4:] == [
-        "?: not known before its input is there",
+        "?: not known before the input of the job exists",
         "submissions: 5; jobs that run here: 3",
         "not counted: 2 jobs of rules with a message of their own",
     ]
@@ -218,4 +218,4 @@ def test_the_names_of_a_module(here: Path) -> None:
 
 def test_a_plan_that_fails(here: Path) -> None:
     said = report(here, "", "preflight", "--executor", "slurm")[-1]
-    assert said == "WARNING: the requests are not known: the plan failed: no such task"
+    assert said == "WARNING: the requests are not known, because planning failed: no such task"

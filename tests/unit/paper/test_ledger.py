@@ -62,7 +62,7 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
     (entry,) = entries_of(demo, cell, [score])
     assert entry.processor == "an H100, an EPYC"
     write(training, [])
-    with pytest.raises(UserError, match=r"training\.json: no record of a training"):
+    with pytest.raises(UserError, match=r"training\.json: not the record of a training"):
         entries_of(demo, cell, [score])
 
 
@@ -72,7 +72,7 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
 def test_a_damaged_file_of_numbers_is_named(demo: Settings, content: object) -> None:
     score = path(demo, "bleu")
     write(score, content)
-    with pytest.raises(UserError, match=r"bleu\.json: no file of numbers; delete it and ask"):
+    with pytest.raises(UserError, match=r"bleu\.json: not a file of numbers; delete the file"):
         entries_of(demo, cells(demo, "table4"), [score])
 
 
@@ -331,14 +331,14 @@ def test_a_changed_line_is_refused(ledger: Path, changed: dict[str, Any], said: 
 )
 def test_what_is_no_line_of_a_ledger_is_refused(ledger: Path, line: bytes) -> None:
     ledger.write_bytes(line + b"\n")
-    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: no entry of a ledger: "):
+    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: not an entry of a ledger: "):
         read_ledger(ledger)
 
 
 def test_a_number_that_is_none_is_refused(ledger: Path) -> None:
     text = ledger.read_text("utf-8")
     ledger.write_text(text.replace('"score": 21.5', '"score": NaN'), "utf-8")
-    with pytest.raises(UserError, match=r"ledger\.jsonl:\d: no entry of a ledger: .*finite"):
+    with pytest.raises(UserError, match=r"ledger\.jsonl:\d: not an entry of a ledger: .*finite"):
         read_ledger(ledger)
 
 

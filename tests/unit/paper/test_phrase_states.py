@@ -156,7 +156,7 @@ def test_phrases_with_unknown_words_are_named(
     write_map(lstm, tmp_path / "phrases.json")
     (warning,) = capsys.readouterr().err.splitlines()
     assert warning == (
-        "warning: phrases order: 'w1 unheard' holds words that lstm of tiny does not know: unheard "
+        "warning: phrases order: 'w1 unheard' has words that lstm of tiny does not know: unheard "
         "(config/phrases.yaml)"
     )
 

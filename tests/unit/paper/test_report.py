@@ -13,7 +13,7 @@ import vl_convert
 
 from convs2s.paper.attention_maps import attention_maps
 from convs2s.paper.ledger import read_ledger
-from convs2s.paper.report.examples import shown_places, shown_words
+from convs2s.paper.report.examples import shown_lines, shown_words
 from convs2s.paper.report.write import cost_of, trainings
 from convs2s.scoring.translations import DecodedLine, ReplacedWord
 from tests.support.paper_results import HOSTILE, PaperResults, write_paper_results
@@ -192,8 +192,8 @@ def test_the_longest_source_is_among_the_examples() -> None:
         DecodedLine(number, source, "", [], "", [], [])
         for number, source in enumerate(sources, start=1)
     ]
-    assert shown_places(system, []) == [1, 3, 4, 5, 7]  # the middles of four parts, and 4
-    assert shown_places(system, range(9)) == list(range(9))
+    assert shown_lines(system, []) == [1, 3, 4, 5, 7]  # the middles of four parts, and 4
+    assert shown_lines(system, range(9)) == list(range(9))
 
 
 def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
@@ -210,7 +210,7 @@ def test_a_word_of_which_a_part_is_unknown_is_shown_whole() -> None:
             ReplacedWord("Berne", "Bern", "dictionary"),
         ],
     )
-    shown = [(one.text, one.instead) for one in shown_words(line)]
+    shown = [(one.text, one.source_word) for one in shown_words(line)]
     assert shown == [("caHund", "dog"), ("sieht", None), ("ZürichBern", "Berne")]
 
 

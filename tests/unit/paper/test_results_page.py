@@ -109,13 +109,13 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
     Path("ledger.jsonl").write_text("".join(f"{entry.line()}\n" for entry in entries), "utf-8")
     read = read_ledger(Path("ledger.jsonl"))
     assert [entry.curve for entry in read] == [entry.curve for entry in entries]
-    with pytest.raises(UserError, match=r"^page: expected the name of a page, which ends in \.md"):
+    with pytest.raises(UserError, match=r"^page: expected the name of a page that ends in \.md"):
         write_results_page(settings, read, ledger="a", discussion="", output=Path("page"))
-    with pytest.raises(UserError, match=r"^a: has no run of scale multi30k_trained: name its own"):
+    with pytest.raises(UserError, match=r"^a: has no run of scale multi30k_trained; name its own"):
         write_results_page(settings, [], ledger="a", discussion="", output=Path("page.md"))
     assert not Path("page").exists()
     Path("file").touch()
-    with pytest.raises(UserError, match=r"^file\.md: expected the name .*, and no file file$"):
+    with pytest.raises(UserError, match=r"^file\.md: expected .*, and no file named file$"):
         write_results_page(settings, read, ledger="a", discussion="", output=Path("file.md"))
     write_results_page(settings, read, ledger="a", discussion="", output=Path("page.md"))
     drawn = svg_texts(Path("page", "plateaus.svg"))

@@ -21,7 +21,7 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
 from convs2s.paper.results import entries_of
-from convs2s.paper.table_formats import Said, Sheet, csv
+from convs2s.paper.table_formats import CellText, Sheet, csv
 from convs2s.paper.tables import sheet, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
@@ -374,7 +374,7 @@ def test_a_footnote_is_of_the_values_that_differ_alone() -> None:
     said = [usual, {"BLEU": "of 4"}, usual | {"speed": "in bf16"}, usual, usual]
     said += [dict.fromkeys(usual, "of 5"), {}]
     names = zip("abcdefg", said, strict=True)
-    rows: list[dict[str, Said]] = [{"System": name, "Metric": texts} for name, texts in names]
+    rows: list[dict[str, CellText]] = [{"System": name, "Metric": texts} for name, texts in names]
     stated = {"Metric": "{}"}
     written = Sheet(["T"], rows, "System", stated, shared=stated)
     _, printed, notes = written.printed()

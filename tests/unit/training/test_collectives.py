@@ -103,7 +103,7 @@ def exchanges_of_an_epoch(
 
     def flags(self: Workers, given: Sequence[bool]) -> list[bool]:
         self.totals([0.0] * len(given))
-        return [failed.pop()] if len(given) == 1 else [False] * len(given)
+        return [failed.pop()] if len(given) == 1 else list(given)
 
     def check_same(self: Workers, parameters: Any) -> None:
         self.totals([0.0] * self.count)  # all have the same, which no values of one can say

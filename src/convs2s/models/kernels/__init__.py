@@ -1,1 +1,1 @@
-"""Operations that cost most of the time, each beside what it stands for."""
+"""The operations that take most of the time, in faster forms than those of torch."""

@@ -1,4 +1,4 @@
-"""Linear maps as torch computes them in decoding, in the weights' own precision or in bf16."""
+"""Linear maps for decoding with torch, in the precision of their weights or in bf16."""
 
 import torch
 from torch import Tensor
@@ -6,20 +6,27 @@ from torch.nn import functional
 
 from convs2s.models.steps import Precision
 
-FEWEST_ROWS = 4  # Of a product by torch's own library: it adds fewer up in another order
+FEWEST_ROWS = 4
+"""Minimum number of rows of a product. torch's library adds fewer rows up in another order."""
 
 
 class LinearMap:
-    """A map of (..., inputs) to (..., outputs).
+    """A map from (..., inputs) to (..., outputs).
 
-    Each row follows from its own input alone, as the output of a sentence must not depend on its
-    batch: the weight lies transposed, so that each of ``FEWEST_ROWS`` or more adds up in one order.
+    A row of the result does not depend on the number of rows, because the output of a sentence must
+    not depend on its batch. This is so because the weight is stored transposed and there are at
+    least ``FEWEST_ROWS`` rows: then the terms of each row are added in the same order.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor, precision: Precision) -> None:
-        """Take a weight (outputs, inputs) and a bias (outputs,); ``fp32`` leaves both as they are.
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor,
+        precision: Precision,
+    ) -> None:
+        """Take a weight (outputs, inputs) and a bias (outputs,).
 
-        That includes fp64.
+        ``bf16`` rounds both. ``fp32`` keeps their precision, even if it is fp64.
         """
         if precision == "bf16":
             weight = weight.bfloat16()
@@ -28,22 +35,26 @@ class LinearMap:
         self._bias = bias
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Map (..., inputs) to (..., outputs) of the weight's precision."""
+        """Map (..., inputs) to (..., outputs), in the precision of the weight."""
         *before, inputs = x.shape
-        rows = x.reshape(-1, inputs).to(self._bias.dtype)
+        rows = x.reshape(-1, inputs)  # (rows, inputs)
+        rows = rows.to(self._bias.dtype)
         count = len(rows)
         if count < FEWEST_ROWS:
-            rows = functional.pad(rows, (0, 0, 0, FEWEST_ROWS - count))
+            missing = FEWEST_ROWS - count
+            rows = functional.pad(rows, (0, 0, 0, missing))
         y = torch.addmm(self._bias, rows, self._transposed)  # (rows, outputs)
         return y[:count].view(*before, -1)
 
     def of(self, outputs: Tensor) -> "LinearMap":
-        """Return the map to some of the outputs alone: indices (S,), in fp32 at least.
+        """Return the map to only these outputs, given as indices (S,), in fp32 or higher.
 
-        Of outputs in bf16 many are equal, and which of those comes first depends on where the
-        others stand: on the shortlist of the whole batch.
+        In bf16, many outputs are equal. Which of the equal outputs a search takes depends on their
+        places among the S outputs, and so on the other sentences that share the shortlist.
         """
         dtype = torch.promote_types(self._bias.dtype, torch.float32)
         weight = self._transposed.t()[outputs]  # (S, inputs)
-        bias = self._bias[outputs]
-        return LinearMap(weight.to(dtype), bias.to(dtype), "fp32")
+        weight = weight.to(dtype)
+        bias = self._bias[outputs]  # (S,)
+        bias = bias.to(dtype)
+        return LinearMap(weight, bias, "fp32")

@@ -1,8 +1,11 @@
-"""Few passes over the logits of the output layer: the loss of training.
+"""The output layer and the loss of training, block by block.
 
-A batch's logits are its largest tensor by far, and softmax, loss and their gradients each pass
-over it from memory. In training a block of rows at a time is multiplied, turned into its gradient
-in place while it is in the cache, and multiplied back, so that there never are all logits.
+The logits are by far the largest tensor of a batch. Usually the softmax, the loss and their
+gradients each read all of it from memory. Here a block of rows at a time goes through the output
+layer, becomes its own gradient in place while it is in the cache, and goes back through the output
+layer. The logits of the whole batch are never in memory.
+
+Shapes: N rows (target tokens of a batch), r rows of a block, f features, V target types.
 """
 
 from collections.abc import Callable
@@ -15,21 +18,25 @@ from torch.nn import functional
 from convs2s.models.kernels.matmul import linear
 from convs2s.models.layers import in_autocast
 
-BLOCK = 1 << 22  # Logits of a block: 8 MB of bfloat16, at home in a CPU's last cache
+BLOCK = 1 << 22
+"""Number of logits in a block on a CPU: 8 MB in bfloat16, which fit into its last-level cache."""
 
 MEMORY_OF_GPU = 950 * 10**6
-"""Bytes that a loss takes at most on a GPU, where a block of a CPU's size is over before the next
-is asked for: two copies of a block's logits, and the gradients of the weight and the features."""
+"""Maximum number of bytes that a loss needs on a GPU.
+
+These are two copies of a block's logits, and the gradients of the weight and of the features. A GPU
+takes larger blocks than a CPU: it would finish small ones faster than they can be launched.
+"""
 
 LEAST_ROWS = 1024
-"""Rows of a block of a large vocabulary: each passes once over the gradient of the weight."""
+"""Minimum number of rows in a block. Each block adds once to the whole gradient of the weight."""
 
 BlockLoss = Callable[[Tensor, Tensor, float, torch.dtype], tuple[Tensor, Tensor]]
-"""``block_loss``, or what torch.compile makes of it."""
+"""``block_loss``, or its compiled form."""
 
 
 class _SummedCrossEntropy(torch.autograd.Function):
-    """The loss; its gradients are computed in the forward pass, when the logits are at hand."""
+    """The loss. Its gradients are computed in the forward pass, while the logits are in memory."""
 
     @staticmethod
     def forward(
@@ -41,16 +48,16 @@ class _SummedCrossEntropy(torch.autograd.Function):
         smoothing: float,
         loss_of: BlockLoss,
     ) -> Tensor:
-        """Return the loss of ``summed_cross_entropy``, and keep its gradients."""
+        """Return the loss of ``summed_cross_entropy``, and keep its gradients for ``backward``."""
         d_features = torch.empty_like(features)
         d_weight = torch.zeros_like(weight)
         d_bias = torch.zeros_like(bias)
         total = torch.zeros((), dtype=torch.float64, device=features.device)
         matrix = weight.detach().to(features.dtype).requires_grad_()
         offset = bias.detach().to(features.dtype).requires_grad_()
-        step = _rows_of_block(features, weight)
-        for start in range(0, len(features), step):
-            rows = slice(start, start + step)
+        rows_of_block = _rows_of_block(features, weight)
+        for start in range(0, len(features), rows_of_block):
+            rows = slice(start, start + rows_of_block)
             x = features[rows].detach().requires_grad_()  # (r, f)
             with torch.enable_grad():
                 logits = linear(x, matrix, offset)  # (r, V)
@@ -60,14 +67,18 @@ class _SummedCrossEntropy(torch.autograd.Function):
             d_features[rows] = d_x
             d_weight += d_matrix
             d_bias += d_offset
-            del logits, d_logits, d_x, d_matrix, d_offset  # before the next block's come
+            # Free the memory of this block before the next block needs its own.
+            del logits, d_logits, d_x, d_matrix, d_offset
         ctx.gradients = (d_features, d_weight, d_bias)
         return total.to(bias.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Multiply the kept gradients, in place, by the gradient of the loss."""
         (factor,) = gradients
-        scaled = [gradient.mul_(factor.to(gradient.dtype)) for gradient in ctx.gradients]
+        scaled = []
+        for gradient in ctx.gradients:
+            scaled.append(gradient.mul_(factor.to(gradient.dtype)))
         return *scaled, None, None, None
 
 
@@ -78,34 +89,39 @@ def _loss_alone(
     target: Tensor,
     smoothing: float,
 ) -> Tensor:
-    """Return the loss of ``summed_cross_entropy`` where nobody asks for gradients."""
+    """Return the loss of ``summed_cross_entropy`` without computing gradients."""
     total = torch.zeros((), dtype=torch.float64, device=features.device)
     matrix = weight.detach().to(features.dtype)
     offset = bias.detach().to(features.dtype)
-    step = _rows_of_block(features, weight)
-    for start in range(0, len(features), step):
-        rows = slice(start, start + step)
-        logits = linear(features[rows], matrix, offset).to(bias.dtype)  # (r, V)
+    rows_of_block = _rows_of_block(features, weight)
+    for start in range(0, len(features), rows_of_block):
+        rows = slice(start, start + rows_of_block)
+        logits = linear(features[rows], matrix, offset)  # (r, V)
+        logits = logits.to(bias.dtype)
         total += functional.cross_entropy(
             logits,
             target[rows],
             reduction="sum",
             label_smoothing=smoothing,
         )
-        del logits  # before the next block's come
+        del logits  # Free the memory of this block before the next block needs its own.
     return total.to(bias.dtype)
 
 
 def _rows_of_block(features: Tensor, weight: Tensor) -> int:
-    """Return how many rows of the features (N, f) a weight (V, f) multiplies at a time."""
+    """Return the number of rows in a block of the features (N, f), for a weight (V, f)."""
     types = len(weight)
-    size = features.element_size()
     if features.device.type == "cpu":
         return max(LEAST_ROWS, BLOCK // types)
-    both_features = 2 * features.numel() * size  # they and their gradient
-    weights = weight.numel() * (weight.element_size() + 2 * size)
-    room = MEMORY_OF_GPU - both_features - weights
-    return max(LEAST_ROWS, room // (2 * types * size))
+    size = features.element_size()  # bytes of a number in the precision of the features
+    features_bytes = 2 * features.numel() * size  # the features and their gradient
+    # The gradient of the weight in its own precision, and in that of the features the weight and a
+    # block's gradient of it.
+    number_bytes = weight.element_size() + 2 * size
+    weight_bytes = weight.numel() * number_bytes
+    left = MEMORY_OF_GPU - features_bytes - weight_bytes
+    row_bytes = 2 * types * size  # two copies of a row of logits
+    return max(LEAST_ROWS, left // row_bytes)
 
 
 def block_loss(
@@ -116,19 +132,25 @@ def block_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 
-    The gradient is the softmax minus the smoothed truth. The sums are in ``precision``.
+    ``target`` (r,) are the indices of the correct types. The gradient is the softmax minus the
+    smoothed distribution of the target. The normalizers are computed in ``precision``.
     """
     shares = torch.softmax(logits, 1)
     types = logits.shape[1]
-    truth = target + torch.arange(len(target), device=target.device) * types  # in the whole block
-    # From the largest logit and its share, each found in a pass that a CPU makes in vectors.
+    # (r,), indices of the target's logits in the flattened block
+    rows = torch.arange(len(target), device=target.device)
+    truth = target + rows * types
+    # The normalizer of a row, log(sum(exp(logits))), is computed from its largest logit and the
+    # softmax of that logit. A CPU finds both with vector instructions.
     largest = logits.amax(1).to(precision)  # (r,)
     share = shares.amax(1).to(precision)  # (r,)
-    normalizer = largest - share.log()
+    normalizer = largest - share.log()  # (r,)
     loss = normalizer.sum(dtype=torch.float64)
-    loss -= (1.0 - smoothing) * logits.view(-1)[truth].sum(dtype=torch.float64)
+    true_logits = logits.view(-1)[truth]  # (r,)
+    loss -= (1.0 - smoothing) * true_logits.sum(dtype=torch.float64)
     if smoothing:
-        loss -= smoothing / types * logits.sum(1).sum(dtype=torch.float64)
+        row_sums = logits.sum(1)  # (r,)
+        loss -= smoothing / types * row_sums.sum(dtype=torch.float64)
         shares -= smoothing / types
     shares.view(-1)[truth] -= 1.0 - smoothing
     return loss, shares
@@ -142,11 +164,12 @@ def summed_cross_entropy(
     smoothing: float = 0.0,
     loss_of: BlockLoss = block_loss,
 ) -> Tensor:
-    """Return the cross-entropy of a softmax layer, summed over its inputs, in nats.
+    """Return the cross-entropy of a softmax layer, summed over its N inputs, in nats.
 
-    The layer's weight is (V, f), its bias (V,). The precision of the features (N, f) is that of the
-    matrix products, where autocast does not say another. ``smoothing`` of the probability of the
-    target (N,) is spread evenly over all types (section 4.2 has none).
+    ``features`` (N, f) are the inputs, ``weight`` (V, f) and ``bias`` (V,) are the parameters, and
+    ``target`` (N,) are the correct types. The matrix products are computed in the precision of
+    autocast, or of the features without autocast. ``smoothing`` is the share of the target's
+    probability that is spread evenly over all types (the paper does not smooth, section 4.2).
     """
     features = in_autocast(features)
     with torch.autocast(features.device.type, enabled=False):

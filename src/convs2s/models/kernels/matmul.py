@@ -1,6 +1,7 @@
-"""The matrix products of training, and the windows that make a convolution one of them.
+"""The matrix products of training, and windows, with which a convolution is a matrix product.
 
-float32 products on a CPU are computed by the kernel that ``choice`` finds the fastest.
+On a CPU, products in float32 are computed by the kernel that ``use`` sets. ``choice`` finds the
+fastest kernel.
 """
 
 from typing import Any, Literal
@@ -10,47 +11,66 @@ from torch import Tensor
 from torch.nn import functional
 
 Kernel = Literal["blas", "onednn"]
-"""The library of float32 products where they are learned from: torch's library for matrices (MKL on
-x86), or oneDNN, as convolutions of width 1. Which one is faster depends on the processor."""
+"""The library that computes float32 products in training.
+
+``blas`` is torch's library for matrices (MKL on x86). ``onednn`` computes products as convolutions
+of width 1. Which one is faster depends on the processor.
+"""
 
 IMAGES = 16
-"""Images from which on torch hands a convolution of width 1 to oneDNN with a single thread, too."""
+"""Minimum number of images with which torch uses oneDNN for a convolution of width 1.
+
+With fewer images and a single thread, torch uses another library.
+"""
 
 _kernel: Kernel = "blas"
 
 
 def use(kernel: Kernel) -> None:
-    """Compute the products of this process by a kernel from now on."""
+    """Set the kernel for the products of this process."""
     global _kernel
     _kernel = kernel
 
 
 def in_use() -> Kernel:
-    """Return the kernel that this process computes products by."""
+    """Return the kernel that this process uses for products."""
     return _kernel
 
 
 def kernels() -> list[Kernel]:
-    """Return the kernels that this machine has."""
-    return ["blas", "onednn"] if torch.backends.mkldnn.is_available() else ["blas"]
+    """Return the kernels that this machine can use."""
+    if torch.backends.mkldnn.is_available():
+        return ["blas", "onednn"]
+    return ["blas"]
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Map x (..., inputs) by a weight (outputs, inputs) and a bias (outputs,) that are learned."""
-    is_exact = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    learns = is_exact and x.device.type == "cpu" and torch.is_grad_enabled()
-    if _kernel == "blas" or not learns:
+def linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+) -> Tensor:
+    """Map x (..., inputs) by a weight (outputs, inputs) and a bias (outputs,).
+
+    The kernel ``onednn`` is only used for products in float32 on a CPU that gradients are computed
+    of.
+    """
+    is_fp32 = x.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    is_trained = x.device.type == "cpu" and torch.is_grad_enabled()
+    if _kernel == "blas" or not (is_fp32 and is_trained):
         return functional.linear(x, weight, bias)
     *before, inputs = x.shape
-    count = x.numel() // inputs
-    images = x  # (images, n, inputs)
-    if x.dim() != 3 or len(x) < IMAGES:
+    count = x.numel() // inputs  # number of rows
+    if x.dim() == 3 and len(x) >= IMAGES:
+        images = x  # (images, n, inputs)
+    else:
+        # Divide the rows, with rows of zeros added, into as many images as oneDNN needs.
         rows = x.reshape(-1, inputs)
-        missing = -count % IMAGES
+        missing = -count % IMAGES  # rows up to the next multiple of IMAGES
         if missing:
             rows = functional.pad(rows, (0, 0, 0, missing))
-        images = rows.view(IMAGES, -1, inputs)
-    # Channels come last in memory, so that these are views.
+        images = rows.view(IMAGES, -1, inputs)  # (IMAGES, n, inputs)
+    # A convolution of width 1 maps each position of an image by the weight. Permuting only makes
+    # views: the channels stay last in memory, which oneDNN supports.
     image = images.unsqueeze(1)  # (images, 1, n, inputs)
     image = image.permute(0, 3, 1, 2)  # (images, inputs, 1, n)
     kernel = weight.unflatten(1, (1, 1, -1))  # (outputs, 1, 1, inputs)
@@ -58,16 +78,21 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     out = functional.conv2d(image, kernel, bias)  # (images, outputs, 1, n)
     out = out.permute(0, 2, 3, 1)  # (images, 1, n, outputs)
     y = out.reshape(-1, len(weight))  # (rows, outputs)
-    if len(y) > count:
+    if len(y) > count:  # drop the rows that were added
         y = y[:count]
     return y.view(*before, -1)
 
 
 class _Windows(torch.autograd.Function):
-    """The gather, and the sum that is its gradient, in one pass over each."""
+    """``_gather`` with a gradient that takes one pass over memory."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, kernel: int, left: int) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        kernel: int,
+        left: int,
+    ) -> Tensor:
         """Map (B, n, d) to (B, n, kernel * d)."""
         ctx.kernel = kernel
         ctx.left = left
@@ -75,33 +100,48 @@ class _Windows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        """Add up, for each position (B, n, d), what all windows that hold it say."""
-        (gradient,) = gradients
+        """Return the gradient (B, n, d): for each position, the sum over all windows with it."""
+        (gradient,) = gradients  # (B, n, kernel * d)
         batch, positions, _ = gradient.shape
         by_place = gradient.unflatten(2, (ctx.kernel, -1))  # (B, n, kernel, d)
         width = by_place.shape[3]
+        # The gradient of the padded input, (B, n + kernel - 1, d).
         summed = gradient.new_zeros(batch, positions + ctx.kernel - 1, width)
         for place in range(ctx.kernel):
-            # += would copy it as well
+            # With += Python would also assign the result to the slice, which copies it again.
             summed[:, place : place + positions].add_(by_place[:, :, place])
         return summed[:, ctx.left : ctx.left + positions], None, None
 
 
-def _gather(x: Tensor, kernel: int, left: int) -> Tensor:
-    padded = functional.pad(x, (0, 0, left, kernel - 1 - left))  # (B, n + kernel - 1, d)
+def _gather(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
+    """Return the windows of x; see ``windows``."""
+    right = kernel - 1 - left
+    padded = functional.pad(x, (0, 0, left, right))  # (B, n + kernel - 1, d)
     positions = x.shape[1]
-    moved = [padded[:, place : place + positions] for place in range(kernel)]
+    moved = []
+    for place in range(kernel):
+        moved.append(padded[:, place : place + positions])
     return torch.cat(moved, dim=2)
 
 
-def windows(x: Tensor, kernel: int, left: int) -> Tensor:
-    """Return the window (B, n, kernel * d) of each position of x (B, n, d), zeros past an end.
+def windows(
+    x: Tensor,
+    kernel: int,
+    left: int,
+) -> Tensor:
+    """Return the window (B, n, kernel * d) of each position of x (B, n, d).
 
-    ``left`` positions of it lie before the position: kernel - 1 for a causal convolution.
+    A window begins ``left`` positions before its own position; for a causal convolution this is
+    kernel - 1. Positions past the ends of x are zeros.
     """
     if kernel == 1:
         return x
-    if x.device.type != "cpu":  # torch.compile makes a kernel of it, and several of a gather
+    if x.device.type != "cpu":
+        # torch.compile makes one kernel of these operations, but several of ``_Windows``.
         return _gather(x, kernel, left)
     unfolded: Tensor = _Windows.apply(x, kernel, left)  # type: ignore[no-untyped-call]
     return unfolded

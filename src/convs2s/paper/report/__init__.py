@@ -1,1 +1,1 @@
-"""The report of a run of the paper: tables, figures, curves and translations in one HTML file."""
+"""The report on a run of the papers: tables, figures, curves and translations in one HTML file."""

@@ -1,4 +1,4 @@
-"""Example translations, with what took the place of unknown words."""
+"""Example translations, with the words that replaced unknown words."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,63 +15,80 @@ from convs2s.scoring.translations import (
     spread,
 )
 
-_SPREAD = 4
-_REPLACED = 4
+_SPREAD = 4  # lines at equal distances over the test set
+_REPLACED = 4  # further lines with a replaced word
 
 
 @dataclass(frozen=True)
 class ShownWord:
-    """A word of a translation as it is printed, and what it stands for where it was unknown."""
+    """A word of a translation as the report prints it, and its origin if it was unknown."""
 
     text: str
-    instead: str | None = None  # the source word whose unknown translation it replaces
-    by: str | None = None  # dictionary or copied
+    source_word: str | None = None  # the source word that the replacement was chosen for
+    by: str | None = None  # "dictionary" or "copied"
 
 
 def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[dict[str, object]]:
-    """Return examples of each file of translations; the first entry resting on it names the run.
+    """Return examples from each file of translations that entries were computed from.
 
-    Beside the lines of `shown_places` they say how many lines the test set has, and how many of
-    them a replaced word.
+    Only files in ``present`` are read. For each file of translations the result has a dictionary
+    with the keys of the report's template:
+
+    - ``run``: the names of the run, from the first entry that was computed from the file.
+    - ``shown``: the lines that `shown_lines` chooses, each with its words and its reference.
+    - ``replaced``: the number of lines with a replaced word.
+    - ``lines``: the number of lines of the test set.
     """
     chosen: dict[Path, dict[str, object]] = {}
     for entry in entries:
-        rests_on = [path for path in map(Path, entry.sha256) if path in present]
-        texts = [path for path in rests_on if path.suffix != ".jsonl"]
-        for path in rests_on:
-            if entry.run.testset is None or path.suffix != ".jsonl" or path in chosen:
+        used = [path for path in map(Path, entry.sha256) if path in present]
+        # The other files are references. Of several references, the report shows the first.
+        reference_files = [path for path in used if path.suffix != ".jsonl"]
+        for path in used:
+            is_translations = entry.run.testset is not None and path.suffix == ".jsonl"
+            if not is_translations or path in chosen:
                 continue
             system = read_translations(path)
-            references = list(read_lines(texts[0])) if texts else []
-            replaced = [place for place, line in enumerate(system) if line.replacements]
+            references = list(read_lines(reference_files[0])) if reference_files else []
+            replaced = [index for index, line in enumerate(system) if line.replacements]
             shown = []
-            for place in shown_places(system, replaced):
-                line = system[place]
-                reference = references[place] if references else None
+            for index in shown_lines(system, replaced):
+                line = system[index]
+                reference = references[index] if references else None
                 shown.append({"decoded": line, "words": shown_words(line), "reference": reference})
             numbers = {"replaced": len(replaced), "lines": len(system)}
             chosen[path] = {"run": entry.run, "shown": shown, **numbers}
     return list(chosen.values())
 
 
-def shown_places(system: Sequence[DecodedLine], replaced: Sequence[int]) -> list[int]:
-    """Return which lines are shown: some of all, the longest source, and a few of ``replaced``.
+def shown_lines(system: Sequence[DecodedLine], replaced: Sequence[int]) -> list[int]:
+    """Return the indices of the lines that the report shows, in rising order.
 
-    Sutskever et al. (2014, table 3) show long sentences, as a fixed vector has to hold them.
+    They are `_SPREAD` lines at equal distances, the line with the longest source, and up to
+    `_REPLACED` further lines of ``replaced``, the indices of lines with a replaced word. Sutskever
+    et al. (2014, table 3) show long sentences, because their encoder has to store a whole sentence
+    in a vector of fixed size.
     """
     lengths = [len(line.source.split()) for line in system]
-    places = {*spread(len(system), _SPREAD), lengths.index(max(lengths))}
-    return sorted(places.union([place for place in replaced if place not in places][:_REPLACED]))
+    longest = lengths.index(max(lengths))
+    shown = {*spread(len(system), _SPREAD), longest}
+    others = [index for index in replaced if index not in shown]
+    return sorted(shown.union(others[:_REPLACED]))
 
 
 def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:
-    """Return the words before replacement, but each unknown one as what took its place."""
+    """Return the words of a translation, with each unknown word replaced.
+
+    A word that was joined from BPE pieces may contain several unknown tokens. All of them are
+    replaced; the source word and the kind are those of the last one.
+    """
     replacements = iter(translation.replacements)  # in the order of the output
     words = []
     for word in translation.words_before:
-        # A word of BPE pieces may hold several.
         taken = list(islice(replacements, word.count(UNKNOWN_WORD)))
-        last = taken[-1] if taken else None
-        text = in_place(word, iter(taken))
-        words.append(ShownWord(text, last.source_word, last.by) if last else ShownWord(word))
+        if taken:
+            text = in_place(word, iter(taken))
+            words.append(ShownWord(text, taken[-1].source_word, taken[-1].by))
+        else:
+            words.append(ShownWord(word))
     return tuple(words)

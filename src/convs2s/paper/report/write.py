@@ -1,4 +1,4 @@
-"""The report: what a run of the paper made, in one HTML file that needs nothing else."""
+"""The report: the results of a run of the papers, in one HTML file that loads no other file."""
 
 import base64
 from collections import Counter
@@ -30,15 +30,19 @@ from convs2s.paper.tables import for_readers, sheet, table_rows
 from convs2s.paper.trained import Hours, Training, read_training
 from convs2s.paper.trends import trend_panels
 
-_OF_LINE = ("Claim", "Says", "Source", "Verdict of the claim")
-"""Columns of a claim's tests that its line says."""
+_IN_SUMMARY = ("Claim", "Says", "Source", "Verdict of the claim")
+"""Columns that the summary line of a claim shows, so that the table of its tests omits them."""
 
 _MOST_LINES = 15
-"""Of a table or list that is shown at once: a longer one is folded, a table with its plots."""
+"""Maximum number of lines of a table or list that is shown open.
 
-PagePart = dict[str, object]  # what a part of report.html.j2 shows, by the names that it has there
+A longer one is folded into a summary; a folded table takes its charts with it.
+"""
+
+PagePart = dict[str, object]  # the variables that report.html.j2 uses for one part of the page
 
 _MACHINE = ("processor", "gpu", "system", "threads", "python", "convs2s", "revision")
+"""Keys of a training's manifest that the section on the environment shows."""
 
 Trainings = Mapping[tuple[str, str, str], Training]  # task, model and run -> the training
 
@@ -51,15 +55,19 @@ def write_report(
     inputs: Collection[str],
     output: Path,
 ) -> None:
-    """Write the report as one HTML file; links to logs are relative to it.
+    """Write the report as one HTML file, with links to logs relative to the file.
 
-    ``cells`` are table -> those of its values that the workflow measures, ``failures`` those of
-    `results`. ``inputs`` are the files that exist: beside the output the ledger, the claims and
-    figures; elsewhere histories, training.json, attention maps, translations and references.
+    ``cells`` has the cells of each table that the workflow measures. For ``failures`` see
+    `results`. ``inputs`` are the files that exist and may be read. The ledger, the claims and the
+    figures lie in the folder of the output. Histories, training.json, attention maps, translations
+    and references lie elsewhere.
+
+    Raises:
+        UserError: an input is damaged.
     """
     paths = [Path(path) for path in inputs]
-    beside = {path.name: path for path in paths if path.parent == output.parent}
-    entries = read_ledger(beside["ledger.jsonl"])
+    in_folder = {path.name: path for path in paths if path.parent == output.parent}
+    entries = read_ledger(in_folder["ledger.jsonl"])
     trained = trainings(entries, paths)
     maps = [_attention(path) for path in paths if path.name.endswith(".example.json")]
     exhibits = []
@@ -68,13 +76,14 @@ def write_report(
         part = _exhibit(settings, name, shown, trained)
         if printed.example_source:
             part["attention"] = maps
-        # The picture of a plot drawn before, as a data: address, where nothing else is shown.
-        picture = beside.get(f"{name}.svg")
+        # A figure without interactive charts shows the SVG file that another job has drawn. It is
+        # embedded as a data: URL.
+        picture = in_folder.get(f"{name}.svg")
         if picture and not printed.is_by_layers and not part["attention"]:
             encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
             part["picture"] = f"data:image/svg+xml;base64,{encoded}"
         exhibits.append(part)
-    logs = {}
+    logs = {}  # anchor of a training -> path of its log, relative to the output's folder
     for run in trained.values():
         log = f"../logs/{run.task}/{run.model}/{run.run}/train.log"
         if (output.parent / log).is_file():
@@ -84,7 +93,7 @@ def write_report(
         "scale": settings.options.scale,
         "stand_in": settings.scale.stand_in,
         "exhibits": exhibits,
-        "claims": _claims(settings, beside["claims.json"]),
+        "claims": _claims(settings, in_folder["claims.json"]),
         "verdicts": get_args(Verdict),
         "most_lines": _MOST_LINES,
         "models": _models(recorded),
@@ -101,13 +110,16 @@ def write_report(
 
 
 def _page(content: Mapping[str, object]) -> str:
-    """Return the page; DataTables with jQuery, and Vega come out of installed packages."""
+    """Return the page with its scripts and styles.
+
+    DataTables and jQuery come from the package itables, Vega from vl-convert.
+    """
     tables = files("itables").joinpath("html")
     return render_page(
         "report.html.j2",
         content,
         programs=[
-            # The tables' program first, as it leaves jQuery as `$`: the page's own uses both.
+            # DataTables comes first: it defines jQuery's `$`, and report.js uses both.
             tables.joinpath("dt_bundle.js").read_text("utf-8"),
             vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE),
             asset("attention_view.js") + asset("attention.js"),
@@ -121,7 +133,7 @@ def _page(content: Mapping[str, object]) -> str:
 
 
 def _attention(path: Path) -> PagePart:
-    """Return the maps of an example's attention."""
+    """Return the attention on an example sentence: the record, a map for each layer, and a note."""
     example = read_example(path)
     source = example.source_tokens
     charts = attention_maps(example.weights, source, example.target_tokens, has_legend=False)
@@ -129,26 +141,33 @@ def _attention(path: Path) -> PagePart:
 
 
 def _models(recorded: Iterable[Training]) -> list[PagePart]:
-    """Return the models of trainings with a record, with learning curves of those with a history.
+    """Return a part for each model: its trainings, learning curves and best perplexity.
 
-    The trainings are sorted by their names.
+    ``recorded`` must be sorted by task and model. Trainings without a history have no curve.
     """
     models = list[PagePart]()
     for (task, model), group in groupby(recorded, key=lambda run: (run.task, run.model)):
         runs = list(group)
-        known = {run.run: run.epochs for run in runs if run.epochs}
-        charts = learning_curves(known) if known else {}
-        best = min((one.valid_perplexity for run in known.values() for one in run), default=None)
+        histories = {run.run: run.epochs for run in runs if run.epochs}
+        charts = learning_curves(histories) if histories else {}
+        perplexities = []
+        for epochs in histories.values():
+            perplexities += [epoch.valid_perplexity for epoch in epochs]
+        best = min(perplexities, default=None)
         models.append({"task": task, "model": model, "runs": runs, "charts": charts, "best": best})
     return models
 
 
 def _claims(settings: Settings, path: Path) -> list[PagePart]:
-    """Return the claims: what the line of each says, and the columns and rows of its tests."""
+    """Return a part for each claim: its summary line, and the header and rows of its tests.
+
+    A claim that was not tested has no rows.
+    """
     claims = read_claims(path)
+    summary, _ = printed_claims(settings, claims)
     parts = list[PagePart]()
-    for claim, line in zip(claims, printed_claims(settings, claims)[0].rows, strict=True):
-        tests = Sheet([], rows_of_findings([claim]), "Verdict", left_out=_OF_LINE)
+    for claim, line in zip(claims, summary.rows, strict=True):
+        tests = Sheet([], rows_of_findings([claim]), "Verdict", left_out=_IN_SUMMARY)
         header, rows, _ = tests.printed()
         parts.append({"line": line, "header": header, "rows": rows if claim.findings else []})
     return parts
@@ -160,7 +179,11 @@ def _exhibit(
     shown: Sequence[Cell],
     trained: Trainings,
 ) -> PagePart:
-    """Return a table or figure with its charts, the papers' values beside ours."""
+    """Return the part of a table or figure: the papers' values beside ours, and charts of them.
+
+    ``shown`` are its cells with scores, ``trained`` all trainings behind the ledger. "picture" and
+    "attention" are left empty.
+    """
     printed = settings.paper[name]
     stand_in = settings.scale.stand_in
     rows = table_rows(settings, name, shown)
@@ -169,8 +192,11 @@ def _exhibit(
     filled = [heading for heading in written.filled if heading != "Scale"]
     table = []
     for row, texts_of_row in zip(rows, texts, strict=True):
-        said = zip(header, texts_of_row, strict=True)
-        table.append({heading: replace(row[heading], said=text) for heading, text in said})
+        # The printed text has the numbers of footnotes; the number for sorting remains.
+        values = {}
+        for heading, text in zip(header, texts_of_row, strict=True):
+            values[heading] = replace(row[heading], content=text)
+        table.append(values)
     is_long = len(table) > _MOST_LINES
     charts = trend_panels(settings, name, shown)
     folded: list[list[Panel]] = []
@@ -178,11 +204,12 @@ def _exhibit(
         networks = depths(printed, settings.scale.shown_rows(printed), shown)
         charts = [layer_panels(networks, on_stand_in=stand_in is not None)]
     elif is_long:
-        charts, folded = folded, charts
+        folded = charts
+        charts = []
     if name == TRAININGS:
         for panel in plateau_panels(settings, shown):
             charts.append([{**panel, "title": f"Validation perplexity, {panel['title']}"}])
-    rests_on = {names for cell in shown for names in cell.trained}
+    used = {names for cell in shown for names in cell.trained}
     return {
         "name": name,
         "printed": printed,
@@ -196,14 +223,17 @@ def _exhibit(
         "folded": folded,
         "picture": None,
         "attention": [],
-        "cost": cost_of(trained[names] for names in rests_on if names in trained),
+        "cost": cost_of(trained[names] for names in used if names in trained),
     }
 
 
 def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trainings:
-    """Return the trainings that a ledger rests on, sorted, an ensemble's members among them."""
+    """Return the trainings behind the entries of a ledger, sorted by task, model and run.
+
+    The trainings of an ensemble are those of its members. Only files in ``present`` are read.
+    """
     folders: dict[tuple[str, str, str], Path] = {}
-    # A training of one's own is found where it was made, not where it was published.
+    # Entries that were made here come last, so that their folder replaces a published entry's.
     for entry in sorted(entries, key=lambda entry: entry.origin is None):
         for training in entry.trainings:
             folders[training] = Path(entry.file).parent.with_name(training[-1])
@@ -215,22 +245,25 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
 
 @dataclass(frozen=True)
 class TimeOfTrainings:
-    """What trainings took, each counted once; the hours are of those with a history here."""
+    """The number and the hours of trainings, each counted once."""
 
     trainings: int
-    untimed: int  # how many have no history here
-    hours: Hours
+    untimed: int  # trainings without recorded hours here
+    hours: Hours  # the sum over the others
 
 
 def cost_of(trained: Iterable[Training]) -> TimeOfTrainings:
-    """Return what trainings took, each counted once."""
+    """Return the number and the hours of trainings, each counted once."""
     distinct = {run.anchor: run for run in trained}.values()
     timed = [run.hours for run in distinct if run.hours is not None]
     return TimeOfTrainings(len(distinct), len(distinct) - len(timed), sum(timed, Hours()))
 
 
 def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
-    """Return, of what manifests say -> each value -> the number of trainings that it made."""
+    """Return the environments of trainings: key of the manifest -> value -> number of trainings.
+
+    Beside the keys of `_MACHINE`, each package is a key, with its version as the value.
+    """
     counts: dict[str, Counter[str]] = {}
     for run in trained:
         stated = {key: run.manifest.get(key) for key in _MACHINE}
@@ -242,7 +275,11 @@ def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
 
 
 def read_claims(path: Path) -> list[JudgedClaim]:
-    """Return the claims with their verdicts; a UserError says that the JSON file has none."""
-    with failures_of_file(str(path), "not a list of claims; delete the file and ask for it again"):
+    """Return the claims with their verdicts.
+
+    Raises:
+        UserError: the JSON file is not a list of claims.
+    """
+    with failures_of_file(str(path), "not a list of claims; delete the file and make it again"):
         stated = TypeAdapter(dict[str, object]).validate_python(read_json(path))["claims"]
         return TypeAdapter(list[JudgedClaim]).validate_python(stated)
