@@ -205,7 +205,7 @@ def test_another_network_is_refused_by_the_keys_that_differ(
 ) -> None:
     wider = {"output_embedding": 24, "positions": {"maximum": 32}}
     said = refused(job(task, model, tmp_path / "model.safetensors", architecture=wider))
-    expected = "architecture: output_embedding is 16, not 24, positions.maximum is 16, not 32"
+    expected = "differs (output_embedding is 16, not 24, positions.maximum is 16, not 32)"
     assert expected in said
 
 
