@@ -1,15 +1,15 @@
-"""The workflow for whoever types `snakemake` in a clone: all of it is in workflow/Snakefile.
+"""The entry of `snakemake` in a clone. The workflow itself is in workflow/Snakefile.
 
-That is where snakedeploy and the workflow catalog look for it, and what a module from git can read.
+snakedeploy and the workflow catalog expect it there, and so do workflows that use it as a module.
 """
 
 
 include: "workflow/Snakefile"
 
 
-# Of a file that is included Snakemake takes no default target.
+# Snakemake ignores the default target of an included file, so this file has its own.
 rule default:
-    """Make the demo, where no target is asked for."""
+    """Make the demo, if no target is named."""
     default_target: True
     input:
         rules.demo.input,

@@ -1,4 +1,4 @@
-"""Word alignments of the training text, on words and never on BPE, and the tables from them."""
+"""Word alignments of the training text and the tables made from them. BPE is never aligned."""
 
 
 rule align_words:
@@ -17,7 +17,8 @@ rule align_words:
     conda:
         "../envs/text.yaml"
     resources:
-        mem_mb=memory(16000),  # of 5 million pairs, as is the time (config/costs.yaml)
+        # Memory and time are those for 5 million pairs (config/costs.yaml).
+        mem_mb=memory(16000),
         runtime=minutes(60, large=720),
     params:
         code=code("align_words"),
@@ -27,7 +28,7 @@ rule align_words:
 
 
 rule build_dictionary:
-    """The dictionary, and candidates of each word, from a task's word alignments."""
+    """Make the dictionary, and the candidates of each word, from a task's word alignments."""
     input:
         source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
         target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),

@@ -1,10 +1,15 @@
 """The configuration, the folders, and the params and resources that rules share.
 
-When a job runs again (profiles/default: rerun-triggers): an output is missing; an input is newer, or
-there are other inputs; a param has another value; with --sdm, its environment was edited. Snakemake
-compares only params that take nothing but wildcards. `code=code("SCRIPT")` stands for the script and
-for all of the package that it imports, with its data files; comments do not count. Edits of resources,
-threads and shell commands run nothing again.
+A job runs again (profiles/default: rerun-triggers) in these cases:
+
+- An output is missing.
+- An input is newer than the outputs, or the set of inputs has changed.
+- A param has another value. Snakemake compares only constants and functions of `wildcards` alone.
+- With --sdm, the file of its environment was edited.
+
+The param `code=code("SCRIPT")` changes with the script, with all modules of the package that it
+imports, and with their data files, but not with comments. Edits of resources, threads and shell
+commands do not run a job again.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,16 +30,16 @@ provide_environment(None if IS_FROM_GIT else ROOT / "src")
 
 with failures_in_one_line():
     check_folder()
-    given_by = "config of the module" if IS_MODULE else None  # in messages, for config.yaml
+    given_by = "config of the module" if IS_MODULE else None  # replaces `config.yaml` in messages
     settings = load(Path.cwd(), config, shipped=ROOT, given_by=given_by)
-    # Empty where the workflow comes from git: the version of the package stands for the digests.
+    # Empty if the workflow comes from git: `code` then uses the version of the package instead.
     FINGERPRINTS = fingerprints(ROOT / "workflow/scripts", Path(".snakemake/convs2s/codes.json"))
 
 options, scale, tasks = settings.options, settings.scale, settings.tasks
 
 
-# At the scale `paper` <results> is `results` and <downloads> `results/downloads`, at `demo`
-# `results/scales/demo` and `results/scales/demo/downloads` (config/scales).
+# At the scale `paper`, <results> is `results` and <downloads> is `results/downloads`. At `demo`,
+# they are `results/scales/demo` and `results/scales/demo/downloads` (config/scales).
 pathvars:
     results=scale.results_dir,
     downloads=scale.downloads_below("<results>"),
@@ -42,7 +47,7 @@ pathvars:
     benchmarks="<results>/benchmarks",
 
 
-# After the `module` of another workflow may have replaced pathvars.
+# The paths after the `module` of another workflow has replaced the pathvars above.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
 
 
@@ -52,28 +57,33 @@ container: options.container
 report: "../workflow/report/overview.rst"
 
 
-# In a group of jobs that is submitted as one, translations run one after another (profiles/slurm).
+# In a group of jobs that is submitted as one job, translations run one after another, as the
+# profiles limit the resource `translations` (profiles/slurm).
 resource_scopes:
     translations="local",
 
 
-# Parts of the training text of a large corpus: --set-scatter parts=N changes their number.
+# Number of parts for the training text of a large corpus. --set-scatter parts=N changes it.
 scattergather:
     parts=16,
 
 
-# Not under --dry-run: refuses a second run, and waits for jobs that an earlier one has left.
+# Refuse a second run in this folder, and wait for jobs that an earlier run has left. Snakemake does
+# not run this under --dry-run.
 onstart:
     with failures_in_one_line():
         begin_run(settings)
 
 
 def tries(rule):
-    """A param that changes when a try of the job fails: the job runs again, and with it what is made
-    of its outputs, which Snakemake would take for up to date (docs/decisions/0025). A try that ends
-    well puts it back, so nothing runs once more; it is empty as long as none has failed.
+    """Return a param that changes when a try of the rule's job fails (convs2s.pipeline.tries).
 
-    It takes wildcards alone: what takes `output`, Snakemake does not compare with the last run.
+    The job then runs again, and so do the jobs that read its outputs, which Snakemake would regard
+    as up to date (docs/decisions/0025). After a successful try the param is what it was before, so
+    nothing runs needlessly. It is empty if no try has failed.
+
+    The param is a function of wildcards alone, because Snakemake does not compare a param that
+    takes `output` with the one of the last run.
     """
 
     def failed(wildcards):
@@ -84,42 +94,45 @@ def tries(rule):
 
 
 def code(script, rule=None):
-    """A param that changes with the code of a job: digests of its script with all that it imports,
-    and of the extensions that prepare the task's text (docs/decisions/0002); and with its tries.
+    """Return a param that changes with the code of a job, and when a try of it fails (`tries`).
 
-    `rule` is the rule's name, where it differs from the script's.
+    It has the digests of the script with all that it imports, and of the extensions that prepare
+    the task's text (docs/decisions/0002).
+
+    `rule` is the name of the rule, if it differs from that of the script.
     """
 
     def digest(wildcards):
         task = tasks.get(wildcards.get("task"))
-        prepares = {task.preparation.train, task.preparation.test} if task else set()
-        extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(prepares))
-        own = PACKAGE_VERSION if IS_FROM_GIT else FINGERPRINTS[f"{script}.py"]
-        return " ".join(filter(None, [own, *extensions, tries(rule or script)(wildcards)]))
+        preparations = {task.preparation.train, task.preparation.test} if task else set()
+        extensions = map(partial(digest_of_extension, "PREPARATIONS"), sorted(preparations))
+        of_script = PACKAGE_VERSION if IS_FROM_GIT else FINGERPRINTS[f"{script}.py"]
+        return " ".join(filter(None, [of_script, *extensions, tries(rule or script)(wildcards)]))
 
     return digest
 
 
 def memory(base):
-    """Megabytes of a job: so many times the number of the attempt."""
+    """Return the memory of a job in megabytes: `base` times the number of the attempt."""
     return lambda wildcards, attempt: attempt * base
 
 
-def minutes(most, large=None):
-    """Minutes of a job: so many times the number of the attempt, a day at most.
+def minutes(base, large=None):
+    """Return the time limit of a job: `base` minutes times the number of the attempt.
 
-    `large`: for a task whose training text is large (config.yaml: scatter_above).
+    It is a day at most. `large` replaces `base` for a task whose training text is large
+    (config.yaml: scatter_above).
     """
 
-    def asked(wildcards, attempt):
+    def limit(wildcards, attempt):
         is_large = large and settings.is_large(tasks[wildcards.task].text_name)
-        return min(attempt * (large if is_large else most), 1440)
+        return min(attempt * (large if is_large else base), 1440)
 
-    return asked
+    return limit
 
 
 def run_header(wildcards):
-    """What stands beside the numbers of a run's translations, its decoding aside."""
+    """Return the names that stand beside the numbers of a run: task, model, run and scale."""
     return {
         "task": wildcards.task,
         "model": wildcards.model,
@@ -129,31 +142,37 @@ def run_header(wildcards):
 
 
 def decoding(wildcards):
-    """The settings of the wildcards' decoding."""
+    """Return the settings of the decoding that the wildcards name."""
     return settings.decodings[wildcards.decoding].model_dump(mode="json")
 
 
 def memory_of_models(wildcards, input, attempt):
-    """Megabytes of a job that loads all its models at once; on a GPU they take the GPU's memory."""
+    """Return the memory in megabytes of a job that loads all its models at the same time.
+
+    On a GPU, the models are in the memory of the GPU, which does not count.
+    """
     is_on_cpu = wildcards.get("device", options.device) == "cpu"
-    # In fp32 one took 2.9 times its file, in bf16 2.6, in int8 2.5 (2 cores, 2026-11-26).
+    # A model took 2.9 times the size of its file in fp32, 2.6 in bf16, 2.5 in int8 (2 cores,
+    # 2026-11-26).
     return attempt * max(4000, int(1000 + 3 * input.size_mb) if is_on_cpu else 0)
 
 
 def heading_of_plot(wildcards):
-    """What stands above a plot: task, model, run, what else its name says, a scale of stand-ins."""
-    return " · ".join([*wildcards, *([] if options.scale == "paper" else [options.scale])])
+    """Return the heading of a plot: all wildcards of its name, and the scale if not `paper`."""
+    scale_name = [] if options.scale == "paper" else [options.scale]
+    return " · ".join([*wildcards, *scale_name])
 
 
 def is_there(path):
-    """Whether a file is there, in this folder or in the storage."""
-    # In a thread of its own: for input functions Snakemake runs a loop, which `exists` refuses.
+    """Return whether a file exists, in this folder or in the storage."""
+    # Snakemake calls input functions inside an event loop, in which `exists` refuses to run. So it
+    # runs in another thread.
     return LOOKS.submit(lambda: exists(path)).result()
 
 
 LOOKS = ThreadPoolExecutor(1)
 
-# What tasks and the papers' tables rest on, and what of it is made here.
+# The plan decides which files tasks, tables and figures need, and which of them are made here.
 plan = Plan(
     settings,
     layout,
@@ -163,5 +182,6 @@ plan = Plan(
     words=sys.argv[1:],
     is_module=IS_MODULE,
 )
-in_one_line = failures_in_one_line()  # around a function of the plan: its faults are the user's
+# `in_one_line(function)` is the function with its UserErrors printed in one line.
+in_one_line = failures_in_one_line()
 in_one_line(plan.check_files)()

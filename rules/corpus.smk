@@ -1,12 +1,16 @@
-"""From downloaded files to words: training, validation and test text of a task, filtered, truecased.
+"""From downloaded files to words: training, validation and test text, filtered and truecased.
 
-Rules that drop pairs write both sides at once, so that they cannot fall out of step. Training text of a
-large corpus (config.yaml: scatter_above) is prepared in parts, side by side; else in one job. The parts
-are temporary: what changes a part, or --set-scatter parts=N with another N, splits the corpus again.
+A rule that drops pairs writes both sides in one job, so that their lines always correspond. The
+training text of a large corpus (config.yaml: scatter_above) is prepared in parts, which run in
+parallel; other training text is prepared in one job. The parts are temporary files. If a part
+changes, or --set-scatter parts=N has another N, the corpus is split again.
 
-`pairs` of these rules are the files that the task names for the split (config/tasks: `corpus`); their
-paths after a download are the inputs. `hold_out`, of a task with that key, is which pairs of the
-training files are the validation text: `valid` then has the training files as input. None without it.
+Two params of these rules come from the task (config/tasks):
+
+- `pairs` are the references of the files for the split (key `corpus`). The inputs are the paths of
+  these files after their download.
+- `hold_out` selects the pairs of the training files that are the validation text, in a task with
+  that key. The split `valid` then has the training files as inputs. It is None in other tasks.
 """
 
 from convs2s.config.corpus import TITLE_FILES
@@ -16,7 +20,7 @@ LARGE = {name for name in OWN_TEXT if settings.is_large(name)}
 
 
 rule extract_corpus:
-    """The raw text of a validation or test set, as translations are scored against it."""
+    """Extract the raw text of a validation or test set, against which translations are scored."""
     input:
         raw_files,
     output:
@@ -45,7 +49,7 @@ rule extract_corpus:
 
 
 rule extract_reference:
-    """The raw text of a further reference of a test set."""
+    """Extract the raw text of a further reference of a test set."""
     input:
         raw_files,
     output:
@@ -65,14 +69,15 @@ rule extract_reference:
         runtime=minutes(10, large=60),
     params:
         code=code("extract_reference"),
-        # (target, reference) of each pair of files of the test set: its key `references`, at {number}.
+        # (target, reference) for each pair of files of the test set: the file's reference with the
+        # number {number} in the key `references`.
         pairs=lambda w: tasks[w.task].reference_pairs(w.split, int(w.number)),
     script:
         "../workflow/scripts/extract_reference.py"
 
 
 rule prepare_training_text:
-    """From a task's files to words in one job: extract, tokenize and filter its training text."""
+    """Extract, tokenize and filter a task's training text in one job."""
     input:
         raw_files,
     output:
@@ -104,7 +109,7 @@ rule prepare_training_text:
 
 
 rule split_training_text:
-    """Extract the training text of a large corpus, in parts."""
+    """Extract the training text of a large corpus and split it into parts."""
     input:
         raw_files,
     output:
@@ -161,7 +166,7 @@ rule tokenize_and_filter_part:
 
 
 rule join_training_text:
-    """Join the parts of a large corpus."""
+    """Join the filtered parts of a large corpus."""
     input:
         source=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.source.zst"),
         target=gather.parts("<results>/{{task}}/corpus/clean/train.{scatteritem}.target.zst"),
@@ -189,7 +194,7 @@ rule join_training_text:
 
 
 rule tokenize_and_filter_validation:
-    """Tokenize and filter validation text as training text is."""
+    """Tokenize and filter validation text in the same way as training text."""
     input:
         source="<results>/{task}/corpus/raw/valid.source.zst",
         target="<results>/{task}/corpus/raw/valid.target.zst",
@@ -220,7 +225,7 @@ rule tokenize_and_filter_validation:
 
 
 rule count_pairs:
-    """A table of the pairs that were read, kept and dropped, beside what the paper states."""
+    """Write a table of the pairs that were read, kept and dropped, with the paper's numbers."""
     input:
         train="<results>/{task}/corpus/clean/train.json",
         valid="<results>/{task}/corpus/clean/valid.json",
@@ -237,15 +242,16 @@ rule count_pairs:
         "../envs/text.yaml"
     params:
         code=code("count_pairs"),
-        # The task's keys `clean` and `paper_pairs` (how many the paper states), the scale's stand_in.
-        # A change writes the table again; it is an input of `binarize`, which writes its stores again.
+        # The task's keys `clean` and `paper_pairs` (number of pairs in the paper), and the scale's
+        # stand_in. After a change the table is written again, and with it the token stores, as the
+        # table is an input of `binarize`.
         metadata=lambda w: tasks[w.task].corpus_metadata(scale.stand_in).model_dump(mode="json"),
     script:
         "../workflow/scripts/count_pairs.py"
 
 
 rule tokenize_file:
-    """Test text as words: what BLEU on tokens, perplexity and rescoring go by."""
+    """Split test text into words, for tokenized BLEU, perplexity and rescoring."""
     input:
         "<results>/{task}/corpus/raw/{testset}.{side}.zst",
     output:
@@ -272,7 +278,7 @@ rule tokenize_file:
 
 
 rule write_title_corpus:
-    """Abstracts and titles of papers as the files of a task."""
+    """Write sentences of abstracts and titles of papers as the corpus files of a task."""
     input:
         lambda w: files_of(tasks[w.task].titles.files),
     output:
@@ -298,7 +304,7 @@ rule write_title_corpus:
 
 
 rule learn_truecaser:
-    """Learn from training text how words are written inside of a sentence."""
+    """Learn from training text how each word is written inside a sentence."""
     input:
         text="<results>/{task}/corpus/clean/train.{side}.zst",
     output:
@@ -323,7 +329,7 @@ rule learn_truecaser:
 
 
 rule truecase_file:
-    """Write the first words of sentences as inside of them."""
+    """Write the first word of each sentence as it is written inside sentences."""
     input:
         text="<results>/{task}/corpus/clean/{split}.{side}.zst",
         truecaser="<results>/{task}/corpus/truecaser.{side}.tsv",

@@ -1,10 +1,10 @@
-"""From a model, or several as an ensemble, and a test set's raw text to translations; how long it takes."""
+"""Translations of test sets by a model or an ensemble, and the time that they take."""
 
 import os
 
 
 rule decode_test_set:
-    """Translate a test set by a model, or several as an ensemble."""
+    """Translate a test set by a model or an ensemble."""
     input:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
@@ -27,7 +27,8 @@ rule decode_test_set:
         gpu=min(1, GPUS),
         translations=1,
     params:
-        # Not the device, which is config.yaml's: translations of another one are not out of date.
+        # The device of config.yaml is not among the params, so a change of it translates nothing
+        # again.
         code=code("decode_test_set"),
         decoding=decoding,
     script:
@@ -48,7 +49,8 @@ rule time_decoding:
         "<benchmarks>/{task}/{model}/{run}/{testset}.{decoding}.{device}.speed.tsv"
     conda:
         "../envs/train.yaml"
-    # All cores of this machine, so that no other job runs beside it; the profiles of clusters say 4.
+    # All cores of this machine, so that no other job disturbs the measurement. The profiles of
+    # clusters set 4 instead.
     threads: lambda w: options.cores or os.cpu_count()
     resources:
         mem_mb=memory_of_models,

@@ -1,13 +1,14 @@
-"""Files from elsewhere; the demo corpora and the miniature mirror, which the package holds."""
+"""Downloads, and two sources inside the package: the demo corpora and the miniature mirror."""
 
 DEMO_PARTS = expand("en_fr/{s}", s=["train", "valid", "test"]) + expand(
     "clauses_en_fr/{s}", s=["train", "valid", "test_filtered", "test_rest"]
 )
 
 
-# `update`: before the job runs Snakemake does not remove a file that is there, as from another checkout;
-# the job compares its checksum, and fetches it only where it differs. A file that is there and that
-# Snakemake has no record of is up to date. No `code`: an edit of the code fetches nothing.
+# `update` keeps Snakemake from removing an existing file, such as one from another checkout, before
+# the job. The job compares its checksum, and fetches the file only if it differs. An existing file
+# of which Snakemake has no record is up to date. The rule has no param `code`, as an edit of the
+# code must not fetch files again.
 rule download_file:
     """Fetch a file from its address or a mirror, and check its checksum."""
     input:
@@ -25,16 +26,18 @@ rule download_file:
         "../envs/text.yaml"
     params:
         tries=tries("download_file"),
-        # Address, size, sha256 and md5 by config/downloads.yaml and the scale; a change of one of them
-        # checks the file again. `mirrors` of config.yaml are read by the job and run nothing.
+        # Address, size, sha256 and md5 from config/downloads.yaml and the scale. If one of them
+        # changes, the job runs and checks the file again. The key `mirrors` of config.yaml is read
+        # by the job itself, so a change of it does not run the job.
         source=lambda w: in_one_line(settings.download_at)(f"{w.host}/{w.path}"),
     script:
         "../workflow/scripts/download_file.py"
 
 
-# The sentences are data files of the package, which `code` covers; no setting changes them.
+# The sentences are data files of the package, which the param `code` covers. No setting changes
+# them.
 rule write_demo_corpus:
-    """Write the demo's sentences, which the package holds."""
+    """Write the sentences of the demo, which are in the package."""
     output:
         expand("<downloads>/demo/{part}.{lang}", part=DEMO_PARTS, lang=["en", "fr"]),
     log:
@@ -50,10 +53,10 @@ rule write_demo_corpus:
         "../workflow/scripts/write_demo_corpus.py"
 
 
-# The package holds it as a data file, which `code` covers. It has the files that config/downloads.yaml
-# had when tools/mirror wrote it; no setting changes them.
+# The mirror is a data file of the package, which the param `code` covers. It replaces the downloads
+# that config/downloads.yaml had when tools/mirror wrote it. No setting changes it.
 rule write_mirror:
-    """Write a miniature of all that would be downloaded."""
+    """Write small files in place of all downloads."""
     output:
         directory(layout.mirror),  # <results>/archives
     log:

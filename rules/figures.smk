@@ -1,12 +1,12 @@
 """The papers' figures, and plots of a training and of its attention.
 
-What `plan` returns, the head of paper.smk says. Figure 2 is drawn from the scores that are there, as a
-table is; the other figures need a model, so asking for one makes what it shows.
+The head of paper.smk describes the functions of `plan`. Figure 2 is drawn from existing scores, as
+a table is. The other figures need models, so asking for one of them makes the runs that it shows.
 """
 
 
 rule plot_bleu_by_layers:
-    """Draw BLEU by the number of layers."""
+    """Plot BLEU by the number of layers."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
@@ -36,10 +36,11 @@ rule plot_bleu_by_layers:
 
 
 rule attend_to_example:
-    """Where a model looks in the paper's sentence."""
+    """Compute the attention of a model on the paper's example sentence."""
     input:
         model="<results>/{task}/models/{model}/{run}/model.safetensors",
-        # No file where the sentence is the one that the paper shows.
+        # At a scale with `example_line`, the sentence is that line of the test set. Otherwise it is
+        # the one that the paper shows, and no file is needed.
         text=(
             of_text("<results>/{task}/corpus/raw/{testset}.source.zst")
             if scale.example_line
@@ -72,10 +73,10 @@ rule attend_to_example:
 
 
 rule plot_example:
-    """Draw where the model of the figure's first row looks in the paper's sentence."""
+    """Plot the attention of the model in the figure's first row on the paper's example sentence."""
     input:
-        # `<results>/{task}/models/{model}/seed1/test.beam5.example.json` of the first
-        # row's first run, by attend_to_example.
+        # `<results>/{task}/models/{model}/seed1/test.beam5.example.json`: the output of
+        # attend_to_example for the first run in the figure's first row.
         lambda w: in_one_line(plan.drawn_cells)("figure3")[0].paths[0],
     output:
         report(
@@ -99,7 +100,7 @@ rule plot_example:
 
 
 rule project_phrases:
-    """The states of phrases in a model, in two dimensions."""
+    """Project the states of phrases in a model to two dimensions."""
     input:
         model="<results>/{task}/models/{model}/{run}/model.safetensors",
     output:
@@ -126,10 +127,10 @@ rule project_phrases:
 
 
 rule plot_phrase_states:
-    """Draw the states of phrases."""
+    """Plot the projected states of phrases."""
     input:
-        # `<results>/{task}/models/{model}/seed1/phrases.NAME.json` of each row's first run, by
-        # project_phrases.
+        # `<results>/{task}/models/{model}/seed1/phrases.NAME.json`: the output of project_phrases
+        # for the first run in each row.
         lambda w: [cell.paths[0] for cell in in_one_line(plan.drawn_cells)("lstm_figure2")],
     output:
         report(
@@ -154,13 +155,14 @@ rule plot_phrase_states:
 
 
 rule plot_bleu_by_length:
-    """Draw BLEU by length of the figure's first row, beside the baseline's list if there is one."""
+    """Plot BLEU by sentence length, for the figure's first row and the baseline's list, if any."""
     input:
-        # system: `<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl` of the first
-        # row's first run, made if it is missing; baseline: the n-best list of another system that the
-        # task or the scale names (`n_best`), if a row of the figure measures `bleu_of_list` and the
-        # list is there, else no file; source, reference: `<results>/{task}/corpus/tok/test.source.zst`
-        # and `.target.zst`; vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
+        # system: `<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl`, the
+        #     translations of the first run in the figure's first row.
+        # baseline: the n-best list of another system that the task or the scale names (`n_best`),
+        #     if a row of the figure measures `bleu_of_list` and the list exists. Otherwise no file.
+        # source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`.
+        # vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
         unpack(lambda w: in_one_line(plan.files_of_curves)()),
     output:
         report(
@@ -180,14 +182,15 @@ rule plot_bleu_by_length:
         "../envs/plot.yaml"
     params:
         code=code("plot_bleu_by_length"),
-        names=lambda w: plan.names_of_curves(),  # the legend: model, run and decoding; the list's name
+        # The legend: model, run and decoding of the system, and the name of the list.
+        names=lambda w: plan.names_of_curves(),
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/plot_bleu_by_length.py"
 
 
 rule plot_learning_curve:
-    """Draw the losses of a training."""
+    """Plot the perplexities and learning rates of a training."""
     input:
         history="<results>/{task}/models/{model}/{run}/history.jsonl",
     output:
@@ -213,7 +216,7 @@ rule plot_learning_curve:
 
 
 rule plot_attention:
-    """Draw attention, a plot for each sentence that config.yaml names."""
+    """Plot attention for each sentence that config.yaml names (plots.sentences)."""
     input:
         model="<results>/{task}/models/{model}/{run}/model.safetensors",
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",

@@ -1,14 +1,17 @@
 """Input functions that several rules share, each with an example of what it returns.
 
-Snakemake fills in pathvars and wildcards of what they return.
+Snakemake fills in the pathvars and wildcards in the paths that they return.
 """
 
 
 def of_text(path):
-    """A file of the task whose text the wildcards' task shares (its key `text`).
+    """Return an input function for a file in the text of a task.
 
-    `{stage}` in it is the text that models read: `clean`, or `truecased`. Of multi30k_en_de_word, which
-    shares the text of multi30k_en_de, `<results>/{task}/corpus/{stage}/train.source.zst` is
+    A task may share the text of another task (its key `text`). The file is then one of that task.
+    `{stage}` in the path is the text that models read: `clean`, or `truecased` in a truecased task.
+
+    multi30k_en_de_word shares the text of multi30k_en_de. So for this task
+    `<results>/{task}/corpus/{stage}/train.source.zst` is
     `<results>/multi30k_en_de/corpus/clean/train.source.zst`.
     """
 
@@ -21,42 +24,51 @@ def of_text(path):
 
 
 def files_of(references):
-    """Where files that the configuration names lie once they are downloaded, each once.
+    """Return the paths of files that the configuration names, after their download, each once.
 
-    `https://host/a.tgz#member` is `<downloads>/host/a.tgz`; a user's own file stays where it is.
+    The path of `https://host/a.tgz#member` is `<downloads>/host/a.tgz`. The path of a user's file
+    is the one in the configuration.
     """
-    places = (
+    paths = (
         parse_file_reference(reference).path(Path(layout.downloads)) for reference in references
     )
-    return list(dict.fromkeys(map(str, places)))
+    return list(dict.fromkeys(map(str, paths)))
 
 
 def raw_files(wildcards):
-    """The files that a split of a corpus is extracted from: of demo_en_fr and `test`,
-    `<downloads>/demo/en_fr/test.en` and `.fr`; of a `valid` that is held out, those of `train`. With
-    {number}, each target file of a test set and its further reference of this number, as
-    `<downloads>/host/test.en` and `<downloads>/host/test.1.en`.
+    """Return the files from which a split of a corpus is extracted.
+
+    - For `test` of demo_en_fr they are `<downloads>/demo/en_fr/test.en` and `.fr`.
+    - For a `valid` that is held out from the training text they are the files of `train`.
+    - With the wildcard {number} they are each target file of a test set and its reference of this
+      number, such as `<downloads>/host/test.en` and `<downloads>/host/test.1.en`.
     """
-    split, number = wildcards.get("split", "train"), int(wildcards.get("number", 0))
+    split = wildcards.get("split", "train")
+    number = int(wildcards.get("number", 0))
     return in_one_line(plan.source_files)(wildcards.task, split, number or None)
 
 
 def side_of(wildcards):
-    """The side of the wildcards' language: `source` or `target`."""
+    """Return the side of the language that the wildcards name: `source` or `target`."""
     return in_one_line(tasks[wildcards.task].side_of)(wildcards.lang)
 
 
 def bpe_codes(wildcards):
-    """The BPE codes of a task: `<results>/{task}/vocabulary/codes` if they are joint, else
-    `codes.LANG` of each side; none where words are whole. With {lang}, those of this language.
+    """Return the BPE codes of a task.
+
+    They are `<results>/{task}/vocabulary/codes` if both sides share them, else `codes.LANG` of each
+    side, or only of the wildcard {lang}. A task of whole words has none.
     """
     names = tasks[wildcards.task].bpe_codes_names(wildcards.get("lang"))
     return [f"<results>/{{task}}/vocabulary/{name}" for name in names]
 
 
 def models_of_run(wildcards):
-    """The models of a run: of `seed2` or `released` its own, of `ensemble2` those of seed1 and seed2,
-    each as `<results>/{task}/models/{model}/seed1/model.safetensors`."""
+    """Return the model files of a run.
+
+    They are such as `<results>/{task}/models/{model}/seed1/model.safetensors`. `seed2` and
+    `released` have one model. `ensemble2` has the models of seed1 and seed2.
+    """
     return [
         f"<results>/{{task}}/models/{{model}}/{run}/model.safetensors"
         for run in members(wildcards.run)
@@ -64,22 +76,27 @@ def models_of_run(wildcards):
 
 
 def tuned_penalty(wildcards, listed=None):
-    """Where the length penalty stands that a decoding tunes on the development set, such as
-    `<results>/{task}/models/{model}/{run}/valid.{decoding}.length_penalty.json`; nothing where the
-    number is stated."""
+    """Return the file with the length penalty that was tuned for a decoding on the development set.
+
+    It is such as `<results>/{task}/models/{model}/{run}/valid.{decoding}.length_penalty.json`. No
+    file is needed if the decoding states a number. `listed` is the test set of an n-best list, see
+    `penalty_of_list`.
+    """
     return plan.tuned_penalty(
         wildcards.task, wildcards.model, wildcards.run, wildcards.decoding, listed
     )
 
 
 def penalty_of_list(wildcards):
-    """The same for an n-best list; nothing for the list that the tuning itself goes by."""
+    """Return the tuned length penalty for an n-best list; none for the list that it is tuned on."""
     return tuned_penalty(wildcards, listed=wildcards.testset)
 
 
 def headline_scores(wildcards):
-    """The scores that a task's headline is the mean of, such as
-    `<results>/{task}/models/{model}/seed1/test.beam5.bleu.json` for each of its runs (seeds, an
-    ensemble, or `released`) and test sets."""
+    """Return the scores whose mean is a task's headline.
+
+    They are such as `<results>/{task}/models/{model}/seed1/test.beam5.bleu.json`, for each run of
+    the headline (seeds, an ensemble, or `released`) and each of its test sets.
+    """
     in_one_line(tasks[wildcards.task].check_metric)(wildcards.metric)
     return plan.headline_files(wildcards.task, f"{wildcards.metric}.json")

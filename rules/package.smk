@@ -1,4 +1,4 @@
-"""The workflow's folder and its package, before anything of it is imported."""
+"""The folder of the workflow and its Python package, found before any module of it is imported."""
 
 import os
 import runpy
@@ -7,11 +7,11 @@ from importlib.metadata import version as version_of
 from importlib.util import find_spec
 from pathlib import Path
 
-# The version of the package that these rules are written for: its own, which a test compares.
+# The version of the package that these rules need. A test compares it with the package here.
 PACKAGE_VERSION = "0.1.0"
 
-# The folder of the workflow. From a git source Snakemake fetches rules and scripts alone: the
-# package is then the one that is installed, and config/ is in the folder of the run
+# The folder of the workflow. From a git source Snakemake fetches only rules and scripts. The
+# package must then be installed, and config/ must be in the folder of the run
 # (docs/own_workflow.md).
 ROOT = Path(str(workflow.current_basedir)).parent
 IS_FROM_GIT = not ROOT.is_dir()
@@ -20,8 +20,11 @@ if (ROOT / "src/convs2s").is_dir():
 
 
 def require_package():
-    """End with one line where the package is missing, or it or Snakemake has another version."""
-    # A folder of that name that is no package, such as a clone's, has no origin.
+    """Exit with a message in one line if something is missing or has another version.
+
+    These are the package, Snakemake, and the folder config/ of a workflow from git.
+    """
+    # A folder `convs2s` that is not a package, such as one with a clone, has no origin.
     file = getattr(find_spec("convs2s"), "origin", None)
     version = runpy.run_path(file)["__version__"] if file else None
     if version != PACKAGE_VERSION:
@@ -41,5 +44,5 @@ def require_package():
 
 require_package()
 
-# Whether another workflow includes this one.
+# Whether another workflow uses this one as a module.
 IS_MODULE = Path(workflow.basedir).resolve() not in (ROOT.resolve(), ROOT.resolve() / "workflow")

@@ -1,36 +1,39 @@
-"""What the papers state beside ours: tables, the ledger of our runs, claims, and what all of it took.
+"""The papers' tables with our values, the ledger of our runs, the claims, the costs, the report.
 
-Tables, ledger, costs and report show the scores that are there, so that asking for them trains
-nothing; `snakemake paper` makes all scores first (docs/decisions/0010). Which files that is, `plan`
-says (src/convs2s/pipeline/plan.py), for these rules and those of figures.smk:
+Tables, ledger, costs and report show the scores that exist, so asking for them trains nothing.
+`snakemake paper` makes all scores first (docs/decisions/0010). An existing score that is out of
+date is made again, as any input of a rule.
 
-plan.cells          of each table and figure (`table1`, `figure2`) its cells: task, model, runs, test
-                    set, decoding. By config/paper.yaml, the scale, and the settings of what is run;
-                    the papers' numbers are not in them.
-plan.planned        the same without what is not made here: cells that a published ledger has, whose
-                    licensed files are missing, or that time a GPU where `device` asks for none.
-plan.fingerprints(cells)  file -> digest of what its run is computed from, for a param, which so changes
-                    with a recipe or decoding that a table uses.
-plan.runs           the trainings of plan.planned, as folders: `<results>/TASK/models/MODEL/seed1`.
-plan.scores(table)  the files of its planned cells, one a run:
-                    `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json` (or .rouge.json,
-                    .speed.json, .perplexity.json, .rescored.bleu.json; of figure3 .example.json, of
-                    lstm_figure2 phrases.NAME.json). Those that are there; all if the command line
-                    asks for `paper`; those of table3 alone also if it asks for `speed`.
-plan.finished(files)  of any files those that are there; all if the command line asks for `paper`.
-plan.published      the ledger that config.yaml's `published` names, or nothing: a file of the user's, or
-                    of an address the copy in .snakemake/convs2s/published.
-plan.contents(table)  what a table shows beside scores: its section of config/paper.yaml, the
-                    fingerprints of its runs, plan.above, config/costs.yaml's trainings, and why runs failed.
-plan.above          what each page says of the scale: its `stand_in` and `left_out`.
-plan.drawn_cells(figure)  the planned cells of a figure, all of them: asking for the figure makes them.
-                    Where none is planned, the run ends with the reason.
+The files that a rule needs come from `plan` (src/convs2s/pipeline/plan.py). These rules and those
+of figures.smk use:
 
-What is there and out of date is made again, as any input of Snakemake's.
+- plan.cells: table or figure (`table1`, `figure2`) -> its cells. A cell has a task, a model, runs, a
+  test set and a decoding. The cells follow from config/paper.yaml, the scale, and the settings of
+  the runs. They do not contain the papers' numbers.
+- plan.planned: the same without the cells that are not made here. These are cells that a published
+  ledger has, whose licensed files are missing, or that time a GPU while `device` is not `cuda`.
+- plan.fingerprints(cells): file -> digest of all settings from which its run is computed. As a
+  param, it changes with a recipe or a decoding that a table uses.
+- plan.runs: the folders of the trainings in plan.planned: `<results>/TASK/models/MODEL/seed1`.
+- plan.scores(table): the score files of a table's planned cells, one for each run, such as
+  `<results>/TASK/models/MODEL/seed1/test.beam5.bleu.json`. Other cells have .rouge.json,
+  .speed.json, .perplexity.json or .rescored.bleu.json, those of figure3 .example.json, and those of
+  lstm_figure2 phrases.NAME.json. Only files that exist are listed, but all if the command line asks
+  for `paper`, and all of table3 if it asks for `speed`.
+- plan.finished(files): those of the files that exist, or all if the command line asks for `paper`.
+- plan.published: the ledger that the key `published` of config.yaml names, in a list, which is
+  empty without that key. It is a user's file, or the copy of a download in
+  .snakemake/convs2s/published.
+- plan.contents(table): what a table shows beside scores. It has the table's section in
+  config/paper.yaml, the fingerprints of its runs, plan.above, the trainings in config/costs.yaml,
+  and the reasons why runs failed.
+- plan.above: what each page says about the scale: its `stand_in` and `left_out`.
+- plan.drawn_cells(figure): all planned cells of a figure, because asking for the figure makes them.
+  If no cell is planned, the run ends with the reason.
 
-A job reads the cells from the configuration, their files in the folder of results that its output is
-in; the param `shown` runs it again. `page` is where an output lies without a module's prefix, from which
-the job tells the prefix.
+A job reads the cells from the configuration, and their files in the results folder of its output.
+The param `shown` makes the job run again when they change. The param `page` is the path of an
+output without the prefix of a module; by comparing both, the job finds the prefix.
 """
 
 import os
@@ -38,7 +41,7 @@ import sys
 
 
 rule write_table:
-    """A table of a paper, its values beside ours."""
+    """Write a paper's table with the paper's values and ours."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
@@ -61,7 +64,7 @@ rule write_table:
 
 
 rule write_figure_table:
-    """The numbers of a paper's figure; its .svg is the plot."""
+    """Write the numbers in a paper's figure as a table; the .svg of the figure is its plot."""
     input:
         scores=lambda w: plan.scores(w.table),
         published=lambda w: [local(file) for file in plan.published],
@@ -84,7 +87,7 @@ rule write_figure_table:
 
 
 rule write_ledger:
-    """A line for each run that a table rests on: its score, settings and checksums."""
+    """Write the ledger: a line for each run in the tables, with score, settings and checksums."""
     input:
         scores=lambda w: plan.scores(*plan.planned),
         published=lambda w: [local(file) for file in plan.published],
@@ -99,14 +102,15 @@ rule write_ledger:
         "../envs/score.yaml"
     params:
         code=code("write_ledger"),
-        runs=lambda w: {name: plan.fingerprints(of) for name, of in plan.cells.items()},  # for reruns
+        # Not read by the script. Changes of these two make the job run again.
+        runs=lambda w: {name: plan.fingerprints(cells) for name, cells in plan.cells.items()},
         scale=options.scale,
     script:
         "../workflow/scripts/write_ledger.py"
 
 
 rule write_claims:
-    """The papers' claims, and what our scores say of each."""
+    """Test the papers' claims on our scores."""
     input:
         ledger="<results>/paper/ledger.jsonl",
     output:
@@ -120,8 +124,8 @@ rule write_claims:
         "../envs/plot.yaml"
     params:
         code=code("write_claims"),
-        # The script reads the configuration itself. These three are here so that a change of
-        # config/claims.yaml, config/paper.yaml or the scale's stand_in writes the claims again.
+        # The script reads the configuration itself. With these three params it runs again after a
+        # change of config/claims.yaml, config/paper.yaml or the scale's stand_in.
         claims=lambda w: {name: claim.model_dump_json() for name, claim in settings.claims.items()},
         paper=lambda w: {name: table.model_dump_json() for name, table in settings.paper.items()},
         above=plan.above,
@@ -129,10 +133,10 @@ rule write_claims:
         "../workflow/scripts/write_claims.py"
 
 
-# Of the jobs that made the scores, their benchmark files tell the time: the job takes those that
-# are there. The ledger comes after all scores.
+# The job reads the times of earlier jobs from the benchmark files that exist. The ledger is an
+# input so that the job runs after all jobs that make scores.
 rule write_costs:
-    """What each table and figure took, and what the rest is expected to take."""
+    """Write what each table and figure took, and what the rest is expected to take."""
     input:
         lambda w: plan.finished(f"{run}/history.jsonl" for run in plan.runs),
         ledger="<results>/paper/ledger.jsonl",
@@ -148,20 +152,22 @@ rule write_costs:
     params:
         code=code("write_costs"),
         page=lambda w: layout.paper("costs"),
-        planned=lambda w: {name: plan.fingerprints(of) for name, of in plan.planned.items()},
+        planned=lambda w: {name: plan.fingerprints(cells) for name, cells in plan.planned.items()},
         benchmarks=plan.benchmarks,
-        # For reruns alone: config/costs.yaml, and what the page says of the scale.
+        # Not read by the script. Changes of config/costs.yaml and of plan.above make the job run
+        # again.
         stated=lambda w: [settings.costs.model_dump(mode="json"), plan.above],
     script:
         "../workflow/scripts/write_costs.py"
 
 
 rule write_report:
-    """All tables, figures and claims on one page."""
+    """Write the report: all tables, figures and claims on one page."""
     input:
-        # Those that are there (all for `paper`) of: history.jsonl and training.json of plan.runs; <results>/paper/X.svg
-        # of the figures; figure3's example.json; and of the first run of each task and test set that was
-        # translated, its test.beam5.jsonl with <results>/TASK/corpus/raw/test.target.zst.
+        # Those of these files that exist, or all if the command line asks for `paper`:
+        # history.jsonl and training.json of plan.runs; <results>/paper/X.svg of the figures;
+        # example.json of figure3; and for each task and test set that was translated,
+        # test.beam5.jsonl of its first run with <results>/TASK/corpus/raw/test.target.zst.
         lambda w: plan.shown_in_report(),
         ledger="<results>/paper/ledger.jsonl",
         claims="<results>/paper/claims.json",
@@ -187,7 +193,7 @@ rule write_report:
 
 
 rule show_in_report:
-    """A table, the claims or the costs as a page of Snakemake's own report."""
+    """Show a table, the claims or the costs as a page of Snakemake's own report."""
     input:
         "<results>/paper/{page}.md",
     output:
@@ -212,28 +218,29 @@ rule show_in_report:
         "../workflow/scripts/show_in_report.py"
 
 
-# Without input and output it runs whenever it is asked for, whatever its params are. The job reads the
-# times of jobs that have run from Snakemake's benchmark files.
+# The rule has neither input nor output, so it runs whenever it is asked for. The job reads the
+# times of earlier jobs from Snakemake's benchmark files.
 rule preflight:
-    """What a run will take, before it starts: printed, and in the log."""
+    """Print what a run will take before it starts, also into the log."""
     log:
         "<logs>/preflight.log",
-    retries: 0  # what cannot fit will not fit at a second try
+    retries: 0  # a run that does not fit now will not fit at a second try
     localrule: True
     conda:
         "../envs/plot.yaml"
     params:
         tasks=plan.tasks,
-        # Those of the paper's tables, unless config.yaml names tasks: then their headlines count.
+        # The cells of the papers' tables. None if config.yaml names tasks: then only the headlines
+        # of these tasks are counted.
         planned=lambda w: (
             {}
             if options.tasks
-            else {name: plan.fingerprints(of) for name, of in plan.planned.items()}
+            else {name: plan.fingerprints(cells) for name, cells in plan.planned.items()}
         ),
         results=layout.results,
         benchmarks=plan.benchmarks,
-        stated_log=f"{plan.logs}/preflight.log",  # without a module's prefix, as `page` above
-        # What a cluster will be asked for is planned by this command line, with another target.
+        stated_log=f"{plan.logs}/preflight.log",  # without a module's prefix, like `page` above
+        # To list the requests to a cluster, the job plans with this command line and other targets.
         command=[sys.executable, "-m", "snakemake", *sys.argv[1:]],
         targets=["evaluate" if options.tasks else "paper"],
         started_in=os.environ.get("PWD", "."),

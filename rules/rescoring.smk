@@ -1,12 +1,13 @@
-"""From a test set's n-best list to another model's choice from it (Sutskever et al., section 3.2).
+"""Rescoring: another model chooses from an n-best list (Sutskever et al., section 3.2).
 
-`metadata` is the task's name and its keys `languages` and `preparation.test`, by which tokens become
-text. Which weights and length penalties are tried, the code says.
+The param `metadata` has the task's name and its keys `languages` and `preparation.test`, which
+decide how tokens become text. The ways to choose and the length penalties to try are in
+convs2s.scoring.reranking.
 """
 
 
 rule list_n_best:
-    """The best translations of each sentence of a test set by a model."""
+    """List a model's best translations of each sentence in a test set."""
     input:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/raw/{testset}.source.zst"),
@@ -37,7 +38,8 @@ rule list_n_best:
 rule score_n_best:
     """Score a model's n-best list by another model."""
     input:
-        # Of the scorer, as models_of_run has those of a run.
+        # The models of the scorer's run, such as
+        # `<results>/{task}/models/{scorer}/seed1/model.safetensors`.
         models=lambda w: layout.task(w.task).models(w.scorer, w.scorer_run),
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
         n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
@@ -102,12 +104,13 @@ rule rescore_n_best:
 
 
 rule score_baseline_list:
-    """Score another system's n-best list: a user's file, or what stands in for it."""
+    """Score another system's n-best list by a model."""
     input:
         models=models_of_run,
         source=of_text("<results>/{task}/corpus/tok/{testset}.source.zst"),
-        # The user's file that the task's key `n_best` names for the test set; at a scale with the key
-        # `n_best` the list of a model of ours: `<results>/{task}/models/MODEL/RUN/test.DECODING.nbest.zst`.
+        # The user's file that the task's key `n_best` names for the test set. At a scale with the
+        # key `n_best`, a list of our own model stands in for it:
+        # `<results>/{task}/models/MODEL/RUN/test.DECODING.nbest.zst`.
         n_best=lambda w: in_one_line(plan.baseline_list)(w.task, w.testset),
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.scored.nbest.zst",
@@ -127,7 +130,8 @@ rule score_baseline_list:
         translations=1,
     params:
         code=code("score_n_best", "score_baseline_list"),
-        decoding=settings.decoding_of_list(),  # of the scale's `n_best`; of a user's file no penalty
+        # The decoding of the scale's `n_best`. For a user's file it has no length penalty.
+        decoding=settings.decoding_of_list(),
     script:
         "../workflow/scripts/score_n_best.py"
 
@@ -168,7 +172,7 @@ rule rescore_baseline_list:
 
 
 rule tune_length_penalty:
-    """Find the length penalty of the best BLEU on an n-best list."""
+    """Find the length penalty with the best BLEU on an n-best list."""
     input:
         n_best="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.nbest.zst",
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -197,7 +201,7 @@ rule tune_length_penalty:
 
 
 rule plot_length_penalty:
-    """Draw BLEU by the length penalty."""
+    """Plot BLEU by the length penalty."""
     input:
         table="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.tsv",
         tuning="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.length_penalty.json",

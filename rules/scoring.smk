@@ -1,11 +1,12 @@
-"""From translations to scores, to a task's headline over several runs, and to comparisons."""
+"""Scores of translations, a task's headline score over several runs, and comparisons of models."""
 
 
 rule evaluate_bleu:
     """Score translations by BLEU and the task's further metrics."""
     input:
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
-        models=models_of_run,  # these two stand beside the score, by their checksums
+        # The checksums of the models and of the length penalty are recorded with the score.
+        models=models_of_run,
         tuned=tuned_penalty,
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
         tokenized=of_text("<results>/{task}/corpus/tok/{testset}.target.zst"),
@@ -66,14 +67,16 @@ rule evaluate_rouge:
     """Score summaries by ROUGE."""
     input:
         translations="<results>/{task}/models/{model}/{run}/{testset}.{decoding}.jsonl",
-        models=models_of_run,  # these two stand beside the score, by their checksums
+        # The checksums of the models and of the length penalty are recorded with the score.
+        models=models_of_run,
         tuned=tuned_penalty,
-        # All references as they were published: duc2004.target.zst, duc2004.reference1.target.zst, ...
+        # The raw text of all references: duc2004.target.zst, duc2004.reference1.target.zst, ...
         references=lambda w: [
             of_text(f"<results>/{{task}}/corpus/raw/{{testset}}{part}.target.zst")(w)
             for part in tasks[w.task].reference_parts(w.testset)
         ],
-        exceptions=options.rouge_exceptions or [],  # irregular word forms for the stemmer, a user's file
+        # A user's file of irregular word forms for the stemmer.
+        exceptions=options.rouge_exceptions or [],
     output:
         "<results>/{task}/models/{model}/{run}/{testset}.{decoding}.rouge.json",
     log:
@@ -91,14 +94,15 @@ rule evaluate_rouge:
         code=code("evaluate_rouge"),
         run=run_header,
         decoding=decoding,
-        # The task's key `rouge` of this test set: cut at bytes, stemmed or not, what is shown, lead words.
+        # The task's key `rouge` for this test set: size of the cut in bytes, stemming, scores to
+        # show, words of the lead baseline.
         rouge=lambda w: tasks[w.task].rouge_settings(w.testset).model_dump(mode="json"),
     script:
         "../workflow/scripts/evaluate_rouge.py"
 
 
 rule summarize_runs:
-    """A task's headline: its mean over runs, as text, as data and as a page of the report."""
+    """Write a task's headline score, the mean over its runs, as text, as JSON and as a page."""
     input:
         headline_scores,
     output:
@@ -134,8 +138,8 @@ rule summarize_runs:
 rule compare_models:
     """Compare two models, paired by the seeds of the task's headline."""
     input:
-        # `<results>/{task}/models/{baseline}/seed1/{testset}.{decoding}.jsonl` for each of the headline's
-        # seeds; of {system} likewise.
+        # `<results>/{task}/models/{baseline}/seed1/{testset}.{decoding}.jsonl` for each seed of the
+        # headline, and the same for {system}.
         baseline=lambda w: plan.translations_of_seeds(w.task, w.baseline, w.testset, w.decoding),
         system=lambda w: plan.translations_of_seeds(w.task, w.system, w.testset, w.decoding),
         raw=of_text("<results>/{task}/corpus/raw/{testset}.target.zst"),
@@ -162,10 +166,10 @@ rule compare_models:
 
 
 rule write_examples:
-    """Show translations beside their sources and references."""
+    """Write a few translations with their sources and references."""
     input:
-        # `<results>/{task}/models/{model}/seed1/test.beam5.jsonl`, with the sources in it: the
-        # headline's first run and test set.
+        # `<results>/{task}/models/{model}/seed1/test.beam5.jsonl` of the headline's first run and
+        # test set. It contains the sources.
         translations=lambda w: plan.headline_files(w.task, "jsonl")[0],
         reference=lambda w: of_text(
             f"<results>/{{task}}/corpus/raw/{tasks[w.task].headline.tests[0]}.target.zst"

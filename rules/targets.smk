@@ -1,17 +1,17 @@
-"""What a user asks for by name: each stage for the tasks of config.yaml's `tasks`, and the paper."""
+"""Targets with names: each stage of the tasks that config.yaml names in `tasks`, and the papers."""
 
 TRAINED = [tasks[name] for name in plan.tasks if not tasks[name].released]
 PAGES = [*plan.cells, "claims", "costs"]
 
 
 rule download:
-    """The files that the tasks' text and models are made from."""
+    """Fetch the files from which the tasks' text and models are made."""
     input:
         files_of(file for task in plan.tasks for file in settings.needed_references(task)),
 
 
 rule prepare:
-    """Token stores of training and validation text, and tables of what was dropped."""
+    """Make token stores of training and validation text, and tables of the dropped pairs."""
     input:
         [layout.task(task.name).store(part) for task in TRAINED for part in ("train", "valid")],
         [layout.task(task.name).dataset_counts for task in TRAINED],
@@ -19,62 +19,63 @@ rule prepare:
 
 
 rule align:
-    """Dictionaries of aligned words."""
+    """Make the dictionaries of aligned words."""
     input:
         {layout.task(task.text_name).dictionary for task in TRAINED if task.has_dictionary},
 
 
 rule train:
-    """The models of the tasks' headlines."""
+    """Train the models of the tasks' headlines."""
     input:
         [model for task in plan.tasks for model in plan.models_of(task)],
 
 
 rule decode:
-    """The translations that the tasks' headlines rest on."""
+    """Make the translations from which the tasks' headline scores are computed."""
     input:
         [path for task in plan.tasks for path in plan.headline_files(task, "jsonl")],
 
 
 rule evaluate:
-    """The tasks' headline numbers."""
+    """Compute the tasks' headline scores."""
     input:
         [layout.task(task).report(tasks[task].metric) for task in plan.tasks],
 
 
 rule speed:
-    """Table 3: how fast models translate."""
+    """Make table 3, the speed of translation, with its models."""
     input:
         lambda w: plan.scores("table3") if "table3" in plan.planned else [],
         "<results>/paper/table3.md",
 
 
 rule tables:
-    """Tables of the papers with the scores that are there; nothing is trained."""
+    """Write the papers' tables from existing scores; nothing is trained."""
     input:
         expand("<results>/paper/{page}.md", page=PAGES),
 
 
 rule figures:
-    """Learning curves and attention of the tasks' headlines."""
+    """Plot learning curves and attention of the tasks' headlines."""
     input:
         [plot for task in plan.tasks for plot in plan.plots_of(task)],
 
 
 rule paper:
-    """Every table and figure of the papers, with all that they need."""
+    """Make every table and figure of the papers, with all that they need."""
     input:
         expand("<results>/paper/{page}.md", page=PAGES),
         expand("<results>/paper/{figure}.svg", figure=plan.figures),
         "<results>/paper/ledger.jsonl",
         "<results>/paper/report.html",
-        # By name, as a model that was deleted would not be missed beside scores that are there.
+        # Snakemake would not make a deleted model again while its scores exist. So the models are
+        # inputs, too.
         expand("{run}/model.safetensors", run=plan.runs),
         expand("{run}/curve.svg", run=plan.runs),
 
 
 rule report:
-    """Pages for Snakemake's own report: snakemake report --report results/report.html"""
+    """Make the pages of Snakemake's own report: snakemake report --report results/report.html"""
     input:
         "<results>/paper/report.html",
         expand("<results>/shown/paper.{page}.html", page=PAGES),

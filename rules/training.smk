@@ -1,9 +1,9 @@
 """From token stores to a model file.
 
-The trainer keeps its states in `state/` beside the model. No rule declares that folder, as Snakemake
-deletes the outputs of a killed job. A rerun resumes from the last state of the very same data, recipe,
-seed and TRAINING_VERSION; one of others is never loaded. A training that is finished is not repeated:
-its model is written again from its state.
+The trainer keeps its states in `state/` beside the model. No rule declares that folder, because
+Snakemake deletes the outputs of a killed job. A rerun resumes from the last state with the same
+data, recipe, seed and TRAINING_VERSION. Other states are never loaded. A finished training is not
+repeated: its model is written again from its state.
 """
 
 import shlex
@@ -13,21 +13,23 @@ from convs2s.costs.memory import requested_memory
 from convs2s.pipeline.process import logged, options_of_training
 from convs2s.training.identity import TRAINING_VERSION
 
-# GPUs of a training on each of its nodes.
-GPUS = 0 if options.device == "cpu" else options.gpus or 1
+# GPUs and workers of a training on each of its nodes. 0 workers means one per GPU that the
+# scheduler grants to the job.
+if options.device == "cpu":
+    GPUS, WORKERS = 0, 1
+else:
+    GPUS, WORKERS = options.gpus or 1, options.gpus or 0
 
-# Workers of a training on each node; 0: as many as GPUs that the job was granted.
-WORKERS = 1 if options.device == "cpu" else options.gpus or 0
-
-# A training on several nodes is one job that starts a task on each by srun itself: the Slurm plugin
-# knows this by `mpi`. `gres` is of each node, where `gpu` could be 3 on one and 1 on another.
+# A training on several nodes is one job, which starts a task on each node by srun itself. `mpi`
+# tells this to the Slurm plugin. `gres` states the GPUs of each node; with `gpu`, Slurm could give
+# 3 of 4 GPUs on one node and 1 on another.
 NODES = {"mpi": "srun", "tasks": options.nodes, "tasks_per_gpu": 0} if options.nodes > 1 else {}
 if GPUS and options.nodes > 1:
     NODES |= {"gres": f"gpu:{GPUS}"}
 
 
 rule write_model_settings:
-    """Write down the recipe of a model."""
+    """Write the architecture and the recipe of a model to a file."""
     output:
         "<results>/{task}/models/{model}/settings.json",
     log:
@@ -39,9 +41,10 @@ rule write_model_settings:
         "../envs/text.yaml"
     params:
         tries=tries("write_model_settings"),
-        # The model's section of config/models.yaml without what changes no result: checkpoint_minutes,
-        # tensorboard and threads. With it the digest of an extension's network. No `code`: an edit of
-        # the code must not train again; where results change, TRAINING_VERSION is raised.
+        # The model's section in config/models.yaml, without the keys that change no result
+        # (checkpoint_minutes, tensorboard, threads), and with the digest of an extension's network.
+        # There is no param `code`, as an edit of the code must not start trainings again. If an
+        # edit changes the results, TRAINING_VERSION is raised.
         settings=lambda w: training_settings(settings.models[w.model]),
     script:
         "../workflow/scripts/write_model_settings.py"
@@ -50,18 +53,20 @@ rule write_model_settings:
 rule train_model:
     """Train a model, from its last saved state if there is one."""
     input:
-        recipe="<results>/{task}/models/{model}/settings.json",  # a change of it trains again
+        recipe="<results>/{task}/models/{model}/settings.json",  # a change trains the model again
         dataset=multiext("<results>/{task}/dataset/", "train.arrow", "valid.arrow"),
         descriptions=multiext("<results>/{task}/dataset/", "train.json", "valid.json"),
         vocabularies=lambda w: expand(
             "<results>/{task}/vocabulary/{lang}.tsv", task=w.task, lang=tasks[w.task].language_pair
         ),
         bpe_codes=bpe_codes,
-        # The model file that the recipe's key training.start.from names, for all seeds: a path, such as
-        # `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or a download; mostly none.
+        # The model file that the recipe's key training.start.from names, the same for all seeds: a
+        # path such as `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or a
+        # download. Most recipes name none.
         start=lambda w: in_one_line(plan.start_of)(w.model),
-        # Dictionary and truecasers go into the model file alone: where one is new, the file is written
-        # again and nothing is trained. Candidates are what a model with vocabulary selection trains on.
+        # The dictionary and the truecasers are only stored in the model file. If one of them is
+        # new, the file is written again without training. The candidates change the training of a
+        # model with vocabulary selection.
         dictionary=branch(
             lambda w: tasks[w.task].has_dictionary,
             then=of_text("<results>/{task}/alignment/dictionary.tsv"),
@@ -93,15 +98,16 @@ rule train_model:
     resources:
         **NODES,
         mem_mb=lambda w, attempt: attempt * requested_memory(settings, w.task, w.model, GPUS),
-        runtime=1440,  # minutes, at every attempt: each goes on from the state of the one before
+        runtime=1440,  # minutes at each attempt, which resumes from the state of the one before
         gpu=GPUS * options.nodes,
         nodes=options.nodes,
     params:
-        # In place of `code`: it is raised where the same recipe and seed would give another model.
+        # In place of `code`. It is raised when the same recipe and seed would give another model.
         version=TRAINING_VERSION,
         tries=tries("train_model"),
-        # What takes `input` is not compared with the last run, nor is the command below: devices,
-        # workers, threads and minutes between states do not train again.
+        # Snakemake compares neither a param that takes `input` nor the command below with the last
+        # run. So changes of devices, workers, threads and minutes between states train nothing
+        # again.
         files=lambda w, input: options_of_training(
             input, machine_settings(settings.models[w.model].training)
         ),
@@ -118,7 +124,7 @@ rule train_model:
 
 
 rule measure_training_speed:
-    """How fast a training was, by its history."""
+    """Compute the speed of a training from its history."""
     input:
         history="<results>/{task}/models/{model}/{run}/history.jsonl",
         training="<results>/{task}/models/{model}/{run}/training.json",
@@ -139,9 +145,10 @@ rule measure_training_speed:
 
 
 rule import_released:
-    """A model that others trained and published, in place of a task's own trainings."""
+    """Convert a published model of others, which a task uses instead of trainings of its own."""
     input:
-        # Checkpoint, dictionaries and codes that the task's key `released` names; archives once, such as
+        # The files with the checkpoint, dictionaries and codes that the task's key `released`
+        # names. An archive is listed once, such as
         # `<downloads>/dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2`.
         lambda w: files_of(tasks[w.task].released_references()),
     output:
@@ -159,7 +166,7 @@ rule import_released:
         runtime=minutes(30),
     params:
         code=code("import_released"),
-        # {model} is the model of the task's headline. metadata: the task's name and its keys
+        # {model} is the model of the task's headline. `metadata` has the task's name and its keys
         # `languages` and `preparation.test`.
         released=lambda w: tasks[w.task].released.model_dump(mode="json"),
         metadata=lambda w: tasks[w.task].model_metadata().model_dump(mode="json"),

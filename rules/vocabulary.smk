@@ -1,9 +1,10 @@
 """From words to numbers: word counts, BPE codes, vocabularies, token stores.
 
-`{stage}` is the text that models read, of the task that has it: `clean` or `truecased`.
+In the paths below, `{stage}` is the text that models read: `clean`, or `truecased` in a truecased task.
 """
 
-# The tasks that take the vocabulary of a model (vocabulary_of); all others learn their own.
+# The tasks that take the vocabulary of another task's model (key `vocabulary_of`). All other tasks
+# learn their own.
 TAKES_VOCABULARY = {name for name, task in tasks.items() if task.vocabulary_of}
 
 
@@ -35,7 +36,7 @@ rule count_words:
 
 
 rule learn_bpe:
-    """Learn BPE codes of the words of both sides, or with `.LANG` of one."""
+    """Learn BPE codes from the words of both sides, or of one side (`codes.LANG`)."""
     input:
         lambda w: [
             of_text(f"<results>/{{task}}/corpus/words/{side}.tsv.zst")(w)
@@ -56,7 +57,8 @@ rule learn_bpe:
     conda:
         "../envs/text.yaml"
     resources:
-        # subword-nmt took 214 bytes for a byte of the compressed tables (docs/notes/2026-11-21-preparation.md)
+        # subword-nmt took 214 bytes of memory for each byte of the compressed tables of words
+        # (docs/notes/2026-11-21-preparation.md).
         mem_mb=lambda w, input, attempt: attempt * max(4000, int(1000 + 300 * input.size_mb)),
         runtime=minutes(30, large=240),
     params:
@@ -67,7 +69,7 @@ rule learn_bpe:
 
 
 rule build_vocabulary:
-    """The vocabulary of a side."""
+    """Make the vocabulary of a side."""
     input:
         words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
         bpe_codes=bpe_codes,
@@ -97,10 +99,10 @@ rule build_vocabulary:
 
 
 rule take_codes:
-    """The BPE codes of another task's model."""
+    """Take the BPE codes of another task's model."""
     input:
-        # The model file that the task's key `vocabulary_of` names: a path, such as
-        # `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or the download of an address.
+        # The model file that the task's key `vocabulary_of` names: a path such as
+        # `<results>/wmt14_en_fr/models/convs2s/seed1/model.safetensors`, or a download.
         model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
     output:
         "<results>/{task}/vocabulary/codes",
@@ -122,9 +124,10 @@ rule take_codes:
 
 
 rule take_vocabulary:
-    """A side's vocabulary as another task's model has it."""
+    """Take a side's vocabulary from another task's model."""
     input:
-        # The same file as of take_codes. The words of this task's own text are counted anew by it.
+        # The same model file as in take_codes. The counts in the vocabulary are those of this
+        # task's words.
         model=lambda w: in_one_line(plan.model_of_vocabulary)(w.task),
         words=lambda w: of_text(f"<results>/{{task}}/corpus/words/{side_of(w)}.tsv.zst")(w),
     output:
@@ -149,13 +152,13 @@ rule take_vocabulary:
 
 
 rule binarize:
-    """The token stores that a training reads, of training and validation text."""
+    """Make the token stores of training and validation text, which a training reads."""
     input:
         train_source=of_text("<results>/{task}/corpus/{stage}/train.source.zst"),
         train_target=of_text("<results>/{task}/corpus/{stage}/train.target.zst"),
         valid_source=of_text("<results>/{task}/corpus/{stage}/valid.source.zst"),
         valid_target=of_text("<results>/{task}/corpus/{stage}/valid.target.zst"),
-        counts=of_text("<results>/{task}/corpus/counts.txt"),  # both were filtered alike
+        counts=of_text("<results>/{task}/corpus/counts.txt"),  # checks that filters were equal
         bpe_codes=bpe_codes,
         vocabularies=lambda w: expand(
             "<results>/{task}/vocabulary/{lang}.tsv",
@@ -178,8 +181,8 @@ rule binarize:
         runtime=minutes(20, large=240),
     params:
         code=code("binarize"),
-        # The task's keys `languages`, `preparation.test` and `vocabulary`; of each training file its
-        # reference, checksums and licence (config/downloads.yaml); the scale's stand_in.
+        # The task's keys `languages`, `preparation.test` and `vocabulary`; the reference, checksums
+        # and license of each training file (config/downloads.yaml); and the scale's stand_in.
         metadata=lambda w: settings.dataset_metadata(w.task).model_dump(mode="json"),
         most_tokens=lambda w: tasks[w.task].clean.tokens,
     script:
@@ -187,7 +190,7 @@ rule binarize:
 
 
 rule count_dataset:
-    """A table of the pairs in the token stores, and of those that were too long for them."""
+    """Write a table of the pairs in the token stores and of the pairs that were too long."""
     input:
         train="<results>/{task}/dataset/train.json",
         valid="<results>/{task}/dataset/valid.json",

@@ -1,8 +1,10 @@
-"""What wildcards may be, of all rules.
+"""The constraints of wildcards in all rules. A rule's own constraints come before these.
 
-This file comes before all rules, and no pathvar has a wildcard in it: constraints that come later do
-not reach rules whose results lie in S3 (its plugin takes an object's name when the rule is read), and
-those that come earlier do not reach wildcards inside of pathvars. What a rule itself constrains stays.
+Two things must stay as they are:
+
+- This file is included before all rules. Later constraints would not apply to rules whose results
+  are in S3, because its plugin takes the names of objects when a rule is read.
+- No pathvar contains a wildcard, because earlier constraints do not apply to wildcards in pathvars.
 """
 
 

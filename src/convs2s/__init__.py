@@ -11,10 +11,11 @@ _API = {
     "PairScore": "convs2s.decoding.rescoring",
     "UserError": "convs2s.errors",
 }
-"""What a program finds here -> the module that has it, which is not read before it is asked for."""
+"""Public name -> the module that defines it, which is imported when the name is first used."""
 
 
 def __getattr__(name: str) -> object:
+    """Import a public name from its module (PEP 562)."""
     if name not in _API:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_API[name]), name)

@@ -1,4 +1,4 @@
-"""``python -m convs2s`` is the command ``convs2s``."""
+"""Run the command ``convs2s`` by ``python -m convs2s``."""
 
 from convs2s.cli.main import main
 

@@ -1,27 +1,28 @@
-"""The exceptions that mean: no fault of the program, and the message says what to do."""
+"""The exceptions for faults that a user can repair: each message says what to do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class UserError(Exception):
-    """Bad input, said in one line: the file, the line, what was expected and what to do.
+    """Bad input. The message is one line: the file, the line, what was expected, what to do.
 
-    The command line and the workflow print it without a traceback and exit with code 1. Faults of
-    the program itself are never turned into this class.
+    The command line and the workflow print the message without a traceback and exit with
+    ``exit_code``. A fault of the program itself is never turned into this class.
     """
 
     exit_code = 1
 
     def __init__(self, message: str) -> None:
-        """Take the message; what it quotes of a file may hold what ends a line, or moves a cursor.
+        r"""Store the message with all characters made printable.
 
-        Such characters are written as Python writes them in a string, all others as they are.
+        A message may quote a file, and the quote may have characters that end the line or move the
+        cursor of a terminal. They are written as in a Python string, such as ``\n``.
         """
-        shown = ""
-        for letter in message:
-            shown += letter if letter.isprintable() else repr(letter)[1:-1]
-        super().__init__(shown)
+        printable = ""
+        for character in message:
+            printable += character if character.isprintable() else repr(character)[1:-1]
+        super().__init__(printable)
 
 
 class UnfinishedError(UserError):
@@ -34,17 +35,19 @@ class UnfinishedError(UserError):
 
 
 class LastingError(UserError):
-    """A failure that the same command meets again, however often and wherever it is tried."""
+    """A failure that would happen again at every further try, on any machine."""
 
 
 @contextmanager
 def failures_of_file(name: str, expected: str) -> Iterator[None]:
-    """Turn whatever the block raises into the UserError that says what file ``name`` is not.
+    """Turn any exception of the block into a UserError about the file ``name``.
 
-    It belongs around calls that hand a file's content to a library, or pick it to pieces, and
-    around nothing else: an error of the program itself must never be blamed on a file. A file that
-    was made to can have a library raise anything, so there is no list of classes. ``expected`` is
-    such as "not a token store".
+    ``expected`` says what is wrong with the file, such as "not a token store". A UserError of the
+    block is kept.
+
+    Use this only around code that parses the content of a file, or gives it to a library. Around
+    other code, a fault of the program would be blamed on the file. A malicious file can make a
+    library raise any exception, so all classes are caught.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Where what a run makes lies below its results folder, as far as the package asks for it.
+"""The paths of the files that the workflow makes, as far as the package needs them.
 
-Names may hold Snakemake's wildcards, such as ``{task}``: the rules state their outputs in the same
-words.
+The rules state the same paths as their outputs. Instead of the name of a task, a model and so on,
+one of Snakemake's wildcards may be given, such as ``{task}``.
 """
 
 from collections.abc import Sequence
@@ -18,23 +18,26 @@ class TaskFolder:
     path: str  # the folder, such as ``results/demo_en_fr``
 
     def text(self, stage: str, part: str, side: str) -> str:
-        """Return a part of the corpus, ``raw``, ``tok``, ``clean`` or ``truecased``.
+        """Return one side of a part of the corpus.
 
-        Its side is ``source`` or ``target``.
+        Args:
+            stage: ``raw``, ``tok``, ``clean`` or ``truecased``.
+            part: ``train``, ``valid`` or a test set.
+            side: ``source`` or ``target``.
         """
         return f"{self.path}/corpus/{stage}/{part}.{side}.zst"
 
     @property
     def pair_counts(self) -> str:
-        """How many training pairs were read, kept and dropped, as a table for people."""
+        """The table of training pairs that were read, kept and dropped, as text."""
         return f"{self.path}/corpus/counts.txt"
 
     def bpe_codes(self, name: str) -> str:
-        """Return BPE codes: ``codes`` of both sides, or ``codes.LANG``."""
+        """Return the BPE codes ``codes``, which are joint, or ``codes.LANG``, of one language."""
         return f"{self.path}/vocabulary/{name}"
 
     def vocabulary(self, language: str) -> str:
-        """Return the vocabulary of a side."""
+        """Return the vocabulary of a language."""
         return f"{self.path}/vocabulary/{language}.tsv"
 
     def store(self, split: str) -> str:
@@ -42,17 +45,17 @@ class TaskFolder:
         return f"{self.path}/dataset/{split}.arrow"
 
     def store_description(self, split: str) -> str:
-        """Return what a token store holds, and how its text was prepared."""
+        """Return the description of a token store: its contents, and how its text was prepared."""
         return f"{self.path}/dataset/{split}.json"
 
     @property
     def dataset_counts(self) -> str:
-        """How many pairs the token stores hold, and how many were too long for them."""
+        """The table of pairs in the token stores, and of pairs that were too long for them."""
         return f"{self.path}/dataset/counts.txt"
 
     @property
     def dictionary(self) -> str:
-        """The alignment's dictionary for unknown words."""
+        """The dictionary from the word alignment, which replaces unknown words."""
         return f"{self.path}/alignment/dictionary.tsv"
 
     def run(self, model: str, run: str) -> str:
@@ -64,27 +67,32 @@ class TaskFolder:
         return f"{self.run(model, run)}/model.safetensors"
 
     def models(self, model: str, run: str) -> list[str]:
-        """Return the model files of a run: one, or an ensemble's."""
+        """Return the model files of a run: one file, or those of an ensemble."""
         return [self.model(model, member) for member in members(run)]
 
     def translations(self, model: str, run: str, testset: str, decoding: str, suffix: str) -> str:
-        """Return what a run makes of a test set: ``jsonl``, ``txt``, ``bleu.json`` and others."""
+        """Return a file that a run makes from a test set.
+
+        ``suffix`` is ``jsonl`` or ``txt`` for the translations, ``bleu.json`` for their score, and
+        so on.
+        """
         return f"{self.run(model, run)}/{testset}.{decoding}.{suffix}"
 
     def report(self, metric: str) -> str:
-        """Return the headline report: ``bleu.txt``, or of a task of summaries ``rouge.txt``."""
+        """Return the report of the headline: ``bleu.txt``, or ``rouge.txt`` for summaries."""
         return f"{self.path}/{metric}.txt"
 
     @property
     def examples(self) -> str:
-        """A few translations to look at."""
+        """A few translations with their sources and references."""
         return f"{self.path}/examples.txt"
 
 
 def results_of(file: Path) -> Path:
-    """Return the folder of the results that a file of a run (`TaskFolder.run`) lies in.
+    """Return the results folder of a file in the folder of a run (`TaskFolder.run`).
 
-    Where a folder of a run has fewer above it, that is the uppermost one.
+    It is the fifth folder above the file, ``RESULTS/TASK/models/MODEL/RUN/FILE``, or the root if
+    the file has fewer folders above it.
     """
     return list(file.absolute().parents)[:5][-1]
 
@@ -93,12 +101,12 @@ def results_of(file: Path) -> Path:
 class Layout:
     """The folders of a scale."""
 
-    results: str  # of everything that runs make
-    downloads: str  # of what comes from elsewhere
+    results: str  # everything that the workflow makes
+    downloads: str  # files from elsewhere
 
     @property
     def mirror(self) -> str:
-        """The miniature mirror, at a scale that generates one."""
+        """The miniature mirror, if the scale generates one."""
         return f"{self.results}/archives"
 
     def task(self, name: str) -> TaskFolder:
@@ -106,9 +114,9 @@ class Layout:
         return TaskFolder(f"{self.results}/{name}")
 
     def paper(self, file: str) -> str:
-        """Return a file beside the paper's: a table, a figure, the ledger of runs, the report."""
+        """Return a file about the papers: a table, a figure, the ledger of runs, the report."""
         return f"{self.results}/paper/{file}"
 
     def run_files(self, task: str, model: str, runs: Sequence[str], file: str) -> list[str]:
-        """Return a file of each of some runs."""
+        """Return the path of a file in the folder of each run."""
         return [f"{self.task(task).run(model, run)}/{file}" for run in runs]

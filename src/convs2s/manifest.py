@@ -1,4 +1,4 @@
-"""What made a number: versions, code revision, machine."""
+"""Records of how a number was made: versions, revision of the code, machine, input files."""
 
 import hashlib
 import json
@@ -34,17 +34,17 @@ INSTRUCTION_SETS = {
     "sve": "SVE",
     "asimd": "NEON",
 }
-"""Flag of Linux -> the instruction set, the widest first."""
+"""Flag in /proc/cpuinfo -> the instruction set, the widest sets first."""
 
 
 def manifest() -> dict[str, object]:
-    """Return the versions, the git revision (with ``+`` if files differ) and the processor."""
+    """Return the versions, the git revision (``revision``) and the processor (``processor``)."""
     versions: dict[str, str | None] = dict.fromkeys(PACKAGES)
     for name in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return {
-        "convs2s": __version__,  # a job finds this package by its path, installed or not
+        "convs2s": __version__,  # not by importlib.metadata, as jobs may use it uninstalled
         "python": platform.python_version(),
         "packages": versions,
         "revision": revision(Path(__file__).resolve().parents[2]),
@@ -54,28 +54,37 @@ def manifest() -> dict[str, object]:
 
 
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
-    """Return what a number rests on: what is stated, its inputs' checksums, and the machine.
+    """Return the record of a number that was computed from the files ``inputs``.
 
-    ``weights`` are checksums of the weights alone of those inputs that are model files.
+    It has the keys of ``stated`` and of ``manifest``, and these:
+
+    - ``sha256``: path -> checksum of each input.
+    - ``weights``: path -> checksum of the weights alone (``weights_sha256``) of each input that is
+      a model file.
+    - ``gpu``: the name of the GPU, if this process has used one.
     """
-    torch: Any = sys.modules.get("torch")
+    torch: Any = sys.modules.get("torch")  # if torch was not imported, no GPU was used
     checksums = {path: sha256(path) for path in inputs}
     weights = {path: weights_sha256(path) for path in checksums if path.endswith(".safetensors")}
-    made = {**stated, "sha256": checksums, "weights": weights, **manifest()}
+    record = {**stated, "sha256": checksums, "weights": weights, **manifest()}
     if torch and torch.cuda.is_initialized():
-        made["gpu"] = torch.cuda.get_device_name()
-    return made
+        record["gpu"] = torch.cuda.get_device_name()
+    return record
 
 
 def weights_sha256(path: str | Path) -> str:
-    """Return the SHA-256 of a model's weights: of each one's name, type, shape and numbers.
+    """Return the SHA-256 of the weights in a model file: their names, types, shapes and numbers.
 
-    The file holds more, such as vocabularies, the dictionary of aligned words and what the training
-    says of itself: two files may differ in that alone. The table of candidates of a model that
-    selects its vocabulary is of integers, and left out as well. A UserError: no such file.
+    Two files with the same weights may differ in other contents, such as the vocabularies, the
+    dictionary of aligned words and the description of the training. Tensors of integers are left
+    out as well: they are the table of candidates in a model with vocabulary selection.
+
+    Raises:
+        UserError: the file is not a model.
     """
     digest = hashlib.sha256()
-    # The format: the header's size in 8 bytes, the header in JSON, the numbers of all tensors.
+    # A safetensors file is the size of the header in 8 bytes, the header in JSON, and the numbers
+    # of all tensors.
     with Path(path).open("rb") as stream, failures_of_file(str(path), "no model file"):
         size = int.from_bytes(stream.read(8), "little")
         header = json.loads(stream.read(size))
@@ -91,15 +100,16 @@ def weights_sha256(path: str | Path) -> str:
 
 
 def revision(root: Path) -> str | None:
-    """Return the git revision of a checkout, with a ``+`` if it has local changes, else None.
+    """Return the git revision of a checkout, with a ``+`` if it has local changes.
 
-    What rules/from_git.smk has taken from a commit says in a file which one that was.
+    Return None if the folder is not a checkout or git is not installed. A file ``.revision`` in the
+    folder states the revision where there is no ``.git``.
     """
     if (root / ".revision").is_file():
         return (root / ".revision").read_text("utf-8")
     if not (root / ".git").exists():
         return None
-    # By its hash, whatever tags there are.
+    # The hash of the commit, even if it has tags.
     command = ["describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+"]
     try:
         done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
@@ -109,10 +119,11 @@ def revision(root: Path) -> str | None:
 
 
 def processor(information: Path = Path("/proc/cpuinfo")) -> str:
-    """Return what rounds here: processor, its widest instruction set, and torch with its build.
+    """Return what determines the rounding: processor, widest instruction set, version of torch.
 
-    Two machines of which one differs may give two results of one training. The list is the
-    kernel's; what it does not tell is left out.
+    If two machines differ in one of them, the same training may give different results. The first
+    two come from ``information``, a file in the format of /proc/cpuinfo. What is unknown is left
+    out.
     """
     stated = {}
     if information.is_file():

@@ -192,7 +192,9 @@ def test_weights_that_cannot_translate_are_refused(
         with pytest.raises(UserError, match=message):
             load_model(tmp_path / "m")
     save_tensors(tmp_path / "m", {**weights, name: weights[name] * 3e38}, fields)
-    with pytest.raises(UserError, match="m: finds no translation: its scores are not finite"):
+    with pytest.raises(
+        UserError, match="m: finds no translation, because its scores are not finite"
+    ):
         list(LineTranslator([tmp_path / "m"], DecodingSettings(), "cpu").translate(["w1 w2"]))
     del weights["encoder.embedding.tokens"]
     save_tensors(tmp_path / "m", weights, fields)

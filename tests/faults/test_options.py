@@ -54,7 +54,7 @@ def fault(command: str) -> str:
         (f"{TARGET} --length-penalty 1", "--feature and --length-penalty: are for a list: name it"),
         (f"{TARGET} --feature A", "--feature and --length-penalty: are for a list: name it with"),
         (f"{IMPORT} --languages EN fr", "--languages: source: expected a language code of two or"),
-        ("config --tasks --model demo", "--model and --decoding: are of one task: name it with"),
+        ("config --tasks --model demo", "--model and --decoding apply to one task: give --task"),
     ],
 )
 def test_numbers_and_names_have_bounds(command: str, message: str) -> None:

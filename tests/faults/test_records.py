@@ -70,7 +70,7 @@ def read_tuning(path: Path) -> object:
         (read_example, "{}", "f: not the attention on an example"),
         (read_phrase_map, DEEP, "f: not a map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
-        (read_translations, DEEP, "f:1: no translation"),
+        (read_translations, DEEP, "f:1: not a translation"),
         (read_list, f"{'9' * 5000} ||| a ||| b ||| 1", "f:1: expected .*; the sentence is"),
         (read_codes, "#version: :\na b\n", "f:1: expected '#version: 0.2' or such"),
         (read_codes, "#version: 1.0\na b\n", "f:1: expected '#version: 0.2' or such"),
@@ -79,9 +79,9 @@ def read_tuning(path: Path) -> object:
         (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a vocabulary holds a type twice"),
         (read_training_settings, '{"training": {}}', "f: key 'architecture' is missing"),
         (read_training_settings, NO_BATCH, r"f: model\.training\.batch: expected a number of"),
-        (read_tuning, "{}", "f: no tuning of a length penalty"),
-        (read_tuning, '{"length_penalty": NaN}', "f: no tuning of a length penalty"),
-        (read_tuning, '{"length_penalty": -0.5}', "f: no tuning of a length penalty"),
+        (read_tuning, "{}", "f: not a tuning of a length penalty"),
+        (read_tuning, '{"length_penalty": NaN}', "f: not a tuning of a length penalty"),
+        (read_tuning, '{"length_penalty": -0.5}', "f: not a tuning of a length penalty"),
     ],
 )
 def test_a_damaged_record_is_named(

@@ -155,4 +155,4 @@ def test_an_unfinished_output_with_a_damaged_state_starts_over(
         assert output.done == 0
         output.append("whole\n", 1)
     assert (tmp_path / "out").read_text() == "whole\n"
-    assert "whose state cannot be read" in capsys.readouterr().err
+    assert "its state cannot be read" in capsys.readouterr().err

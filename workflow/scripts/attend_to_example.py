@@ -1,4 +1,4 @@
-"""Translate a sentence and keep where each decoder layer looks."""
+"""Translate a sentence and write the attention of each decoder layer."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Count aligned words: the dictionary for unknown words, and candidates for shortlists."""
+"""Make the dictionary for unknown words and the candidates for shortlists from aligned words."""
 
 from typing import Any
 

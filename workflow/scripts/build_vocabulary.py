@@ -1,4 +1,4 @@
-"""Count one side's types."""
+"""Write the vocabulary of one side."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Count the pairs of the token stores, and those that were too long for them."""
+"""Write how many pairs the token stores have, and how many were too long for them."""
 
 from pathlib import Path
 from typing import Any

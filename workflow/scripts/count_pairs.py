@@ -1,4 +1,4 @@
-"""Write how many pairs were read, kept and dropped, beside what the paper states."""
+"""Write how many pairs were read, kept and dropped, with the paper's numbers."""
 
 from pathlib import Path
 from typing import Any

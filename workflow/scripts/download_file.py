@@ -1,4 +1,4 @@
-"""Bring a file from a mirror or from upstream."""
+"""Fetch a file from a mirror or from its original address."""
 
 import os
 from pathlib import Path
@@ -13,8 +13,7 @@ with job(snakemake):
     download_file(
         output=Path(snakemake.output[0]),
         generated_mirror=next(iter(snakemake.input), None),
-        # Where a file came from does not make it stale: no param, so that a new mirror changes
-        # nothing.
+        # From the configuration and not from params: a new mirror must not make files out of date.
         mirrors=list(map(os.path.expanduser, snakemake.config.get("mirrors", []))),
         **snakemake.params.source,
     )

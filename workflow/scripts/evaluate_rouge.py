@@ -16,7 +16,8 @@ with job(snakemake):
     decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
     settings = RougeSettings.model_validate(snakemake.params.rouge)
     exceptions = snakemake.input.exceptions or None
-    scored = [path for path in snakemake.input if path != exceptions]  # what may be published
+    # The record names the files that may be published. The user's file of exceptions is not one.
+    recorded = [path for path in snakemake.input if path != exceptions]
     evaluate_rouge(
         translations=translations,
         references=[Path(path) for path in snakemake.input.references],
@@ -25,7 +26,7 @@ with job(snakemake):
         test_set=snakemake.wildcards.testset,
         settings=settings,
         manifest=run_manifest(
-            scored,
+            recorded,
             **snakemake.params.run,
             decoding=decoding,
             rouge=settings.model_dump(mode="json"),

@@ -1,4 +1,4 @@
-"""Make a model file of a released model."""
+"""Convert a released model into a model file."""
 
 from pathlib import Path
 from typing import Any

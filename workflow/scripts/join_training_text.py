@@ -10,9 +10,10 @@ from convs2s.pipeline.sources import note_sources
 snakemake: Any
 
 with job(snakemake):
-    sides = map(Path, snakemake.input.source), map(Path, snakemake.input.target)
+    sources = map(Path, snakemake.input.source)
+    targets = map(Path, snakemake.input.target)
     join_training_text(
-        parts=list(zip(*sides, strict=True)),
+        parts=list(zip(sources, targets, strict=True)),
         reports=list(map(Path, snakemake.input.reports)),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),

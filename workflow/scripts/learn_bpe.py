@@ -1,4 +1,4 @@
-"""Learn BPE codes."""
+"""Learn BPE codes from word counts."""
 
 from pathlib import Path
 from typing import Any

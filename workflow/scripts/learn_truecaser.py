@@ -1,4 +1,4 @@
-"""Learn which case the words of one side have."""
+"""Learn in which case the words of one side are written."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draw where each decoder layer looks while it writes some sentences."""
+"""Plot the attention of each decoder layer for some sentences."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draw BLEU by the number of layers."""
+"""Plot BLEU by the number of layers."""
 
 from pathlib import Path
 from typing import Any

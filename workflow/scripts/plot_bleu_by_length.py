@@ -1,4 +1,4 @@
-"""Draw BLEU by sentence length, and by the rarity of words."""
+"""Plot BLEU by sentence length and by the rarity of words."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draw where each decoder layer looks while it writes a sentence of the paper's figure."""
+"""Plot the attention of each decoder layer for the sentence of the paper's figure."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draw how a model learned."""
+"""Plot the perplexities and learning rates of a training."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Draw how BLEU depends on the length penalty."""
+"""Plot BLEU by the length penalty."""
 
 from pathlib import Path
 from typing import Any

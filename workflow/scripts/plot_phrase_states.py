@@ -1,4 +1,4 @@
-"""Draw the states of phrases."""
+"""Plot the projected states of phrases."""
 
 from pathlib import Path
 from typing import Any

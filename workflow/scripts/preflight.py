@@ -1,4 +1,4 @@
-"""Print what a run will take, and refuse one that cannot fit."""
+"""Print what a run will take, and refuse a run that cannot fit."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import chdir
@@ -16,7 +16,7 @@ snakemake: Any
 
 
 def _from(folder: Path, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that are made where Snakemake runs."""
+    """Yield lines that are computed with ``folder``, where Snakemake runs, as working directory."""
     with chdir(folder):
         yield from lines
 
@@ -26,7 +26,8 @@ with failures_in_one_line():
     prefix = prefix_of(snakemake.log[0], snakemake.params.stated_log)
     command = snakemake.params.command
     submission = submission_of(command, Path(snakemake.params.started_in))
-    settings, log = load_for_job(snakemake.config, root), Path(snakemake.log[0]).absolute()
+    settings = load_for_job(snakemake.config, root)
+    log = Path(snakemake.log[0]).absolute()
     requests = requests_report(
         command,
         submission,
@@ -35,7 +36,7 @@ with failures_in_one_line():
         snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],
     )
     here = Path.cwd()
-    with chdir(prefix or "."):  # below which all of a module's files are, those of the user too
+    with chdir(prefix or "."):  # all files of a module are below its prefix, also the user's
         preflight(
             settings,
             tasks=snakemake.params.tasks,

@@ -1,4 +1,4 @@
-"""Write the training text of a corpus as words, without the pairs that are no good."""
+"""Write the training text of a corpus as words, without the pairs that the filter drops."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from convs2s.text.preparation import Preparation
 snakemake: Any
 
 with job(snakemake):
-    pairs, name = snakemake.params.pairs, snakemake.params.preparation
+    pairs = snakemake.params.pairs
+    name = snakemake.params.preparation
     source, target = (
         Preparation(name, language).prepare for language in snakemake.params.languages
     )

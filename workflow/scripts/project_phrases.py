@@ -1,4 +1,4 @@
-"""Project the states of an encoder after phrases."""
+"""Project the states of an encoder after phrases to two dimensions."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Add what another model says to an n-best list."""
+"""Add the scores of another model to an n-best list."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Show a score, a table or a page in Snakemake's report, as a page that opens in it."""
+"""Write a score, a table or a page as an HTML page that Snakemake's report can show."""
 
 from pathlib import Path
 from typing import Any

@@ -11,10 +11,11 @@ snakemake: Any
 
 with job(snakemake):
     pairs = snakemake.params.pairs
-    sides = map(Path, snakemake.output.source), map(Path, snakemake.output.target)
+    sources = map(Path, snakemake.output.source)
+    targets = map(Path, snakemake.output.target)
     split_training_text(
         pairs=pairs,
         files=files_of_pairs(pairs, snakemake.input),
         hold_out=snakemake.params.hold_out,
-        parts=list(zip(*sides, strict=True)),
+        parts=list(zip(sources, targets, strict=True)),
     )

@@ -1,4 +1,4 @@
-"""Write a task's bleu.txt, bleu.json and bleu.html, or those of rouge."""
+"""Write a task's bleu.txt, bleu.json and bleu.html, or the same files for rouge."""
 
 from itertools import product
 from pathlib import Path

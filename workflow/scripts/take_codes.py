@@ -1,4 +1,4 @@
-"""Take the BPE codes of a model."""
+"""Take the BPE codes from a model file."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Take one side's vocabulary of a model."""
+"""Take the vocabulary of one side from a model file."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Turn a part of the training text into words, and drop the pairs that are no good."""
+"""Split a part of the training text, or the validation text, into words, and filter its pairs."""
 
 from pathlib import Path
 from typing import Any

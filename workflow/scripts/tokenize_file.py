@@ -1,4 +1,4 @@
-"""Turn one side of a test set into words."""
+"""Split one side of a test set into words."""
 
 from typing import Any
 

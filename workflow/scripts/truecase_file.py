@@ -1,4 +1,4 @@
-"""Write one side of a split in its true case."""
+"""Truecase one side of the training or validation text."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Write the papers' claims with the verdicts of the ledger's runs."""
+"""Write the papers' claims with verdicts from the runs in the ledger."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Write what the papers' tables and figures take."""
+"""Write what the papers' tables and figures took, and what the rest will take."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Write a few translations to look at."""
+"""Write a few translations with their sources and references."""
 
 from pathlib import Path
 from typing import Any

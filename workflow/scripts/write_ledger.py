@@ -1,4 +1,4 @@
-"""Write the ledger of the runs that the tables' cells rest on."""
+"""Write the ledger of the runs in the papers' tables."""
 
 from itertools import chain
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Write down the effective settings of a model, for the trainer and for people."""
+"""Write the effective settings of a model, which the trainer reads."""
 
 from typing import Any
 

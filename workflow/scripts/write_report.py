@@ -1,4 +1,4 @@
-"""Write the report: everything that a run of the paper made, in one HTML file."""
+"""Write the report: all results of the papers in one HTML file."""
 
 from pathlib import Path
 from typing import Any

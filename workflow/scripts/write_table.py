@@ -1,4 +1,4 @@
-"""Write one of the papers' tables, the printed values beside ours."""
+"""Write one of the papers' tables, with the printed values beside ours."""
 
 from pathlib import Path
 from typing import Any

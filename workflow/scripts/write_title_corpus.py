@@ -1,4 +1,4 @@
-"""Write pairs of sentence and title from the tables of papers that the task names."""
+"""Write pairs of sentence and title from the tables of publications that the task names."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from convs2s.pipeline.job import job
 snakemake: Any
 
 with job(snakemake):
-    counts, titles = Path(snakemake.output.counts), snakemake.params.titles
+    counts = Path(snakemake.output.counts)
+    titles = snakemake.params.titles
     summary = write_title_corpus(
         records=titles["files"],
         one_in=titles["one_in"],

@@ -1,1 +1,1 @@
-"""What programs and notebooks use: models in memory that translate and score."""
+"""The programming interface for programs and notebooks: models that translate and score."""

@@ -1,4 +1,4 @@
-"""A model in memory, for programs and notebooks: texts in, translations and scores out."""
+"""A model in memory that translates and scores texts, for programs and notebooks."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -20,11 +20,11 @@ from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.models.steps import Average, Precision
 
 OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
-"""The settings of ``DecodingSettings`` that hold for as long as a model is in memory."""
+"""The settings of ``DecodingSettings`` that are fixed when a model is loaded."""
 
 
 class _Loading(Section):
-    """How a model is held in memory, besides what a search asks for."""
+    """The arguments of ``Translator.load`` that are not settings of the search."""
 
     device: Device = "auto"
     threads: Processes | None = None
@@ -32,10 +32,10 @@ class _Loading(Section):
 
 
 class _Results(Section):
-    """What a call wants besides the best translations."""
+    """The arguments of ``Translator.translate`` about its results."""
 
-    n_best: PositiveInt = 1  # how many of the best hypotheses each has
-    attention: bool = False  # whether each has its attention
+    n_best: PositiveInt = 1  # number of hypotheses in each translation
+    attention: bool = False  # whether each hypothesis has its attention
     split_sentences: bool = False  # whether each sentence of a text is translated by itself
 
 
@@ -54,7 +54,7 @@ class Translator:
         lines: LineTranslator,
         device: str,
     ) -> None:
-        """Take models that are in memory, on a device; ``load`` reads them from files."""
+        """Wrap models that are in memory on a device. Use ``load`` to read them from files."""
         self._lines = lines
         self.device = device
 
@@ -80,48 +80,51 @@ class Translator:
 
         Args:
             path: the file, or a list of files.
-            device: where to compute; auto: on a GPU where there is one. On a GPU, this process
+            device: where to compute; ``auto`` is a GPU if there is one. On a GPU, this process
                 multiplies float32 in TF32 from then on.
-            threads: batches that are searched at a time; None: as many as there are cores.
-            precision: of the arithmetic of a search; ``auto`` is the fastest here.
+            threads: number of batches that are searched at the same time on a CPU; None means the
+                number of cores.
+            precision: precision of the arithmetic in a search; ``auto`` is the fastest on this
+                machine.
             ensemble: what an ensemble averages at each step.
-            cuda_graphs: whether a GPU records a step and replays it.
-            pretokenized: all texts are the model's own tokens, separated by blanks, such as lo@@ w.
+            cuda_graphs: whether a step is recorded on a GPU and replayed.
+            pretokenized: whether all texts are the model's tokens, separated by blanks, such as
+                lo@@ w, instead of raw text.
 
         Raises:
-            UserError: a file is no model, the models of an ensemble do not fit together, or this
-                machine has no such device or no arithmetic of this precision.
+            UserError: a file is not a model, the models of an ensemble do not fit together, or this
+                machine lacks the device or the precision.
         """
         loading = {"device": device, "threads": threads, "pretokenized": pretokenized}
-        stated = {
+        decoding = {
             "precision": precision,
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
-            "replace_unknown": False,
+            "replace_unknown": False,  # `translate` decides it, and checks that there is attention
         }
         validated(_Loading, loading, "load")
-        settings = validated(DecodingSettings, stated, "load")
-        name = pick_device(device)
+        settings = validated(DecodingSettings, decoding, "load")
+        device_name = pick_device(device)
         paths = [path] if isinstance(path, str | Path) else path
         if not paths:
             raise UserError("load: expected a model file, found an empty list")
         lines = LineTranslator(
             list(map(Path, paths)),
             settings,
-            name,
+            device_name,
             pretokenized=pretokenized,
             threads=threads or os.cpu_count() or 1,
         )
-        return cls(lines, name)
+        return cls(lines, device_name)
 
     @property
     def languages(self) -> dict[str, str]:
-        """The languages of the ``source`` and of the ``target``."""
+        """The language codes of the ``source`` and of the ``target``."""
         return dict(self._lines.description.languages)
 
     @property
     def attends(self) -> bool:
-        """Whether a model has attention, which alignments and replaced words need."""
+        """Whether any of the models has attention, which alignments and replaced words need."""
         return self._lines.ensemble.attends
 
     def translate(
@@ -133,37 +136,41 @@ class Translator:
         split_sentences: bool = False,
         **settings: object,
     ) -> list[Translation]:
-        """Translate texts, one sentence each, in their order; they are batched by their lengths.
+        """Translate texts and return their translations in the same order.
+
+        Each text is one sentence, unless ``split_sentences`` is set. Texts of similar length are
+        translated in the same batch.
 
         Args:
-            texts: raw text; one without any word has an empty translation.
-            n_best: how many of the best hypotheses ``Translation.n_best`` has; a search that ends
-                at its longest output may find fewer.
+            texts: raw texts; a text without any word has an empty translation.
+            n_best: number of hypotheses in ``Translation.n_best``, the best first. A search that
+                ends at its longest output may find fewer.
             attention: whether each hypothesis has its attention, layer by layer, which takes one
                 more pass through the network.
-            split_sentences: whether each sentence of a text is translated by itself; a text has one
-                translation all the same, which joins them (docs/translating.md).
-            settings: how to search: any setting of ``DecodingSettings`` (docs/configuration.md)
-                that ``load`` does not take, ``beam=5`` and so on.
+            split_sentences: whether each sentence of a text is translated by itself. A text still
+                has one translation, which joins those of its sentences (docs/translating.md).
+            settings: any setting of ``DecodingSettings`` (docs/configuration.md) that ``load`` does
+                not take, such as ``beam=5``.
 
         Raises:
-            UserError: a text or a setting is not what it should be, or there is no attention.
+            UserError: a text or a setting is not valid, or no model has the attention that is
+                needed.
         """
         checked = check_texts(texts, "texts")
         for name in sorted(OF_A_MODEL & settings.keys()):
             raise UserError(f"translate: {name}: is a setting of the model: give it to load")
-        stated = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
+        decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
         if not self.attends:
-            stated.setdefault("replace_unknown", False)
-        search = validated(DecodingSettings, stated, "translate")
+            decoding.setdefault("replace_unknown", False)
+        search = validated(DecodingSettings, decoding, "translate")
         if isinstance(search.length_penalty, TunedLengthPenalty):
             raise UserError("translate: length_penalty: expected a number")
         lines = self._lines.searching_by(search)
         results = {"n_best": n_best, "attention": attention, "split_sentences": split_sentences}
-        asked = validated(_Results, results, "translate")
-        if asked.attention and not self.attends:
+        validated(_Results, results, "translate")
+        if attention and not self.attends:
             raise UserError("translate: attention: no model here has any: leave it out")
-        lines.settings.check_n_best(asked.n_best, "translate: n_best")
+        lines.settings.check_n_best(n_best, "translate: n_best")
         if split_sentences and lines.pretokenized:
             raise UserError("translate: split_sentences: splits raw text, not a model's tokens")
         numbered = list(enumerate(checked, start=1))
@@ -174,19 +181,21 @@ class Translator:
         return split.joined(translations)
 
     def _with_attention(self, translation: Translation) -> Translation:
-        best = []
+        """Return a translation whose hypotheses have their attention."""
+        hypotheses = []
         for hypothesis in translation.n_best:
-            best.append(replace(hypothesis, attention=self._lines.attention(hypothesis)))
-        return replace(translation, n_best=best, attention=best[0].attention)
+            hypotheses.append(replace(hypothesis, attention=self._lines.attention(hypothesis)))
+        return replace(translation, n_best=hypotheses, attention=hypotheses[0].attention)
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
-        """Score given translations: pairs of a source and a target, raw text both.
+        """Score given translations and return a score for each pair, in the same order.
 
-        Each pair gets the log-probability of its target given its source, in nats, and the target's
-        tokens, ``</s>`` counted.
+        A pair is a source and a target, both raw text (or tokens, if the model was loaded with
+        ``pretokenized``). Its score has the log-probability of the target given the source, in
+        nats, and the number of target tokens, with ``</s>``.
 
         Raises:
-            UserError: something is no pair of texts.
+            UserError: an item of ``pairs`` is not a pair of texts.
         """
         if isinstance(pairs, str | bytes) or not isinstance(pairs, Iterable):
             raise UserError("pairs: expected a list of pairs (source, target)")
@@ -200,19 +209,21 @@ class Translator:
         return list(score_pairs(self._scorer, checked))
 
     def __repr__(self) -> str:
-        """Say what it is: task, languages, how many networks, where."""
+        """Name the task, the languages, the number of models and the device."""
         task = self._lines.description.task
         languages = f"{self.languages['source']}-{self.languages['target']}"
         return f"<Translator {task} {languages}, {len(self._lines.models)} x, {self.device}>"
 
 
 def check_texts(texts: object, name: str) -> list[str]:
-    """Return the texts if they are what a model can be given, as lines of a file are checked.
+    """Return the texts if a model can translate them.
+
+    The lines of files are checked in the same way (``convs2s.files.text``).
 
     Raises:
-        UserError: it is no list of texts, or a text has more than ``LONGEST_LINE_BYTES`` as UTF-8,
-            is no Unicode, or holds a NUL or a line feed. The message says ``name``, and the text's
-            number from 1.
+        UserError: ``texts`` is not a list of texts; or a text has more than ``LONGEST_LINE_BYTES``
+            bytes of UTF-8, is not valid Unicode, or contains a NUL or a line feed. The message has
+            ``name`` and the number of the text, from 1.
     """
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
         raise UserError(
@@ -223,7 +234,10 @@ def check_texts(texts: object, name: str) -> list[str]:
 
 
 def check_text(text: object, place: str) -> str:
-    """Return a text if it is what a model can be given: ``check_texts`` says what that is."""
+    """Return a text if a model can translate it, as described in ``check_texts``.
+
+    ``place`` is the beginning of the message of the UserError, such as ``texts:3``.
+    """
     if not isinstance(text, str):
         raise UserError(f"{place}: expected a text, found {_type_of(text)}")
     try:
@@ -231,7 +245,7 @@ def check_text(text: object, place: str) -> str:
     except UnicodeEncodeError as error:
         raise UserError(
             f"{place}: not Unicode: half a surrogate pair at character {error.start + 1}; decode "
-            "the bytes that it comes from as what they are"
+            "the original bytes by their real encoding"
         ) from None
     if size > LONGEST_LINE_BYTES:
         raise UserError(
@@ -248,4 +262,4 @@ def check_text(text: object, place: str) -> str:
 
 
 def _type_of(value: object) -> str:
-    return "one text" if isinstance(value, str) else f"what Python calls {type(value).__name__}"
+    return "one text" if isinstance(value, str) else f"the Python type {type(value).__name__}"

@@ -1,1 +1,1 @@
-"""``convs2s``: its commands, those of one subject in one module."""
+"""The commands of ``convs2s``; each module holds the commands of one subject."""

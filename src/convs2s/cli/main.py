@@ -1,4 +1,4 @@
-"""``convs2s``: what the workflow does, by hand; its help, its exit codes, its completion."""
+"""The command ``convs2s``: its parser, its help, its exit codes and its shell completion."""
 
 import argparse
 import os
@@ -21,11 +21,12 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
 from convs2s.pipeline.process import provide_environment
 
-EXIT_AFTER_CTRL_C = 130  # exit code after Ctrl-C, as in the shell; 75 if the work can be resumed
+EXIT_AFTER_CTRL_C = 130
+"""Exit code after Ctrl-C, as a shell reports it. Work that can be resumed exits with 75 instead."""
 
 EXIT_CODES = (
-    "exit codes: 0 done; 1 an error, said in one line; 2 unknown, missing or malformed\n"
-    "  options; 75 stopped with its state saved: rerun the same command to resume;\n"
+    "exit codes: 0 done; 1 an error, reported in one line; 2 unknown, missing or malformed\n"
+    "  options; 75 stopped with the state saved (rerun the same command to resume);\n"
     "  130 Ctrl-C in a command that cannot resume"
 )
 
@@ -35,7 +36,7 @@ EXTRAS = {
     "serve": ("prometheus_client", "starlette", "uvicorn"),
     "train": ("pyarrow", "rich"),
 }
-"""Extra of the package -> the modules that it brings and that commands import."""
+"""Extra of the package -> the modules that it installs and that commands import."""
 
 EXAMPLES = """examples:
   echo "The man sees two red cars." | convs2s translate model.safetensors
@@ -72,18 +73,24 @@ EXAMPLES = """examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; an input fault is one line on the standard error and exit code 1."""
+    """Run the command that ``arguments`` name; by default they are those of the process.
+
+    A ``UserError`` is printed in one line on the standard error and exits with code 1. The other
+    exit codes are listed in ``EXIT_CODES``.
+    """
     argv = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
-    used = _command_meant(parser, argv)
-    parsed, rest = parser.parse_known_args(argv, argparse.Namespace(command=argv, parser=parser))
-    if rest:
-        options = re.findall(r"--[\w.-]+", used.format_usage())
-        typed = rest[0].partition("=")[0]
+    command_parser = _parser_of_typed_command(parser, argv)
+    parsed, unparsed = parser.parse_known_args(
+        argv, argparse.Namespace(command=argv, parser=parser)
+    )
+    if unparsed:
+        options = re.findall(r"--[\w.-]+", command_parser.format_usage())
+        typed = unparsed[0].partition("=")[0]
         if typed.startswith("--") and options:
-            used.error(unknown("option", typed, options))
-        used.error(f"unknown arguments: {' '.join(rest)}")
-    provide_environment()  # before torch is loaded
+            command_parser.error(unknown("option", typed, options))
+        command_parser.error(f"unknown arguments: {' '.join(unparsed)}")
+    provide_environment()  # before torch is loaded, which reads the variables at its start
     prepare_streams()
     try:
         check_options(parsed)
@@ -102,48 +109,56 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     f"'convs2s[{extra}]' "
                     f"(in a clone: pip install -c constraints.txt -e '.[{extra}]')"
                 )
-        raise
+        raise  # a module that no extra installs is missing: a fault of the program
     except KeyboardInterrupt:
         print("convs2s: interrupted", file=sys.stderr)
         sys.exit(EXIT_AFTER_CTRL_C)
     except BrokenPipeError:
-        _drop_output()  # the reader has gone (`| head`): end quietly, as other filters do
+        _drop_output()  # the reader has closed the pipe (`| head`): end quietly, as filters do
         sys.exit(1)
     except OSError as error:
         name = error.filename
         if isinstance(error, PermissionError) and name is not None:
-            said = f"{name}: {error.strerror}"
+            message = f"{name}: {error.strerror}"
         elif error.errno in NO_FILE:
-            said = f"{name!s:.80}...: {error.strerror}"
+            message = f"{name!s:.80}...: {error.strerror}"
         elif error.errno in NO_ROOM and name is None:
             _drop_output()
-            said = f"the output cannot be written: {error.strerror}"
+            message = f"the output cannot be written: {error.strerror}"
         else:
             raise
-        sys.exit(f"convs2s: error: {said}")
+        sys.exit(f"convs2s: error: {message}")
 
 
 def _drop_output() -> None:
-    """Let what is still to be written go nowhere, or Python's end would try again."""
+    """Send the rest of the standard output to the null device.
+
+    Otherwise Python would flush its buffer at exit, and fail in the same way again.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _command_meant(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of the command that is typed; end with exit code 2 over an unknown one."""
+def _parser_of_typed_command(
+    parser: argparse.ArgumentParser, argv: Sequence[str]
+) -> argparse.ArgumentParser:
+    """Return the parser of the command that ``argv`` begins with, such as ``score bleu``.
+
+    Exit with code 2 if there is no such command.
+    """
     for word in argv:
-        below = commands_below(parser)
-        if word.startswith("-") or not below:
+        commands = commands_below(parser)
+        if word.startswith("-") or not commands:
             break
-        if word not in below:
-            parser.error(unknown("command", word, below))
-        parser = below[word]
+        if word not in commands:
+            parser.error(unknown("command", word, commands))
+        parser = commands[word]
     return parser
 
 
 def _add_completion(command: argparse.ArgumentParser) -> None:
-    """Print the script by which a shell completes commands, options and file names after Tab.
+    """Print a script with which a shell completes commands, options and file names after Tab.
 
-    Make it anew after an update of this program (docs/command_line.md).
+    Print it again after an update of this program (docs/command_line.md).
     """
     command.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
     command.set_defaults(run=_completion)
@@ -156,45 +171,50 @@ def _completion(arguments: argparse.Namespace) -> None:
         for action in parser._actions:
             if action.type is Path:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
-        for below in commands_below(parser).values():
-            complete_files(below)
+        for command_parser in commands_below(parser).values():
+            complete_files(command_parser)
 
     complete_files(arguments.parser)
     print(shtab.complete(arguments.parser, shell=arguments.shell))
 
 
 COMMANDS = {
-    "translate": (add_translate, "raw text in, translated text out"),
-    "serve": (add_serve, "a server with a page: translation and attention"),
+    "translate": (add_translate, "translate raw text"),
+    "serve": (add_serve, "run a server that translates and shows attention"),
     "train": (add_train, "train a model on a prepared task"),
-    "status": (add_status, "how trainings and jobs are"),
+    "status": (add_status, "show the condition of trainings and jobs"),
     "score": (add_score, "score translations"),
-    "compare-outputs": (add_compare_outputs, "two systems' translations side by side"),
-    "attention": (add_attention, "where a model looks, as a page"),
-    "score-pairs": (add_score_pairs, "log-probabilities of translations"),
-    "rerank": (add_rerank, "choose from an n-best list"),
+    "compare-outputs": (add_compare_outputs, "print two systems' translations side by side"),
+    "attention": (add_attention, "print a page that shows where a model looks"),
+    "score-pairs": (add_score_pairs, "print the log-probabilities of given translations"),
+    "rerank": (add_rerank, "choose the best translations in an n-best list"),
     "tokenize": (add_tokenize, "tokenize the standard input"),
     "detokenize": (add_detokenize, "detokenize the standard input"),
-    "import": (add_import, "make a model file of another toolkit's model"),
+    "import": (add_import, "convert a model of another toolkit into a model file"),
     "mirror": (add_mirror, "write small generated archives in place of the tasks' downloads"),
-    "card": (add_card, "where a model file comes from"),
-    "export": (add_export, "write a model in another form"),
-    "pull": (add_pull, "bring a model of the Hugging Face Hub"),
-    "push": (add_push, "send a model to the Hugging Face Hub"),
-    "export-results": (add_export_results, "pack results with what they rest on"),
-    "results": (add_results, "the papers' tables from a ledger"),
-    "remove-states": (add_remove_states, "what trainings that have ended no longer need"),
-    "kernels": (add_kernels, "how fast this machine multiplies"),
+    "card": (add_card, "print the model card of a model file"),
+    "export": (add_export, "write a model in another format"),
+    "pull": (add_pull, "download a model from the Hugging Face Hub"),
+    "push": (add_push, "upload a model to the Hugging Face Hub"),
+    "export-results": (add_export_results, "pack results with the data to check them"),
+    "results": (add_results, "write the papers' tables from a ledger"),
+    "remove-states": (add_remove_states, "remove saved states of finished trainings"),
+    "kernels": (add_kernels, "measure how fast this machine multiplies matrices"),
     "config": (add_config, "print the effective configuration"),
-    "completion": (_add_completion, "a shell's script that completes what is typed"),
+    "completion": (_add_completion, "print a script that completes commands in a shell"),
 }
-"""Name -> what adds its options, whose docstring ``--help`` shows, and its line in the list."""
+"""Name of a command -> the function that adds its options, and its line in ``convs2s --help``.
+
+The docstring of the function is the description in the help of the command, unless the function
+sets one itself.
+"""
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """Return the parser of every command."""
+    """Return the parser of ``convs2s`` with all its commands."""
     parser = argparse.ArgumentParser(
-        prog="convs2s", description="Convolutional sequence to sequence learning, by hand."
+        prog="convs2s",
+        description="Convolutional sequence to sequence learning, one command for each step.",
     )
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -205,28 +225,35 @@ def whole_parser() -> argparse.ArgumentParser:
 
 
 class HelpWithExamples(argparse.HelpFormatter):
-    """Wraps what describes a command, and leaves a text that has lines of its own as it is."""
+    """Wraps a description into lines, and leaves a text as it is if it already has line breaks."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
-def _add_examples(parser: argparse.ArgumentParser, typed: str) -> None:
-    """End the help of a command, and of those below it, with the examples that are of it."""
-    examples = [text for text in examples_in(EXAMPLES) if re.search(rf"\b{typed}(?!\S)", text)]
+def _add_examples(parser: argparse.ArgumentParser, command: str) -> None:
+    """End the help of a command with its examples and the exit codes; do so for its subcommands.
+
+    ``command`` is what a user types, such as ``convs2s score bleu``. An example belongs to each
+    command whose words it contains.
+    """
+    examples = [text for text in examples_in(EXAMPLES) if re.search(rf"\b{command}(?!\S)", text)]
     parser.formatter_class = HelpWithExamples
     parser.epilog = "\n".join(["examples:", *examples, "", EXIT_CODES])
-    for name, below in commands_below(parser).items():
-        _add_examples(below, f"{typed} {name}")
+    for name, subcommand in commands_below(parser).items():
+        _add_examples(subcommand, f"{command} {name}")
 
 
 def examples_in(text: str) -> list[str]:
-    """Return the commands of a text of examples, those of several lines in one piece."""
+    r"""Return the commands in a text of examples.
+
+    A command begins after two blanks, and goes on in the next line after a ``\`` at the end.
+    """
     return re.findall(r"^(  \S(?:.*\\\n)*.*)$", text, re.MULTILINE)
 
 
 def commands_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the commands of a parser by their names; none where it has options alone."""
+    """Return the parsers of a parser's subcommands by name; an empty dict if it has none."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)

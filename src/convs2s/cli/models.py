@@ -1,4 +1,4 @@
-"""``convs2s import``, ``export``, ``pull``, ``push``, ``card``: model files, others' forms too."""
+"""The commands ``convs2s import``, ``export``, ``pull``, ``push`` and ``card`` for model files."""
 
 import argparse
 from pathlib import Path
@@ -10,26 +10,36 @@ from convs2s.files.atomic import check_not_read
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
-    """Make a model file of a model that another toolkit has trained."""
+    """Convert a model that another toolkit has trained into a model file."""
     toolkits = command.add_subparsers(required=True, metavar="TOOLKIT")
     fairseq = toolkits.add_parser("fairseq", help="a convolutional model that fairseq trained")
-    fairseq.description = "Make a model file of an fconv model; nothing in the checkpoint is run."
-    fairseq.add_argument("checkpoint", type=Path, help="such as model.pt or checkpoint_best.pt")
+    fairseq.description = (
+        "Convert an fconv model of fairseq into a model file. No code in the checkpoint is run."
+    )
+    fairseq.add_argument(
+        "checkpoint", type=Path, help="fairseq checkpoint, such as model.pt or checkpoint_best.pt"
+    )
     for side in ("source", "target"):
         fairseq.add_argument(
-            f"--{side}-dictionary", type=Path, required=True, help="its dict.LANGUAGE.txt"
+            f"--{side}-dictionary",
+            type=Path,
+            required=True,
+            help=f"dict.LANGUAGE.txt of the {side} language",
         )
-    fairseq.add_argument("--bpe-codes", type=Path, help="its BPE codes; none: whole words")
+    fairseq.add_argument("--bpe-codes", type=Path, help="BPE codes of the model [whole words]")
     fairseq.add_argument(
-        "--languages", nargs=2, metavar=("SOURCE", "TARGET"), help="[what the checkpoint states]"
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="language codes [those in the checkpoint]",
     )
     fairseq.add_argument(
         "--preparation",
         choices=PREPARATIONS,
         default=RECIPE.default,
-        help=f"how raw text becomes the words that the codes split [{RECIPE.default}]",
+        help=f"preparation that splits raw text into words, before BPE [{RECIPE.default}]",
     )
-    fairseq.add_argument("--output", type=Path, required=True, help="the model file to write")
+    fairseq.add_argument("--output", type=Path, required=True, help="model file to write")
     fairseq.set_defaults(run=_import_fairseq)
 
 
@@ -58,9 +68,10 @@ def _import_fairseq(arguments: argparse.Namespace) -> None:
 
 
 def add_card(command: argparse.ArgumentParser) -> None:
-    """Print where a model file comes from, as Markdown.
+    """Print the model card of a model file, in Markdown.
 
-    Data with checksums, recipe, seed, languages; and the scores that lie beside it.
+    It states the training data with checksums, the recipe, the seed and the languages, and the
+    scores in the folder of the model file.
     """
     command.add_argument("model", type=Path, help="model file")
     command.set_defaults(run=_card)
@@ -73,41 +84,47 @@ def _card(arguments: argparse.Namespace) -> None:
 
 
 def add_export(command: argparse.ArgumentParser) -> None:
-    """Write a model in the form of another program."""
-    forms = command.add_subparsers(dest="form", required=True, metavar="FORM")
-    hub = forms.add_parser("hub", help="a folder of the Hugging Face Hub")
+    """Write a model in the format of another program."""
+    formats = command.add_subparsers(dest="format", required=True, metavar="FORMAT")
+    hub = formats.add_parser("hub", help="a folder for the Hugging Face Hub")
     hub.description = (
-        "Write a folder as the Hub has it: the model file, its vocabularies and BPE codes, its "
-        "configuration, and a card with the scores that lie beside the model file."
+        "Write a folder for the Hugging Face Hub with the model file, its vocabularies and BPE "
+        "codes, its configuration, and a model card with the scores in the folder of the model "
+        "file."
     )
     hub.add_argument(
-        "--license", default="unknown", help="the model's, as the Hub names it: mit, cc-by-4.0"
+        "--license",
+        default="unknown",
+        help="license of the model, in the Hub's spelling, such as mit or cc-by-4.0 [unknown]",
     )
-    onnx = forms.add_parser("onnx", help="graphs for ONNX Runtime")
+    onnx = formats.add_parser("onnx", help="graphs for ONNX Runtime")
     onnx.description = (
-        "Write a ConvS2S model as graphs of ONNX (encoder, a decoder's step, output layer), with "
-        "its vocabularies and BPE codes (docs/publishing.md)."
+        "Write a ConvS2S model as ONNX graphs (the encoder, one decoder step, the output layer), "
+        "with its vocabularies and BPE codes (docs/publishing.md)."
     )
-    for form in (hub, onnx):
-        form.add_argument("model", type=Path, help="model file")
-        form.add_argument("folder", type=Path, help="the folder to make")
-        form.set_defaults(run=_export, makes_folder="folder")
+    for export_format in (hub, onnx):
+        export_format.add_argument("model", type=Path, help="model file")
+        export_format.add_argument("folder", type=Path, help="folder to create")
+        export_format.set_defaults(run=_export, makes_folder="folder")
 
 
 def _export(arguments: argparse.Namespace) -> None:
     from convs2s.publish.hub import export_hub, export_onnx
 
-    if arguments.form == "hub":
+    if arguments.format == "hub":
         export_hub(arguments.model, arguments.folder, arguments.license)
     else:
         export_onnx(arguments.model, arguments.folder)
 
 
 def add_pull(command: argparse.ArgumentParser) -> None:
-    """Bring a model of the Hugging Face Hub into a new folder and check it (extra: hub)."""
-    command.add_argument("repository", help="USER/NAME")
-    command.add_argument("folder", type=Path, nargs="?", help="the folder to make [NAME]")
-    command.add_argument("--revision", help="a commit, tag or branch [the newest commit]")
+    """Download a model from the Hugging Face Hub into a new folder and check it.
+
+    This needs the extra `hub` of the package.
+    """
+    command.add_argument("repository", help="repository on the Hub, USER/NAME")
+    command.add_argument("folder", type=Path, nargs="?", help="folder to create [NAME]")
+    command.add_argument("--revision", help="commit, tag or branch [the newest commit]")
     command.set_defaults(run=_pull, makes_folder="folder")
 
 
@@ -120,9 +137,12 @@ def _pull(arguments: argparse.Namespace) -> None:
 
 
 def add_push(command: argparse.ArgumentParser) -> None:
-    """Send a folder of convs2s export hub to the Hugging Face Hub, as one commit (extra: hub)."""
-    command.add_argument("folder", type=Path, help="the folder")
-    command.add_argument("repository", help="USER/NAME, which exists")
+    """Upload a folder of `convs2s export hub` to the Hugging Face Hub, as one commit.
+
+    This needs the extra `hub` of the package.
+    """
+    command.add_argument("folder", type=Path, help="folder to upload")
+    command.add_argument("repository", help="existing repository on the Hub, USER/NAME")
     command.set_defaults(run=_push)
 
 

@@ -1,4 +1,4 @@
-"""``convs2s score-pairs``, ``rerank`` and ``score oracle``: n-best lists and what models say."""
+"""The commands ``convs2s score-pairs``, ``rerank`` and ``score oracle`` for n-best lists."""
 
 import argparse
 from collections.abc import Iterator
@@ -28,28 +28,34 @@ from convs2s.scoring.n_best import (
 
 
 def read_groups(path: Path) -> Iterator[Group]:
-    """Yield the hypotheses of each sentence of a list."""
+    """Yield the hypotheses of each sentence in a Moses n-best list."""
     return read_n_best(read_lines(path), str(path))
 
 
 def _add_feature(command: argparse.ArgumentParser, meaning: str) -> None:
     command.add_argument(
-        "--feature", default=MODEL, metavar="NAME", help=f"{meaning}, without the = [{MODEL}]"
+        "--feature", default=MODEL, metavar="NAME", help=f"{meaning}, without a final = [{MODEL}]"
     )
 
 
 def add_score_pairs(command: argparse.ArgumentParser) -> None:
-    """Print what a model says of given translations.
+    """Print the log-probabilities that a model gives to translations.
 
-    Of each line of --target its log-probability given that of --source (nats) and its tokens,
-    </s> counted; or the lines of --n-best with one more feature.
+    With --target, print for each line the log-probability (nats) of the target given the source,
+    and the number of target tokens with </s>. With --n-best, print the lines of the list with the
+    log-probability as a further feature.
     """
     add_models(command)
     command.add_argument("--source", type=Path, required=True, help="file of source sentences")
     targets = command.add_mutually_exclusive_group(required=True)
-    targets.add_argument("--target", type=Path, help="file of one translation of each")
     targets.add_argument(
-        "--n-best", type=Path, metavar="LIST", help="Moses n-best list of translations of each"
+        "--target", type=Path, help="file with one translation of each source sentence"
+    )
+    targets.add_argument(
+        "--n-best",
+        type=Path,
+        metavar="LIST",
+        help="Moses n-best list with translations of the source sentences",
     )
     forms = command.add_mutually_exclusive_group()
     forms.add_argument(
@@ -57,22 +63,22 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
         dest="form",
         action="store_const",
         const="words",
-        help="both sides are words that blanks separate, as Moses' lists are [raw text]",
+        help="both sides are words separated by blanks, as in the lists of Moses [raw text]",
     )
     forms.add_argument(
         "--pretokenized",
         dest="form",
         action="store_const",
         const="tokens",
-        help="both sides are the model's own tokens, such as lo@@ w",
+        help="both sides are the model's tokens, such as lo@@ w [raw text]",
     )
-    _add_feature(command, "name of the feature that --n-best gets")
+    _add_feature(command, "name of the feature to add to the --n-best list")
     command.add_argument(
         "--length-penalty",
         type=float,
         default=0.0,
         metavar="ALPHA",
-        help="that feature is log-probability / tokens^ALPHA [0: the log-probability]",
+        help="divide the log-probability in the feature by tokens^ALPHA [0: do not divide]",
     )
     add_device(command)
     add_threads(command)
@@ -88,8 +94,8 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
     is_default = arguments.feature == MODEL and arguments.length_penalty == 0
     if arguments.n_best is None and not is_default:
         raise UserError("--feature and --length-penalty: are for a list: name it with --n-best")
-    stated = {"length_penalty": arguments.length_penalty}
-    alpha = validated(DecodingSettings, stated, "options").alpha
+    length_penalty = {"length_penalty": arguments.length_penalty}
+    alpha = validated(DecodingSettings, length_penalty, "options").alpha
     torch.set_num_threads(arguments.threads)
     with held_device(arguments.device, waits=False) as device:
         scorer = PairScorer.load(arguments.model, device, arguments.form)
@@ -101,23 +107,28 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
             return
         print("log_probability\ttokens")
         pairs = read_line_pairs(arguments.source, arguments.target)
-        for score in score_pairs(scorer, pairs, str(arguments.source)):
+        for score in score_pairs(scorer, pairs, str(arguments.source), str(arguments.target)):
             print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
 def add_rerank(command: argparse.ArgumentParser) -> None:
-    """Print the best hypothesis of each sentence.
+    """Print the best hypothesis of each sentence in an n-best list.
 
-    The best is by the even average of the list's score and a feature, such as score-pairs adds.
+    The best hypothesis has the highest average of the list's score and a feature, such as the one
+    that score-pairs adds. Both have the same weight.
     """
     command.add_argument("list", type=Path, help="Moses n-best list")
-    _add_feature(command, "the feature")
+    _add_feature(command, "name of the feature")
     forms = command.add_mutually_exclusive_group()
     forms.add_argument(
-        "--tokenized", action="store_true", help="print texts as they stand, with Moses' &#124;"
+        "--tokenized",
+        action="store_true",
+        help="print texts as in the list, with the escapes of Moses such as &#124;",
     )
     forms.add_argument(
-        "--n-best", action="store_true", help="print the whole list, the average as its score"
+        "--n-best",
+        action="store_true",
+        help="print the whole list, sorted by the average, which replaces the score",
     )
     command.set_defaults(run=_rerank)
 
@@ -133,9 +144,10 @@ def _rerank(arguments: argparse.Namespace) -> None:
 
 
 def add_oracle(command: argparse.ArgumentParser) -> None:
-    """Print BLEU of an n-best list's first choices, and of the best that could be chosen.
+    """Print the BLEU of an n-best list's first hypotheses, and of its best possible choice.
 
-    The best is of each sentence the hypothesis with the highest smoothed BLEU of its own.
+    The best possible choice (oracle) takes for each sentence the hypothesis with the highest
+    smoothed sentence BLEU.
     """
     command.add_argument("list", type=Path, help="Moses n-best list")
     add_references(command, "+")
@@ -157,6 +169,7 @@ def _score_oracle(arguments: argparse.Namespace) -> None:
         arguments.reference,
     )
     metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
+    # `choices` are the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
         score = metric(texts, *references)
         print(f"BLEU = {score}  {name}  {score.signature}  ({names}, {len(texts)} lines)")

@@ -1,4 +1,4 @@
-"""``convs2s results``, ``export-results``, ``mirror``, ``config``: what surrounds the runs."""
+"""The commands ``convs2s results``, ``export-results``, ``mirror`` and ``config``."""
 
 import argparse
 import sys
@@ -8,15 +8,17 @@ from convs2s.errors import UserError
 
 
 def add_results(command: argparse.ArgumentParser) -> None:
-    """Write headline values, plots and verdicts of claims as a page of Markdown.
+    """Write a Markdown page with the headline scores, plots, and verdicts on the papers' claims.
 
-    Beside the page is a folder of every table and test. All are made from the lines of a ledger
-    alone. Run it in the folder of config.yaml and config/.
+    A folder beside the page gets all tables and significance tests. Everything is computed from the
+    lines of a ledger. Run the command in the folder of config.yaml and config/.
     """
-    command.add_argument("ledger", type=Path, help="the ledger, a JSON line for each run")
-    command.add_argument("--scale", required=True, help="the scale whose tables are shown")
-    command.add_argument("--discussion", type=Path, help="Markdown that ends the page")
-    command.add_argument("--output", type=Path, required=True, help="the page, a .md file")
+    command.add_argument("ledger", type=Path, help="ledger file, with a JSON line for each run")
+    command.add_argument("--scale", required=True, help="scale whose tables to write")
+    command.add_argument(
+        "--discussion", type=Path, help="Markdown file to append at the end of the page"
+    )
+    command.add_argument("--output", type=Path, required=True, help="page to write, a .md file")
     command.set_defaults(run=_results)
 
 
@@ -37,18 +39,19 @@ def _results(arguments: argparse.Namespace) -> None:
 
 
 def add_export_results(command: argparse.ArgumentParser) -> None:
-    """Write what the numbers of a results folder rest on, with checksums and RO-Crate metadata.
+    """Pack the scores of a results folder with the files that they were computed from.
 
-    Scores, translations, references, settings, histories, versions, model cards. A reader can
-    check every number without training.
+    The package has scores, translations, references, settings, training histories, versions and
+    model cards, with checksums and RO-Crate metadata. A reader can check every number without
+    training.
     """
-    command.add_argument("folder", type=Path, help="results, or those of a task")
-    command.add_argument("output", type=Path, help="NAME.zip, or a folder to make")
+    command.add_argument("folder", type=Path, help="folder of the results, or of one task")
+    command.add_argument("output", type=Path, help="NAME.zip to write, or a folder to create")
     command.add_argument(
         "--without-text",
         action="store_true",
-        help="leave out what holds source sentences or references, where the data's license asks "
-        "for that; their checksums stay",
+        help="leave out files with source sentences or references, if the license of the data "
+        "requires it; their checksums stay",
     )
     command.set_defaults(run=_export_results, makes_folder="output")
 
@@ -60,12 +63,12 @@ def _export_results(arguments: argparse.Namespace) -> None:
 
 
 def add_mirror(command: argparse.ArgumentParser) -> None:
-    """Write small, generated files in the place of all that the tasks download.
+    """Write small generated files that replace all downloads of the tasks.
 
-    Each is FOLDER/HOST/PATH, of the real file's name and format; beside them is the list of
-    their checksums, SHA256SUMS.
+    The replacement of https://HOST/PATH is FOLDER/HOST/PATH, in the format of the original file.
+    FOLDER/SHA256SUMS lists the checksums.
     """
-    command.add_argument("folder", type=Path, metavar="FOLDER", help="where the files go")
+    command.add_argument("folder", type=Path, metavar="FOLDER", help="folder to write the files to")
     command.set_defaults(run=_mirror, makes_folder="folder")
 
 
@@ -76,12 +79,14 @@ def _mirror(arguments: argparse.Namespace) -> None:
 
 
 def add_config(command: argparse.ArgumentParser) -> None:
-    """Print the effective configuration: what applies to a task, defaults included."""
+    """Print the effective configuration of a task, defaults included, or a table of all tasks."""
     group = command.add_mutually_exclusive_group(required=True)
-    group.add_argument("--task", help="what applies to this task")
-    group.add_argument("--tasks", action="store_true", help="all tasks, a line each")
-    command.add_argument("--model", help="a model other than the task's headline")
-    command.add_argument("--decoding", help="a decoding other than the task's headline")
+    group.add_argument("--task", metavar="NAME", help="print the configuration of this task")
+    group.add_argument("--tasks", action="store_true", help="print a table with a row per task")
+    command.add_argument("--model", metavar="NAME", help="model [that of the task's headline]")
+    command.add_argument(
+        "--decoding", metavar="NAME", help="decoding [that of the task's headline]"
+    )
     command.set_defaults(run=_config)
 
 
@@ -94,12 +99,14 @@ def _config(arguments: argparse.Namespace) -> None:
     settings = load(Path.cwd())
     if arguments.tasks:
         if arguments.model or arguments.decoding:
-            raise UserError("--model and --decoding: are of one task: name it with --task")
+            raise UserError(
+                "--model and --decoding apply to one task: give --task NAME instead of --tasks"
+            )
         print("| task | what it is | headline: model, runs | ask for |\n| --- | --- | --- | --- |")
         for name, task in sorted(settings.tasks.items()):
             headline = f"`{task.headline.model}`, {', '.join(task.headline_runs())}"
-            report = f"`{settings.scale.results_dir}/{name}/{task.metric}.txt`"
-            print(f"| `{name}` | {task.description} | {headline} | {report} |")
+            target = f"`{settings.scale.results_dir}/{name}/{task.metric}.txt`"
+            print(f"| `{name}` | {task.description} | {headline} | {target} |")
     else:
         values = settings.effective(arguments.task, arguments.model, arguments.decoding)
         yaml.safe_dump(with_texts(values, masked), sys.stdout, sort_keys=False, allow_unicode=True)

@@ -1,4 +1,4 @@
-"""``convs2s score`` and ``compare-outputs``: BLEU, ROUGE, comparisons."""
+"""The commands ``convs2s score`` (BLEU, ROUGE, comparisons) and ``convs2s compare-outputs``."""
 
 import argparse
 from pathlib import Path
@@ -18,23 +18,33 @@ from convs2s.files.text import read_lines, write_lines
 
 
 def add_score(command: argparse.ArgumentParser) -> None:
-    """Score translations, or compare two systems' translations."""
+    """Score translations, or compare the scores of two systems' translations."""
     metrics = command.add_subparsers(required=True, metavar="METRIC")
     bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
     add_references(bleu, "+")
     bleu.add_argument(
-        "--lowercase", action="store_true", help="without case of A to Z (multi-bleu -lc)"
+        "--lowercase",
+        action="store_true",
+        help="lowercase A to Z in hypotheses and references before scoring (multi-bleu -lc)",
     )
     add_tokenized(bleu)
-    bleu.add_argument("--metric", help="one of an extension in BLEU's place (docs/extending.md)")
-    bleu.add_argument("--source", type=Path, help="source sentences, which some of them read")
+    bleu.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="metric of an extension to compute instead of BLEU (docs/extending.md)",
+    )
+    bleu.add_argument(
+        "--source", type=Path, help="file of the source sentences, if the --metric needs them"
+    )
     bleu.set_defaults(run=_score_bleu)
     add_command(metrics, "rouge", _add_rouge, "ROUGE of a file against references")
-    comparison = metrics.add_parser("compare", help="two systems' BLEU, by paired bootstrap")
+    comparison = metrics.add_parser(
+        "compare", help="compare the BLEU of two systems by paired bootstrap"
+    )
     add_systems(comparison)
     add_tokenized(comparison)
     comparison.set_defaults(run=_score_compare)
-    add_command(metrics, "oracle", add_oracle, "the best that an n-best list has")
+    add_command(metrics, "oracle", add_oracle, "the best BLEU that an n-best list allows")
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -42,9 +52,11 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
     from convs2s.scoring.evaluation import further_score
 
     if arguments.metric and (arguments.tokenized or arguments.lowercase):
-        raise UserError("--tokenized, --lowercase: are of BLEU; leave them out with --metric")
+        raise UserError(
+            "--tokenized and --lowercase apply to BLEU only: leave them out with --metric"
+        )
     if arguments.source and not arguments.metric:
-        raise UserError("--source: is for a metric that reads it: name it by --metric")
+        raise UserError("--source: BLEU does not read it: name the metric that does with --metric")
     references, names = read_references(arguments)
     hypotheses = list(standard_input())
     check_lines(hypotheses, references, "standard input", arguments.reference)
@@ -75,16 +87,17 @@ def _score_compare(arguments: argparse.Namespace) -> None:
 
 
 def add_compare_outputs(command: argparse.ArgumentParser) -> None:
-    """Print two systems' translations side by side, the words marked in which they differ.
+    """Print two systems' translations side by side, with the differing words marked.
 
-    The lines are those whose own BLEU differs most, from the largest gain to the largest loss;
-    with them is BLEU of the whole with a paired bootstrap.
+    The lines shown are those whose sentence BLEU differs most between the systems, ordered from the
+    largest gain to the largest loss. Above them is the BLEU of both files, compared by paired
+    bootstrap.
     """
     add_systems(command)
-    command.add_argument("--source", type=Path, help="file of what was translated, to be shown")
+    command.add_argument("--source", type=Path, help="file of the source sentences, to show them")
     add_tokenized(command)
-    command.add_argument("--html", action="store_true", help="print a page, not plain text")
-    command.add_argument("--most", type=int, default=100, help="lines to show [100]")
+    command.add_argument("--html", action="store_true", help="print an HTML page, not plain text")
+    command.add_argument("--most", type=int, default=100, help="number of lines to show [100]")
     command.set_defaults(run=_compare_outputs)
 
 
@@ -112,35 +125,45 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _add_rouge(command: argparse.ArgumentParser) -> None:
-    """Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, 0 to 100.
+    """Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, from 0 to 100.
 
-    They are means over the lines, in brackets their 95% confidence intervals by bootstrap. Each
-    line's values are those that ROUGE-1.5.5.pl prints (docs/rouge.md).
+    They are means over the lines, each followed by its 95% confidence interval by bootstrap. The
+    values of a single line equal those of ROUGE-1.5.5.pl (docs/rouge.md).
     """
-    command.add_argument("hypotheses", type=Path, help="file of texts, one a line")
+    command.add_argument("hypotheses", type=Path, help="file of texts to score, one per line")
     add_references(command)
     command.add_argument(
-        "--bytes", type=int, metavar="N", help="cut all texts to N bytes first (DUC: 75) [no cut]"
+        "--bytes",
+        type=int,
+        metavar="N",
+        help="cut all texts to N bytes before scoring (DUC: 75) [no cut]",
     )
-    command.add_argument("--stem", action="store_true", help="compare the stems of words")
+    command.add_argument(
+        "--stem", action="store_true", help="compare the stems of words instead of the words"
+    )
     command.add_argument(
         "--exceptions",
         type=Path,
         metavar="FILE",
-        help="irregular forms for --stem: a word, a tab, its base form a line",
+        help="irregular word forms for --stem; each line is a word, a tab and its base form",
     )
     command.add_argument(
-        "--best", action="store_true", help="the best reference counts [the sum over all of them]"
+        "--best",
+        action="store_true",
+        help="score each text against its best reference [the sum over all references]",
     )
     command.add_argument(
         "--skip-empty",
         action="store_true",
-        help="an empty line of a further reference is none, as of texts that have fewer",
+        help="ignore empty lines of the second and later references, for texts with fewer "
+        "references than others",
     )
     command.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="resamples of the bootstrap [1000]"
     )
-    command.add_argument("--items", type=Path, metavar="FILE", help="write each line's values: TSV")
+    command.add_argument(
+        "--items", type=Path, metavar="FILE", help="file to write each line's values to, as TSV"
+    )
     command.set_defaults(run=_score_rouge)
 
 
@@ -151,7 +174,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
 
     if arguments.exceptions and not arguments.stem:
         raise UserError(
-            f"--exceptions {arguments.exceptions}: the stemmer alone reads it: add --stem"
+            f"--exceptions {arguments.exceptions}: only the stemmer reads this file: add --stem"
         )
     exceptions = read_exceptions(arguments.exceptions) if arguments.exceptions else None
     options = rouge.RougeOptions(
@@ -167,17 +190,17 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
-        # The columns as the script names its scores.
-        lines = ["item\t1.R\t1.P\t1.F\t2.R\t2.P\t2.F\tL.R\tL.P\tL.F"]
+        # ROUGE-1.5.5.pl calls the scores so: R recall, P precision, F F1, of ROUGE-1, -2 and -L.
+        rows = ["item\t1.R\t1.P\t1.F\t2.R\t2.P\t2.F\tL.R\tL.P\tL.F"]
         for number, item in enumerate(items, start=1):
-            line = f"{number}"
+            row = f"{number}"
             for triple in item.values():
-                line += f"\t{triple.recall:.5f}\t{triple.precision:.5f}\t{triple.f1:.5f}"
-            lines.append(line)
-        write_lines(arguments.items, lines)
+                row += f"\t{triple.recall:.5f}\t{triple.precision:.5f}\t{triple.f1:.5f}"
+            rows.append(row)
+        write_lines(arguments.items, rows)
     signature = options.signature(len(references), arguments.samples)
     scores = rouge.mean_rouge(items, signature, arguments.samples)
     for key, name in rouge.ROUGE_NAMES.items():
-        values = (f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items())
-        print(f"{name}  {'  '.join(values)}")
+        values = [f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items()]
+        print(name, *values, sep="  ")
     print(f"{signature}  ({names}, {len(hypotheses)} lines)")

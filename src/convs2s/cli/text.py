@@ -1,4 +1,4 @@
-"""``convs2s tokenize`` and ``detokenize``: the standard input, by a preparation."""
+"""The commands ``convs2s tokenize`` and ``detokenize``."""
 
 import argparse
 import re
@@ -10,24 +10,25 @@ from convs2s.errors import UserError
 
 
 def add_tokenize(command: argparse.ArgumentParser) -> None:
-    """Turn raw text into words, as a task's preparation does it."""
+    """Split the raw text of the standard input into words, as a task's preparation does."""
     _add_options(command)
 
 
 def add_detokenize(command: argparse.ArgumentParser) -> None:
-    """Turn the words of a preparation into text."""
+    """Turn the words of the standard input back into text, which undoes a preparation."""
     _add_options(command)
     command.set_defaults(restores=True)
 
 
 def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--language", required=True, help="two-letter code, such as en")
-    # Any name, so that an unknown one is answered with the nearest that there is.
+    # No `choices`: an extension may add a preparation, and `Preparation` reports an unknown name
+    # with the most similar known one.
     command.add_argument(
         "--preparation",
         default=RECIPE.default,
         metavar="NAME",
-        help=f"one of {', '.join(PREPARATIONS)} [{RECIPE.default}]",
+        help=f"preparation, one of {', '.join(PREPARATIONS)} [{RECIPE.default}]",
     )
     command.set_defaults(run=_prepare, restores=False)
 
@@ -40,12 +41,13 @@ def _prepare(arguments: argparse.Namespace) -> None:
             f"--language {arguments.language}: expected a code of two or three small letters, such "
             "as en for English"
         )
-    from sacremoses.corpus import NonbreakingPrefixes  # which convs2s.text.moses has loaded lightly
+    # convs2s.text.moses, which Preparation imports, has loaded sacremoses faster than this would.
+    from sacremoses.corpus import NonbreakingPrefixes
 
     code = arguments.language.partition("_")[0]
     if code not in NonbreakingPrefixes().available_langs.values():
         print(
-            f"convs2s: warning: '{code}' has no list of abbreviations: those of English are taken "
+            f"convs2s: warning: '{code}' has no list of abbreviations: the list of English is used "
             "(docs/preparation.md)",
             file=sys.stderr,
         )

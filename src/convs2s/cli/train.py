@@ -1,4 +1,4 @@
-"""``convs2s train``, ``status``, ``remove-states``, ``kernels``: trainings and their machines."""
+"""The commands ``convs2s train``, ``status``, ``remove-states`` and ``kernels``."""
 
 import argparse
 import json
@@ -17,67 +17,78 @@ from convs2s.files.checksums import check_noted
 from convs2s.pipeline.living import RUN, living_job
 from convs2s.pipeline.tries import noted_try
 
-WATCH_SECONDS = 2.0  # between two looks of ``status --watch``
-TYPES = 10_000  # of each side's vocabulary, where ``kernels`` measures: only speed matters
+WATCH_SECONDS = 2.0  # between two updates of ``status --watch``
+TYPES = 10_000  # size of both vocabularies in ``kernels``, typical for the time of the products
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
     """Add the options of ``train``."""
     command.description = "Train a model, or resume a training that was stopped."
-    command.add_argument("folder", type=Path, help="a prepared task, such as results/demo_en_fr")
+    command.add_argument(
+        "folder", type=Path, help="folder of a prepared task, such as results/demo_en_fr"
+    )
     settings = command.add_mutually_exclusive_group(required=True)
-    settings.add_argument("--model", help="a name of config/models.yaml")
-    settings.add_argument("--settings", type=Path, help="a JSON file with such an entry's settings")
+    settings.add_argument("--model", metavar="NAME", help="name of a model in config/models.yaml")
+    settings.add_argument(
+        "--settings", type=Path, help="JSON file with the settings of a model, instead of --model"
+    )
     command.add_argument("--seed", type=int, default=1, help="random seed [1]")
-    command.add_argument("--output", type=Path, required=True, help="the model file to write")
-    command.add_argument("--dictionary", type=Path, help="dictionary.tsv for unknown words")
+    command.add_argument("--output", type=Path, required=True, help="model file to write")
+    command.add_argument(
+        "--dictionary", type=Path, help="dictionary.tsv, which replaces unknown words"
+    )
     command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
     command.add_argument(
         "--truecasers",
         nargs=2,
         type=Path,
         metavar=("SOURCE", "TARGET"),
-        help="truecasers of a truecased text",
+        help="truecasers of both sides, if the training text is truecased",
     )
     command.add_argument(
         "--start",
         type=Path,
         metavar="MODEL",
-        help="where the model lies that training.start names [its path, or fetched from its URL]",
+        help="local file of the model that training.start names [its path, or downloaded from its "
+        "URL]",
     )
     command.add_argument(
-        "--quiet", action="store_true", help="show errors alone; state/train.log has the rest"
+        "--quiet",
+        action="store_true",
+        help="print errors only; state/train.log beside the model has all lines",
     )
     _add_machine(command)
+    _add_scheduler(command)
     command.set_defaults(run=_train)
 
 
 def _add_machine(command: argparse.ArgumentParser) -> None:
     """Add the options of ``train`` that change no result."""
-    add_choice(command, "device", "config.yaml's; with --settings: auto")
+    add_choice(command, "device", "device in config.yaml; with --settings: auto")
     command.add_argument(
         "--threads",
         type=int,
-        help="CPU threads of each worker [config.yaml's cores, or the model's; with --settings: 4]",
+        help="CPU threads of each worker [cores in config.yaml, else training.threads of the "
+        "model; with --settings: 4]",
     )
-    add_choice(command, "products", "config.yaml's; with --settings: auto")
+    add_choice(command, "products", "products in config.yaml; with --settings: auto")
     command.add_argument(
         "--cpus",
         type=int,
         metavar="NUMBER",
-        help="CPUs of each machine that its workers share, in place of --threads",
+        help="CPUs of each machine, divided among its workers; replaces --threads",
     )
     command.add_argument(
         "--states",
         metavar="PLACE",
-        help="a folder or URL, such as s3://BUCKET/states, where the states are kept as well: for "
-        "machines that share no disk [config.yaml's states]",
+        help="folder or URL, such as s3://BUCKET/states, for copies of the states, so that a "
+        "machine without a shared disk can resume [states in config.yaml]",
     )
     command.add_argument(
         "--checkpoint-minutes",
         type=float,
         metavar="MINUTES",
-        help="minutes between states [training.checkpoint_minutes]",
+        help="minutes between two saved states [training.checkpoint_minutes]",
     )
     command.add_argument(
         "--tensorboard",
@@ -88,45 +99,52 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         default=1,
-        help="processes that share each batch, one per GPU where there are any [1]; 0: as many as "
-        "GPUs that a scheduler has granted on this machine, else 1; refused where fewer were "
-        "granted; of more, so many are used",
+        help="processes on each machine that share each batch, one per GPU if there are GPUs [1]. "
+        "0 means one per GPU that a scheduler has granted on this machine, or 1 without GPUs. "
+        "It is an error if fewer GPUs than workers were granted; further GPUs are not used",
     )
     command.add_argument(
         "--nodes",
         type=int,
         default=1,
-        help="machines with so many workers each, all of this Slurm job [1]",
+        metavar="NUMBER",
+        help="machines of this Slurm job to train on, with --workers processes each [1]",
     )
+
+
+def _add_scheduler(command: argparse.ArgumentParser) -> None:
+    """Add the options of ``train`` for jobs of a scheduler, which change no result."""
     command.add_argument(
         "--time-limit",
         type=float,
         metavar="MINUTES",
-        help="minutes that a scheduler grants the job that this runs in: save and end with exit "
-        "code 75 shortly before they have passed; without a scheduler's job around it, nothing; "
-        "where Slurm says when its job ends, that counts",
+        help="minutes that a scheduler grants the job in which this command runs. Training saves "
+        "its state and ends with exit code 75 shortly before they have passed. If Slurm states "
+        "when the job ends, that time is used instead. Outside of a scheduler's job the option has "
+        "no effect",
     )
     command.add_argument(
         "--requeue",
         action="store_true",
-        help="where training stops before its end in a Slurm job of its own, have Slurm queue that "
-        "job again instead of ending with exit code 75",
+        help="if training stops before its end in a Slurm job that does nothing else, make Slurm "
+        "queue the job again instead of ending with exit code 75",
     )
 
 
 def _train(arguments: argparse.Namespace) -> None:
     from convs2s.training.workers import is_worker
 
-    noted = []
+    # As a job of the workflow, this is the process to note the try; its workers must not.
+    outputs = []
     if RUN in os.environ and not is_worker():
-        noted.append(str(arguments.output))
-    with living_job(), noted_try(noted):
+        outputs.append(str(arguments.output))
+    with living_job(), noted_try(outputs):
         try:
             _start_training(arguments)
         except KeyboardInterrupt:
             raise UnfinishedError(
-                "training is not finished: interrupted while it made no updates; what was saved "
-                "before is kept: rerun the same command to resume"
+                "training is not finished: interrupted while it made no updates; states saved "
+                "before are kept: rerun the same command to resume"
             ) from None
 
 
@@ -145,7 +163,7 @@ def _start_training(arguments: argparse.Namespace) -> None:
         options = Options()
         downloads: Mapping[str, Download] = {}
         architecture, recipe = read_training_settings(arguments.settings)
-        # The workflow puts a model's settings into a folder of its name.
+        # The workflow writes a model's settings to MODEL/settings.json.
         model_name = arguments.settings.absolute().parent.name
     else:
         configuration = load(Path.cwd())
@@ -156,12 +174,13 @@ def _start_training(arguments: argparse.Namespace) -> None:
         recipe = configuration.model(model_name).training
     if arguments.start and recipe.start is None:
         raise UserError(
-            f"--start {arguments.start}: says where the file of training.start.from lies, and the "
+            f"--start {arguments.start}: states the local file of training.start.from, but the "
             f"recipe of '{model_name}' has no training.start (docs/fine_tuning.md)"
         )
-    minutes = arguments.checkpoint_minutes or recipe.checkpoint_minutes
-    tensorboard = arguments.tensorboard or recipe.tensorboard
-    changes = {"checkpoint_minutes": minutes, "tensorboard": tensorboard}
+    changes = {
+        "checkpoint_minutes": arguments.checkpoint_minutes or recipe.checkpoint_minutes,
+        "tensorboard": arguments.tensorboard or recipe.tensorboard,
+    }
     workers = arguments.workers or granted_workers()
     threads = arguments.threads or options.cores or recipe.threads
     if arguments.cpus:
@@ -189,38 +208,46 @@ def _start_training(arguments: argparse.Namespace) -> None:
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
-    """Refuse a place where no model can lie, and tables that are missing or damaged."""
+    """Check that a model can be written, and that the files to read exist and are not damaged.
+
+    Some of these files are only read at the end of the training, so they are checked now.
+
+    Raises:
+        UserError: a check fails.
+    """
     if is_written_in_place(arguments.output):
         raise UserError(
             f"{arguments.output}: is no plain file: a training keeps its states beside its model: "
             "name a file in a folder"
         )
-    tables = [arguments.settings, arguments.dictionary, arguments.candidates]
-    tables += arguments.truecasers or []
-    given = [path for path in tables if path]
-    for path in given:  # some of them are read at the end of the training alone
+    optional_files = [arguments.settings, arguments.dictionary, arguments.candidates]
+    optional_files += arguments.truecasers or []
+    files = [path for path in optional_files if path]
+    for path in files:
         if not path.is_file():
             raise UserError(f"{path}: no such file")
-    check_noted(given)
+    check_noted(files)
 
 
 def add_status(command: argparse.ArgumentParser) -> None:
     """Add the options of ``status``."""
     command.description = (
-        "Show how each training and job of a results folder is: running, locked, crashed with the "
-        "last lines of its log, stopped and why, finished. It reads files alone, so the jobs may "
-        "run on other machines that share them."
+        "Show the condition of each training and job in a results folder: running, locked, crashed "
+        "(with the last lines of its log), stopped (with the reason), not started or finished. The "
+        "command only reads files, so the jobs may run on other machines that share the folder."
     )
     command.add_argument(
         "results",
         nargs="?",
         type=Path,
         default=Path("results"),
-        help="folder of the results, or of a task or run in it [results]",
+        help="folder of the results, of a task or of a run [results]",
     )
     forms = command.add_mutually_exclusive_group()
-    forms.add_argument("--watch", action="store_true", help="look again every two seconds")
-    forms.add_argument("--json", action="store_true", help="one JSON object, times in seconds")
+    forms.add_argument("--watch", action="store_true", help="update the view every two seconds")
+    forms.add_argument(
+        "--json", action="store_true", help="print one JSON object, with times in seconds"
+    )
     command.set_defaults(run=_status)
 
 
@@ -239,9 +266,9 @@ def _status(arguments: argparse.Namespace) -> None:
     from rich.live import Live
 
     if not out.is_terminal:
-        raise UserError("--watch: the output is no terminal: leave it out, or use --json")
+        raise UserError("--watch: the output is no terminal: leave out --watch, or use --json")
     with (
-        suppress(KeyboardInterrupt),  # Ctrl-C is how one leaves it
+        suppress(KeyboardInterrupt),  # Ctrl-C is the way to leave the view
         Live(console=out, auto_refresh=False, screen=True) as live,
     ):
         while True:
@@ -253,12 +280,12 @@ def _status(arguments: argparse.Namespace) -> None:
 def add_remove_states(command: argparse.ArgumentParser) -> None:
     """Add the options of ``remove-states``."""
     command.description = (
-        "List the states of trainings that have ended, below a folder, or remove them. Models, "
-        "records and scores stay, as do states of trainings that run or were stopped. What "
-        "would only be exported again (docs/operations.md) is then trained again."
+        "List or remove the saved states of finished trainings in a folder. Models, records and "
+        "scores stay, and so do the states of trainings that run or were stopped. Without its "
+        "state a model cannot be exported again (docs/operations.md): it is then trained again."
     )
-    command.add_argument("folder", type=Path, help="results, those of a task, or a run")
-    command.add_argument("--yes", action="store_true", help="remove them [list them]")
+    command.add_argument("folder", type=Path, help="folder of the results, of a task or of a run")
+    command.add_argument("--yes", action="store_true", help="remove the states [list them only]")
     command.set_defaults(run=_remove_states)
 
 
@@ -271,20 +298,22 @@ def _remove_states(arguments: argparse.Namespace) -> None:
             remove_state(path)
         print(f"{megabytes(size):>12}  {path}")
     total = megabytes(sum(states.values()))
-    done = "may go: --yes removes them"
+    outcome = "may go: --yes removes them"
     if arguments.yes or not states:
-        done = "removed"
-    print(f"{total:>12}  of {len(states)} trainings that have ended: {done}")
+        outcome = "removed"
+    print(f"{total:>12}  of {len(states)} trainings that have ended: {outcome}")
 
 
 def add_kernels(command: argparse.ArgumentParser) -> None:
     """Add the options of ``kernels``."""
     command.description = (
-        "Measure the matrix products of a model's training by each kernel, in GFLOP/s. The kernel "
-        "that a training takes is the one of config.yaml's products; with auto, the faster one "
-        "when it was first measured here."
+        "Measure the speed of the matrix products in a model's training, by kernel and in GFLOP/s. "
+        "A training uses the kernel that the key products in config.yaml names. With auto it uses "
+        "the one that was faster when kernels were first measured on this machine."
     )
-    command.add_argument("--model", default="small", help="a name of config/models.yaml [small]")
+    command.add_argument(
+        "--model", default="small", metavar="NAME", help="model in config/models.yaml [small]"
+    )
     add_threads(command)
     command.set_defaults(run=_kernels)
 
@@ -300,7 +329,10 @@ def _kernels(arguments: argparse.Namespace) -> None:
     model = load(Path.cwd()).model(arguments.model)
     products = choice.products_of(build_network(model.architecture, TYPES, TYPES))
     if not products:
-        raise UserError(f"--model {arguments.model}: has no maps of this package to measure")
+        raise UserError(
+            f"--model {arguments.model}: has no layers of this package whose matrix products could "
+            "be measured"
+        )
     chosen = choice.fastest_kernel(products)
     print(f"{'training in fp32':24} GFLOP/s")
     for kernel, rate in choice.training_rates(products).items():

@@ -1,4 +1,4 @@
-"""``convs2s translate``, ``serve`` and ``attention``: raw text through models."""
+"""The commands ``convs2s translate``, ``serve`` and ``attention``, which translate raw text."""
 
 import argparse
 import gc
@@ -13,15 +13,15 @@ from convs2s.serving.settings import ServerSettings
 
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
-"""Without any of these files and variables there is no GPU to look for."""
+"""Device files and environment variables of which a machine with a usable GPU has at least one."""
 
 
 def add_translate(command: argparse.ArgumentParser) -> None:
-    """Translate the standard input, line by line and in order, or a file.
+    """Translate a file, or the standard input, line by line and in order.
 
-    The text is raw: it is prepared as the test sets of the model's task are. With
-    --pretokenized it is in the model's tokens. Rerun the same command to resume the translation
-    of a file that was killed.
+    The text is raw, and is prepared like the test sets of the model's task. With --pretokenized it
+    consists of the model's tokens. If the translation of a file was killed, rerun the same command
+    to resume it.
     """
     add_models(command)
     command.add_argument("--input", type=Path, help="file to translate [the standard input]")
@@ -29,29 +29,35 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         "--output", type=Path, help="file to write, with --input [the standard output]"
     )
     command.add_argument(
-        "--json", action="store_true", help="JSON lines: tokens, score, alignment, replacements"
+        "--json",
+        action="store_true",
+        help="print JSON lines with tokens, score, alignment and replaced words",
     )
     command.add_argument(
         "--pretokenized",
         action="store_true",
-        help="input and output in the model's own tokens, separated by blanks, such as lo@@ w",
+        help="input and output are the model's tokens, separated by blanks, such as lo@@ w",
     )
     command.add_argument(
         "--split-sentences",
         action="store_true",
-        help="translate each sentence of a line by itself, and write them on one line again",
+        help="translate each sentence of a line by itself, and join the translations to one line",
     )
     command.add_argument(
-        "--n-best", type=_count, metavar="N", help="the N best of each line, as Moses lists them"
+        "--n-best",
+        type=_count,
+        metavar="N",
+        help="print the N best translations of each line, in the format of Moses",
     )
     command.add_argument(
         "--workers",
         type=_count,
         default=1,
         metavar="N",
-        help="processes that share the --threads, and the memory of the weights, for a file [1]",
+        help="processes that translate a file; they share the --threads and the memory of the "
+        "weights [1]",
     )
-    command.add_argument("--quiet", action="store_true", help="show no progress and no hints")
+    command.add_argument("--quiet", action="store_true", help="print no progress and no hints")
     add_device(command)
     add_threads(command)
     add_section(command, DecodingSettings)
@@ -60,12 +66,14 @@ def add_translate(command: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
     return int(text)
 
 
 def _translate(arguments: argparse.Namespace) -> None:
-    gc.disable()  # what is loaded stays: looking for garbage in it takes a tenth of the start
+    # While libraries and models are loaded, next to nothing is garbage. Collecting it would take a
+    # tenth of the time until the first translation.
+    gc.disable()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError("-: leave --input and --output out for the standard input and output")
     if arguments.input is None and (arguments.output or arguments.workers > 1):
@@ -73,9 +81,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
         raise UserError("--split-sentences: not with --pretokenized, nor --n-best without --json")
-    drivers = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
-    if arguments.device == "cpu" or (arguments.device == "auto" and not drivers):
-        _translate_on("cpu", arguments)  # to ask torch for a GPU would take a second
+    may_have_gpu = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
+    if arguments.device == "cpu" or (arguments.device == "auto" and not may_have_gpu):
+        _translate_on("cpu", arguments)  # without asking torch for a GPU, which takes a second
         return
     from convs2s.devices import held_device
 
@@ -93,7 +101,8 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         settings.check_n_best(arguments.n_best, f"--n-best {arguments.n_best}")
     if arguments.workers > 1 and device != "cpu":
         raise UserError(
-            "--workers: for CPUs alone: one process keeps a GPU busy (raise --batch-sentences)"
+            "--workers: only for CPUs, as one process keeps a GPU busy: raise --batch-sentences "
+            "instead"
         )
     translator = LineTranslator(
         arguments.model,
@@ -109,7 +118,7 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
         arguments.split_sentences,
         hints=not (arguments.pretokenized or arguments.quiet or arguments.workers > 1),
     )
-    gc.freeze()
+    gc.freeze()  # later collections skip what is loaded by now
     gc.enable()
     if arguments.input is None:
         translate_stream(translate, sys.stdin.buffer, "standard input")  # type: ignore[arg-type]
@@ -134,17 +143,18 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
 
 
 def add_serve(command: argparse.ArgumentParser) -> None:
-    """Translate what other programs and a page in a browser ask (docs/serving.md).
+    """Run a server that translates for other programs and for a web page (docs/serving.md).
 
-    It listens on this machine alone unless --host says otherwise; requests that come together
-    are translated together. Ctrl-C or SIGTERM: it finishes what it was asked, then ends.
+    It accepts connections from this machine only, unless --host states another address. Requests
+    that arrive together are translated together. After Ctrl-C or SIGTERM it finishes the requests
+    that it has, then ends.
     """
     add_models(command)
     add_section(command, ServerSettings)
     command.add_argument(
         "--pretokenized",
         action="store_true",
-        help="texts are the model's own tokens, separated by blanks, such as lo@@ w",
+        help="texts are the model's tokens, separated by blanks, such as lo@@ w",
     )
     add_device(command)
     add_threads(command)
@@ -168,15 +178,16 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def add_attention(command: argparse.ArgumentParser) -> None:
-    """Translate a sentence and print a page (HTML) that shows where the decoder looks.
+    """Translate a sentence and print an HTML page that shows the attention of each decoder layer.
 
-    It shows that layer by layer: point at a token, or go to it by Tab and arrow keys. The page
-    fetches nothing.
+    On the page, point at a token, or move to it with Tab and the arrow keys. The page needs no
+    network.
     """
     command.add_argument("model", type=Path, help="model file")
-    command.add_argument("sentence", help="raw text")
-    of_batches = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
-    add_section(command, DecodingSettings, without=of_batches)
+    command.add_argument("sentence", help="raw text of the sentence to translate")
+    # The page is made by one model, from one sentence, on the CPU.
+    without_effect = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
+    add_section(command, DecodingSettings, without=without_effect)
     command.set_defaults(run=_attention)
 
 
@@ -187,7 +198,9 @@ def _attention(arguments: argparse.Namespace) -> None:
     model: Path = arguments.model
     description = describe_model(model)
     if not description.architecture.has_attention:
-        raise UserError(f"{model}: the kind {description.architecture.kind} has no attention")
+        raise UserError(
+            f"{model}: a model of kind {description.architecture.kind} has no attention to show"
+        )
     stand_in = description.training.get("stand_in")
     example = example_of(
         model,

@@ -1,1 +1,1 @@
-"""Search, hypotheses, unknown words: from a model and text to translations."""
+"""Translate text with a model: search, hypotheses, unknown words."""

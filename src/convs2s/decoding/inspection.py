@@ -1,4 +1,4 @@
-"""What a network makes of a text: its attention layer by layer, or an LSTM's final states."""
+"""Compute what a network does with a text: its attention by layer, or an LSTM's final states."""
 
 import json
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ from convs2s.models.network import Network
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """One sentence's attention."""
+    """The attention for one sentence: from each target token to each source token."""
 
-    weights: NDArray[np.float32]  # (layers, n, m), each row sums to 1
+    weights: NDArray[np.float32]  # (layers, n, m); for each target token, they sum to 1
     source: list[str]  # m tokens, </s> last
     target: list[str]  # n tokens, </s> last
 
     def as_json(self) -> dict[str, Any]:
-        """Return what a page draws: both sides' tokens, and the weights to four digits."""
+        """Return both sides' tokens and the weights, rounded to four decimals, for a web page."""
         weights = np.round(self.weights.astype(np.float64), 4).tolist()
         return {"source": self.source, "target": self.target, "weights": weights}
 
@@ -39,10 +39,13 @@ def attention_of(
     translations: Path,
     line: int,
 ) -> AttentionMap:
-    """Return the attention of a line (from 1) of a decoded test set, by a pass over its output.
+    """Return the attention for one line of a decoded test set.
 
-    ``translations`` are the JSON lines of the model that decoded it. A line that is not in them,
-    and a model without attention, are refused with a UserError.
+    The attention is computed in a forward pass over the line's source and output. ``translations``
+    has the JSON lines that ``model`` decoded, and ``line`` counts from 1.
+
+    Raises:
+        UserError: the model has no attention, or the file has no such line or a malformed one.
     """
     network, description = load_model(model)
     if not network.attends:
@@ -54,7 +57,8 @@ def attention_of(
             f"sentence {line} is asked for (plots.sentences of config.yaml, or a target's name), "
             f"but {translations} has {len(rows)}"
         )
-    with failures_of_file(f"{translations}:{line}", "no translation; decode the test set again"):
+    problem = "not a translation; decode the test set again"
+    with failures_of_file(f"{translations}:{line}", problem):
         row = json.loads(rows[line - 1])
         source = row["source_tokens"]
         target = row["tokens"]
@@ -69,7 +73,11 @@ def attention_map(
     source: Sequence[str],
     target: Sequence[str],
 ) -> AttentionMap:
-    """Join the attention (layers, n, m) of networks; ``source`` and ``target`` lack ``</s>``."""
+    """Join the attention of several networks for one sentence.
+
+    Each tensor has the shape (layers, n, m). ``source`` (m - 1) and ``target`` (n - 1) are tokens
+    without ``</s>``, which is added.
+    """
     end = SPECIAL_TOKENS[END]
     weights = torch.cat(list(layers)).cpu().numpy()
     return AttentionMap(weights, source=[*source, end], target=[*target, end])
@@ -81,13 +89,13 @@ def layer_attention(
     source: Sequence[int],
     target: Sequence[int],
 ) -> Tensor:
-    """Return the attention (layers, n, m) by which a network writes a target, layer by layer.
+    """Return the attention (layers, n, m) of each layer of a network that is forced to a target.
 
-    ``source`` and ``target`` are m and n indices, ``</s>`` last. A search does not keep this: it
-    takes the layers' mean, and keeps where that is highest.
+    ``source`` and ``target`` are m and n indices, ``</s>`` last. This needs a pass of its own,
+    because a search keeps only the index of the source token with the highest mean attention.
     """
     device = network.output.bias.device
-    previous = [END, *target[:-1]]
+    previous = [END, *target[:-1]]  # the decoder's input
     _, attentions = network(
         torch.tensor([source], device=device),  # (1, m)
         torch.tensor([previous], device=device),  # (1, n)
@@ -97,16 +105,22 @@ def layer_attention(
 
 @dataclass(frozen=True)
 class FinalStates:
-    """The states in which an LSTM's encoder ends: all that its decoder knows of a sentence."""
+    """The final states of an LSTM's encoder, which are all that its decoder gets of a sentence."""
 
-    tokens: list[list[str]]  # what the model reads of each line
-    unknown: list[list[str]]  # those of each that it does not know
+    tokens: list[list[str]]  # the tokens of each line that the model reads
+    unknown: list[list[str]]  # the tokens of each line that are not in the vocabulary
     states: NDArray[np.floating[Any]]  # (lines, numbers): outputs and cells, bottom layer first
 
 
 @torch.inference_mode()
 def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
-    """Read lines of raw text, none without a word; a model without such states is a UserError."""
+    """Return the final states of a model's encoder for lines of raw text.
+
+    Each line must have at least one word.
+
+    Raises:
+        UserError: the model is not an LSTM and has no such states.
+    """
     network, description = load_model(model)
     split = Splitter(description, description.languages["source"], "raw")
     vocabulary, _ = description.vocabularies()
@@ -120,6 +134,6 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     states = network.final_state(torch.from_numpy(pad(rows)))
     if states is None:
         raise UserError(
-            f"{model}: has no state of one size after a sentence; name a model of kind: lstm"
+            f"{model}: has no state of one size after a sentence; name a model of kind lstm"
         )
     return FinalStates(tokens, unknown, states.numpy())

@@ -1,7 +1,9 @@
-"""Translating a file of any length: chunk by chunk, with progress, from where it was stopped.
+"""Translate a file of any length, chunk by chunk, with progress. A stopped run can be resumed.
 
-``OUTPUT.part`` holds what is finished, ``OUTPUT.part.json`` how much of it counts, and of which
-work it is. The final name appears when everything is there.
+While the output is unfinished, ``OUTPUT.part`` contains the translations so far.
+``OUTPUT.part.json`` contains how many lines and bytes of it are complete, and the identity of the
+work: everything that the output's bytes depend on. When the translation is complete,
+``OUTPUT.part`` is renamed to ``OUTPUT``.
 """
 
 import bz2
@@ -35,10 +37,14 @@ from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
 from convs2s.files.text import read_lines, write_text
 from convs2s.model_file import describe_model
 
-CHUNK_BATCHES = 8  # batches of a chunk for each thread; a kill loses a chunk of each worker at most
+CHUNK_BATCHES = 8
+"""Batches in a chunk for each thread. If the process is killed, each worker loses at most the chunk
+on which it works."""
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
-"""Settings of config/decodings.yaml that a CPU's results do not depend on, but for bf16 on AMX."""
+"""Settings of config/decodings.yaml that change only the speed on a CPU, not the results.
+
+In bf16 on a CPU with AMX, they can change the results, too."""
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -46,7 +52,8 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
     ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
 }
-"""Each chunk is compressed on its own: what these formats' readers see as one text."""
+"""Functions that compress one chunk. Readers of these formats take chunks that were compressed
+separately and follow each other in a file as one text."""
 
 
 def translate_long_file(
@@ -58,26 +65,32 @@ def translate_long_file(
     workers: int,
     silent: bool = False,
 ) -> None:
-    """Translate a file, showing progress on the standard error unless ``silent``.
+    """Translate a file, and show progress on the standard error unless ``silent``.
 
-    Without an ``output``, the standard output is written, which nothing can be resumed in.
-    ``identity`` is what the output's bytes depend on besides the source. When Ctrl-C or SIGTERM
-    stops it, an UnfinishedError says what is written.
+    If ``output`` is None, the standard output is written, which cannot be resumed. ``identity`` is
+    everything that the output's bytes depend on besides the source.
+
+    Raises:
+        UnfinishedError: Ctrl-C or SIGTERM stopped the translation, and the same command resumes it.
+        UserError: the signal came and the output cannot be resumed, the source cannot be read
+            twice or was changed meanwhile, or the output is one of the inputs.
+        Interrupted: the signal came while the standard output was written.
     """
     if source.exists():
         if not source.is_file():
-            raise UserError(f"{source}: is no file that can be read twice: use standard input")
+            raise UserError(f"{source}: is not a file that can be read twice; use standard input")
         if output is not None:
             for suffix in ("", ".part", ".part.json"):
                 check_not_read(_beside(output, suffix), [source, *translate.translator.files()])
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
     with handling(STOPPING, interrupt):
-        count = sum(1 for _ in read_lines(source))  # an invalid line is found before work begins
+        # Read the whole file first, so that an invalid line is found before the work begins.
+        count = sum(1 for _ in read_lines(source))
         digest = sha256(source)
         with growing_output(output, {**identity, "input": digest}) as growing:
             rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
-            chunks = iter(lambda: list(islice(rest, size)), [])
+            chunks = iter(lambda: list(islice(rest, size)), [])  # until no lines are left
             with (
                 progress(" sentences", count, done=growing.done, silent=silent) as bar,
                 closing(translate_chunks(translate, chunks, workers)) as translated,
@@ -86,18 +99,18 @@ def translate_long_file(
                     for lines, part in translated:
                         growing.append(part, lines)
                         bar.update(lines)
-                    if not count:  # a compressed file of nothing has bytes
-                        growing.append("", 0)
+                    if not count:
+                        growing.append("", 0)  # a compressed file without text is not empty
                 except Interrupted as stop:
                     if output is None:
                         raise
-                    raise growing.unfinished(
-                        f"translation is not finished: {stop} was received; {growing.done} of "
-                        f"{count} lines {growing.left}"
+                    raise growing.interruption_error(
+                        f"translation is not finished: {stop} was received; "
+                        f"{growing.lines_written()} of {count} lines {growing.message_end}"
                     ) from None
             if sha256(source) != digest:
                 raise UserError(
-                    f"{source}: was changed while it was translated: run the command again"
+                    f"{source}: was changed while it was translated; run the command again"
                 )
 
 
@@ -107,10 +120,12 @@ def identity_of(
     device: str,
     **others: object,
 ) -> dict[str, object]:
-    """Return what the translations' bytes depend on, by name: models by their checksums.
+    """Return everything that the translations' bytes depend on, by name.
 
-    A GPU rounds a sentence in another way in another batch: there all settings count. So do the
-    version of this program, and the code of networks and of a preparation that an extension has.
+    It consists of the checksums of the models, the decoding settings, the device, the version of
+    this program, the digests of the code of extensions (networks and the preparation), and
+    ``others``. On a CPU, the settings of `SPEED_ALONE` are left out. On a GPU they count, because
+    it may round a sentence differently in another batch.
     """
     described = [describe_model(path) for path in models]
     return {
@@ -125,20 +140,20 @@ def identity_of(
 
 @dataclass(frozen=True)
 class _State:
-    """Of what work an unfinished output is, and how much of the input and of itself counts."""
+    """The state of an unfinished output, as in ``OUTPUT.part.json``."""
 
-    identity: Mapping[str, object]
-    lines: NonNegativeInt
-    bytes: NonNegativeInt
+    identity: Mapping[str, object]  # everything that the output's bytes depend on
+    lines: NonNegativeInt  # lines of the input whose translations are complete
+    bytes: NonNegativeInt  # length of these translations in ``OUTPUT.part``
 
 
 _STATE = TypeAdapter(_State)
 
 
 class GrowingOutput:
-    """An unfinished output, in which so many lines of the input are ``done``."""
+    """An output that can be resumed. ``done`` lines of the input are complete in it."""
 
-    unfinished = UnfinishedError
+    interruption_error = UnfinishedError
 
     def __init__(
         self,
@@ -146,12 +161,16 @@ class GrowingOutput:
         part: BinaryIO,
         identity: Mapping[str, object],
     ) -> None:
-        """Resume after the last complete chunk, if the part is of the same work."""
+        """Resume after the last complete chunk, or start over if the identity differs.
+
+        ``part`` is the open file ``OUTPUT.part``, at any position. What it has after the last
+        complete chunk is removed.
+        """
         self._path = path
         self._part = part
         self._identity = identity
         self._compress = _COMPRESSORS.get(path.suffix, bytes)
-        self.left = f"are in {path}.part: rerun the same command to resume"
+        self.message_end = f"are in {path}.part: rerun the same command to resume"
         state = self._resumed()
         self.done = state.lines
         part.truncate(state.bytes)
@@ -168,50 +187,64 @@ class GrowingOutput:
         self._part.flush()
         os.fsync(self._part.fileno())
         self._write_state(_State(self._identity, self.done + lines, self._part.tell()))
-        self.done += lines  # last: a signal may come before the state says so
+        self.done += lines
+
+    def lines_written(self) -> int:
+        """Return the number of lines in the state file, from which the next command resumes.
+
+        ``done`` may be less, if a signal has interrupted `append` after it wrote the state.
+        """
+        return _STATE.validate_json(_beside(self._path, ".part.json").read_bytes()).lines
 
     def _write_state(self, state: _State) -> None:
         write_text(_beside(self._path, ".part.json"), json.dumps(asdict(state)))
 
     def _resumed(self) -> _State:
-        """Return how much counts; say why where nothing does."""
+        """Return the state from which to resume; it is empty if there is nothing to resume.
+
+        If there is an unfinished output that cannot be resumed, print why.
+
+        Raises:
+            UserError: ``OUTPUT.part`` has content, but there is no ``OUTPUT.part.json``, so it may
+                be a file of the user's.
+        """
         size = os.fstat(self._part.fileno()).st_size
-        nothing = _State(self._identity, 0, 0)
-        written = _beside(self._path, ".part.json")
-        if not written.is_file():
+        empty = _State(self._identity, 0, 0)
+        state_file = _beside(self._path, ".part.json")
+        if not state_file.is_file():
             if size:
                 raise UserError(
-                    f"{self._path}.part: is there already, and no unfinished output: remove it, or "
-                    "name another --output"
+                    f"{self._path}.part: exists already, but is not an unfinished output; remove "
+                    "it, or name another --output"
                 )
-            return nothing
+            return empty
         try:
-            state = _STATE.validate_json(written.read_bytes(), strict=True)
+            state = _STATE.validate_json(state_file.read_bytes(), strict=True)
         except (OSError, ValidationError):
-            reason = "whose state cannot be read"
+            reason = "its state cannot be read"
         else:
-            of_another = state.identity
-            names = {**of_another, **self._identity}
-            others = [name for name in names if of_another.get(name) != self._identity.get(name)]
-            if others:
-                reason = f"of another {' and '.join(others)} than this command's"
+            ours = self._identity
+            theirs = state.identity
+            differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+            if differing:
+                reason = f"it differs from this command in {' and '.join(differing)}"
             elif size < state.bytes:
-                reason = "whose text is shorter than its state says"
+                reason = "its text is shorter than its state says"
             else:
                 print(f"{self._path}: resuming after line {state.lines}", file=sys.stderr)
                 return state
         print(
-            f"{self._path}: starting over: there is an unfinished output, {reason}",
+            f"{self._path}: starting over; there is an unfinished output, but {reason}",
             file=sys.stderr,
         )
-        return nothing
+        return empty
 
 
 class DirectOutput:
-    """The standard output, a device or a pipe, which nothing can be resumed in."""
+    """An output that cannot be resumed: the standard output, a device or a pipe."""
 
-    unfinished = UserError
-    left = "were written, which no command can resume"
+    interruption_error = UserError
+    message_end = "were written; this output cannot be resumed"
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -227,17 +260,24 @@ class DirectOutput:
         self._stream.flush()
         self.done += lines
 
+    def lines_written(self) -> int:
+        """Return ``done``."""
+        return self.done
+
 
 @contextmanager
 def growing_output(
     path: Path | None, identity: Mapping[str, object]
 ) -> Iterator[GrowingOutput | DirectOutput]:
-    """Open an output; it gets its name if the block succeeds, else stays to be resumed.
+    """Open an output for the block.
 
-    It is compressed if its suffix says so; a device or a pipe is written to, and None is the
-    standard output. Where ``identity``, what its bytes depend on, differs from that of an
-    unfinished output, that one is thrown away. An output that another process is writing is refused
-    with a UserError.
+    If the block succeeds, ``OUTPUT.part`` gets the final name and ``OUTPUT.part.json`` is removed.
+    Otherwise both stay, and a later call resumes, if its ``identity`` is the same. If it differs,
+    the unfinished output is overwritten. A suffix such as .gz makes the output compressed. A device
+    or a pipe is written directly; ``path`` None is the standard output.
+
+    Raises:
+        UserError: another process is writing this output, or the file system has no locks.
     """
     if path is None:
         yield DirectOutput(sys.stdout.buffer)
@@ -250,17 +290,19 @@ def growing_output(
     unfinished = _beside(path, ".part")
     with writing(path), unfinished.open("ab") as part:
         try:
-            # A record lock: unlike flock's it dies with this process, whatever workers outlive it.
+            # lockf takes a record lock. It ends with this process. A lock of flock would last as
+            # long as any worker that was forked from this process.
             fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):  # POSIX allows either
+        except (BlockingIOError, PermissionError):  # POSIX allows both if the lock is held
             raise UserError(
-                f"{unfinished}: another process is writing it: wait for it, or name another output"
+                f"{unfinished}: another process is writing it; wait for it, or name another output"
             ) from None
         except OSError as error:
             raise UserError(
                 f"{unfinished}: cannot be locked ({error.strerror}), and two processes must not "
-                "write it at once: name an output on a file system with locks"
+                "write it at once; name an output on a file system with locks"
             ) from None
+        # Another process may have finished and renamed the file between open and lock.
         opened = os.fstat(part.fileno())
         if not unfinished.exists() or not os.path.samestat(unfinished.stat(), opened):
             raise UserError(f"{path}: another process has written it just now")
@@ -271,5 +313,5 @@ def growing_output(
 
 
 def _beside(output: Path, suffix: str) -> Path:
-    """Return where an output is while it is unfinished, or what is known of it."""
+    """Return the path of the output with ``suffix`` appended to its name."""
     return output.with_name(output.name + suffix)

@@ -1,4 +1,4 @@
-"""Several searches at a time: batches in threads, chunks of lines in processes."""
+"""Run several searches at a time: batches in threads, chunks of lines in processes."""
 
 import math
 import os
@@ -18,23 +18,29 @@ from convs2s.errors import UserError
 Searched = TypeVar("Searched")
 Translated = TypeVar("Translated")
 
-LEAST_SENTENCES = 8  # of a batch that is made smaller so that each thread has one
+LEAST_SENTENCES = 8
+"""Minimum number of sentences in a batch that is made smaller to give each thread a batch."""
 Chunk = Sequence[tuple[int, str]]  # numbered lines
-_translate: Callable[[Chunk], str]  # in a worker process: what it was forked with
+_translate: Callable[[Chunk], str]  # set only in a worker process, by `_start`
 
 
 def sentences_for_each(
     count: int,
     threads: int,
-    most: int,
+    limit: int,
 ) -> int:
-    """Return the sentences of a batch, ``most`` of them where there are enough for each thread."""
-    return min(most, max(LEAST_SENTENCES, math.ceil(count / threads)))
+    """Return the number of sentences in a batch, at most ``limit``.
+
+    It is ``limit`` if ``count`` sentences are enough to give each thread such a batch. Otherwise
+    batches are smaller, so that each thread has one, but not smaller than ``LEAST_SENTENCES``.
+    """
+    for_each_thread = math.ceil(count / threads)
+    return min(limit, max(LEAST_SENTENCES, for_each_thread))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Have torch, where it is in use, compute in this thread alone while the block runs."""
+    """Make torch, if it is imported, compute only in this thread while the block runs."""
     torch = sys.modules.get("torch")
     if torch is None:
         yield
@@ -52,14 +58,17 @@ def search_in_threads(
     batches: Sequence[Searched],
     threads: int,
 ) -> list[Translated]:
-    """Search several batches at a time, each in a thread of its own; return results in their order.
+    """Search ``threads`` batches at a time, and return the results in the order of the batches.
 
-    Threads that shared each operation of one batch would wait for each other at each of them,
-    hundreds of times a step: where a sleeping thread takes 40 microseconds to wake, one thread
-    alone is faster (docs/notes/2026-11-23-generation-speed.md). Batches wait for Python's lock
-    alone. The last, which take longest where batches are sorted by length, start first.
+    Each batch is searched by one thread. If several threads shared the operations of one batch,
+    they would wait for each other after each operation, hundreds of times a step. If a sleeping
+    thread takes 40 microseconds to wake, a single thread is faster than that
+    (docs/notes/2026-11-23-generation-speed.md). Threads with batches of their own wait only for
+    Python's lock.
 
-    ``search`` takes a batch, and an event that is set once nobody wants its result any more.
+    The last batches start first. They take longest if the batches are sorted by ascending length.
+
+    ``search`` takes a batch, and an event that is set once its result is no longer needed.
     """
     stopped = Event()
 
@@ -67,16 +76,19 @@ def search_in_threads(
         with one_thread():
             return search(batch, stopped)
 
-    with one_thread():  # around the pool as well: each of its threads sets what later ones inherit
+    # The pool's threads change torch's number of threads, which later threads inherit. So it is
+    # also set here, around the pool, and restored at the end.
+    with one_thread():
         if threads == 1 or len(batches) < 2:
             return [search(batch, stopped) for batch in batches]
         with ThreadPoolExecutor(threads) as pool:
             try:
                 found = list(pool.map(search_alone, reversed(batches)))
             except BaseException:
-                stopped.set()  # or Ctrl-C would wait for the batches that are being searched
+                # Otherwise Ctrl-C would wait until the batches in the threads are finished.
+                stopped.set()
                 raise
-    found.reverse()
+    found.reverse()  # the batches were searched from the last to the first
     return found
 
 
@@ -85,12 +97,15 @@ def translate_chunks(
     chunks: Iterable[Chunk],
     workers: int,
 ) -> Generator[tuple[int, str], None, None]:
-    """Translate chunks in several processes, and yield the number of lines and the text of each.
+    """Translate chunks in ``workers`` processes.
 
-    The processes are forked from one that has loaded the models: they read the same weights in the
-    same memory. Nothing may have been computed with more than one thread before: a pool of threads
-    does not survive a fork. Chunks are taken no further ahead than keeps the workers busy; a single
-    worker is this process.
+    For each chunk, in their order, yield its number of lines and its translation.
+
+    The processes are forked from this one, which has loaded the models, so that all read the same
+    weights in the same memory. Before the call, this process must have computed with a single
+    thread only, because a pool of threads does not survive a fork. At most two chunks for each
+    worker, and one more, are taken from ``chunks`` ahead of the results, which keeps the workers
+    busy and bounds the memory. If ``workers`` is 1, this process translates, without a fork.
 
     Raises:
         UserError: a worker was killed.
@@ -99,34 +114,35 @@ def translate_chunks(
         for chunk in chunks:
             yield len(chunk), translate(chunk)
         return
-    others = set(active_children())
+    other_children = set(active_children())
     pool = ProcessPoolExecutor(workers, get_context("fork"), _start, (translate,))
     ahead: deque[tuple[int, Future[str]]] = deque()
     try:
         for chunk in chunks:
             ahead.append((len(chunk), pool.submit(_run, chunk)))
             if len(ahead) > 2 * workers:
-                lines, text = ahead.popleft()
-                yield lines, text.result()
-        for lines, text in ahead:
-            yield lines, text.result()
+                lines, future = ahead.popleft()
+                yield lines, future.result()
+        for lines, future in ahead:
+            yield lines, future.result()
     except BrokenProcessPool:
         raise UserError(
-            "a worker was killed, perhaps for want of memory: use fewer --workers or a smaller "
-            "--batch-sentences; run the same command again to resume"
+            "a worker was killed, perhaps for lack of memory; to resume, run the same command "
+            "again, with fewer --workers or a smaller --batch-sentences"
         ) from None
     except (KeyboardInterrupt, GeneratorExit):
-        for worker in set(active_children()) - others:
-            worker.kill()  # its chunk is lost in any case, and may take a while
+        for worker in set(active_children()) - other_children:
+            worker.kill()  # do not wait for its chunk, whose translation is lost in any case
         raise
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _start(translate: Callable[[Chunk], str]) -> None:
-    """Begin a worker's life: the parent acts on Ctrl-C; SIGTERM ends it.
+    """Prepare a new worker process.
 
-    By SIGTERM a pool that has lost a worker ends the others, and waits until they have ended.
+    It ignores Ctrl-C, which the parent process handles. SIGTERM ends it: if the pool loses a
+    worker, it sends SIGTERM to the others and waits until they have ended.
     """
     global _translate
     _translate = translate
@@ -136,7 +152,7 @@ def _start(translate: Callable[[Chunk], str]) -> None:
 
 
 def _end_with_parent() -> None:
-    """End when the parent has been killed: nobody would come for the results."""
+    """End this worker when its parent process has ended, even if that was killed."""
     parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])

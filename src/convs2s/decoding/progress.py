@@ -1,4 +1,4 @@
-"""How far a long piece of work is: a bar on a terminal, a line a minute in a log, or nothing."""
+"""Show the progress of long work: a bar on a terminal, a line each minute in a log, or nothing."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,12 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 
-SECONDS_BETWEEN_LINES = 60.0  # in a log, where nobody watches a bar move
+SECONDS_BETWEEN_LINES = 60.0  # in a log
 _LINE = "{n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
 
 
 class _Lines:
-    """A stream to which each state of a bar is a line of its own."""
+    """A stream that writes each state of a bar on a line of its own."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -31,9 +31,15 @@ def progress(
     done: int = 0,
     silent: bool = False,
 ) -> "tqdm[Never]":
-    """Return a bar on the standard error, or lines where that is no terminal.
+    """Return a progress bar on the standard error.
 
-    ``unit`` begins with a blank, such as " sentences"; an earlier try has ``done`` some of them.
+    If the standard error is not a terminal, the bar prints lines instead.
+
+    Args:
+        unit: what is counted, with a blank before it, such as " sentences".
+        total: how many there are; None: unknown.
+        done: how many of them an earlier attempt has finished.
+        silent: show nothing.
     """
     bar = partial(tqdm, total=total, initial=done, unit=unit, disable=silent)
     if sys.stderr.isatty():
@@ -48,7 +54,7 @@ def progress(
 
 
 def counted(items: Iterable[T], unit: str) -> Iterator[T]:
-    """Yield each item, and show how many there were."""
+    """Yield each item, and show how many have been yielded so far."""
     with progress(unit) as bar:
         for item in items:
             yield item

@@ -1,8 +1,9 @@
-"""Log-probabilities of given translations, one of each source or an n-best list of it.
+"""Score given translations by their log-probability: one of each source, or an n-best list.
 
-Targets are forced through the same steps that a search takes, so that an ensemble, an LSTM and a
-ConvS2S network are scored as they translate, and the encoder runs once for all hypotheses of a
-source. All types of the vocabulary count, as a hypothesis of another system may consist of any.
+A target is forced: it goes through the decoder token by token, in the same steps as in a search.
+So an ensemble, an LSTM and a ConvS2S network are scored in the way in which they translate. The
+encoder runs once for all hypotheses of a source. No shortlist is used, because a hypothesis of
+another system may contain any type of the vocabulary.
 """
 
 import math
@@ -49,44 +50,49 @@ from convs2s.scoring.n_best import (
 from convs2s.text.bpe import types_of_other_codes
 
 TARGETS_PER_CHUNK = 4096
-"""Targets that are read, sorted by length and scored together; memory does not grow further."""
+"""Targets that are read, sorted by length and scored together, which bounds the memory."""
 
-TARGETS_PER_BATCH = 256  # targets that are scored at a time
+TARGETS_PER_BATCH = 256  # targets that are scored in one forward pass
 
-OF_ONE_SOURCE = 32
-"""Targets of one source among them at most: a long list is scored in parts of similar length."""
+TARGETS_PER_UNIT = 32
+"""Maximum number of targets in a `_Unit`. A long n-best list is scored in parts of similar
+length."""
 
 
 @dataclass(frozen=True)
 class PairScore:
-    """The log-probability (nats) of a target, and its number of tokens; ``</s>`` counts."""
+    """The log-probability (nats) of a target, and its number of tokens. Both include ``</s>``."""
 
     log_probability: float
     tokens: int
 
     def normalized(self, length_penalty: float) -> float:
-        """Return log-probability / |y|^alpha, the score of a search."""
+        """Return log-probability / |y|^alpha, as a search scores it."""
         return self.log_probability / math.pow(self.tokens, length_penalty)
 
 
 class GivenTargets(NamedTuple):
-    """A source and the targets of it that are to be scored."""
+    """A source and its targets that are to be scored."""
 
     source: str
     targets: Sequence[str]
-    places: Sequence[str]  # of each target, for messages: file and line
+    locations: Sequence[str]  # file and line of each target, for messages
+    source_location: str | None = None  # None: messages give the first target's
+
+
+_Key = tuple[int, int]  # index of a source in its chunk, index of a target of that source
 
 
 class _Unit(NamedTuple):
-    """Some targets of one source, as indices."""
+    """At most ``TARGETS_PER_UNIT`` targets of one source, as indices of the vocabularies."""
 
     source: list[int]
     targets: list[list[int]]
-    places: list[tuple[int, int]]  # of each target: which source, and which target of it
+    keys: list[_Key]  # the key of each target, in the order of ``targets``
 
 
 class PairScorer:
-    """One model, or several as an ensemble, that scores what others have translated."""
+    """One model, or several as an ensemble, that scores given translations."""
 
     def __init__(
         self,
@@ -95,21 +101,22 @@ class PairScorer:
         device: str,
         form: Form,
     ) -> None:
-        """Take models that are loaded; ``form`` is that of the lines of both sides.
+        """Use models that are loaded. ``form`` is the form of the lines of both sides.
 
-        Where a model file does not say how its target side is split, only tokens can be scored.
+        Raises:
+            UserError: ``form`` is not "tokens", and targets may have to be split in another way
+                than sources. A model file contains only how its sources are split.
         """
         codes = description.bpe_codes
-        why = None
+        problem = None
         if form != "tokens" and codes is not None:
-            # A model file holds how its source is split: is its target split in the same way?
             if description.splittable is not None:
-                why = "its vocabulary has a threshold"
-            elif strange := types_of_other_codes(codes, description.target_types):
-                why = f"its source's BPE codes do not make {strange} of its target's types"
-        if why is not None:
+                problem = "its vocabulary has a threshold"
+            elif unmade := types_of_other_codes(codes, description.target_types):
+                problem = f"its source's BPE codes do not make {unmade} of its target's types"
+        if problem is not None:
             raise UserError(
-                f"{description.task}: {why}, and how targets are split is not in a model file: "
+                f"{description.task}: {problem}, and how targets are split is not in a model file; "
                 "give both sides as the model's own tokens (option --pretokenized, in Python "
                 "pretokenized=True)"
             )
@@ -131,22 +138,22 @@ class PairScorer:
         form: Form,
         average: Average = "probabilities",
     ) -> Self:
-        """Load the models; several make an ensemble."""
+        """Load the models. Several models form an ensemble."""
         ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
         return cls(ensemble, description, device, form)
 
     def score(self, given: Iterable[GivenTargets]) -> Iterator[list[PairScore]]:
-        """Yield for each source the scores of its targets, in their order.
+        """Yield the scores of the targets of each source, both in the order given.
 
         Raises:
-            UserError: a line has more tokens than the models have positions; it says the target's
-                place.
+            UserError: a line has more tokens than the models have positions; the message gives the
+                line's location.
         """
         chunk: list[GivenTargets] = []
         targets = 0
-        for one in given:
-            chunk.append(one)
-            targets += len(one.targets)
+        for item in given:
+            chunk.append(item)
+            targets += len(item.targets)
             if targets >= TARGETS_PER_CHUNK:
                 yield from self._score_chunk(chunk)
                 chunk = []
@@ -155,78 +162,94 @@ class PairScorer:
 
     def _score_chunk(self, given: Sequence[GivenTargets]) -> Iterator[list[PairScore]]:
         units: list[_Unit] = []
-        for number, one in enumerate(given):
-            source = self._encode("source", one.source, one.places[0])
+        for source_index, item in enumerate(given):
+            source_location = item.source_location or item.locations[0]
+            source = self._encode("source", item.source, source_location)
             rows = []
-            for line, place in zip(one.targets, one.places, strict=True):
-                rows.append(self._encode("target", line, place))
-            # The targets of one source in parts of similar length.
-            by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-            for start in range(0, len(rows), OF_ONE_SOURCE):
-                part = by_length[start : start + OF_ONE_SOURCE]
-                targets = [rows[place] for place in part]
-                units.append(_Unit(source, targets, [(number, place) for place in part]))
-        # Units of as many targets, of similar length, share a batch.
-        units.sort(key=lambda unit: (len(unit.targets), max(map(len, unit.targets)), unit.places))
+            for line, location in zip(item.targets, item.locations, strict=True):
+                rows.append(self._encode("target", line, location))
+            # Divide the targets into parts of similar length.
+            by_length = sorted(range(len(rows)), key=lambda index: len(rows[index]))
+            for start in range(0, len(rows), TARGETS_PER_UNIT):
+                part = by_length[start : start + TARGETS_PER_UNIT]
+                targets = [rows[index] for index in part]
+                units.append(_Unit(source, targets, [(source_index, index) for index in part]))
+        units.sort(key=_sort_key)
         threads = torch.get_num_threads() if self.device == "cpu" else 1
-        scores: dict[tuple[int, int], PairScore] = {}
-        for of_batch in search_in_threads(self._score_batch, list(_batches(units)), threads):
-            scores |= of_batch
-        for number, one in enumerate(given):
-            yield [scores[number, place] for place in range(len(one.targets))]
+        scores: dict[_Key, PairScore] = {}
+        for batch_scores in search_in_threads(self._score_batch, list(_batches(units)), threads):
+            scores |= batch_scores
+        for source_index, item in enumerate(given):
+            yield [scores[source_index, index] for index in range(len(item.targets))]
 
     def _score_batch(
         self,
         batch: list[_Unit],
         _: Event,
-    ) -> dict[tuple[int, int], PairScore]:
-        """Return the score of each target of a batch by its place."""
-        most = max(map(_width, batch))  # K
+    ) -> dict[_Key, PairScore]:
+        """Return the score of each target of a batch, by the target's key."""
+        width = max(map(_width, batch))  # K
         rows: list[list[int]] = []
         for unit in batch:
             rows += unit.targets
-            rows += [[]] * (most - len(unit.targets))  # missing targets are all padding
+            # Fill the unit up to K targets with rows of padding, whose scores are not read.
+            rows += [[]] * (width - len(unit.targets))
         source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
-        target = torch.from_numpy(pad(rows)).view(len(batch), most, -1)  # (B, K, n)
+        target = torch.from_numpy(pad(rows)).view(len(batch), width, -1)  # (B, K, n)
         totals = log_probabilities(self.ensemble, source.to(self.device), target.to(self.device))
         scores = {}
-        for unit, of_unit in zip(batch, totals.tolist(), strict=True):
-            for column, place in enumerate(unit.places):
-                scores[place] = PairScore(of_unit[column], len(unit.targets[column]))
+        for unit, unit_totals in zip(batch, totals.tolist(), strict=True):
+            # The rows of padding are last, so the totals of this unit's targets come first.
+            for column, key in enumerate(unit.keys):
+                scores[key] = PairScore(unit_totals[column], len(unit.targets[column]))
         return scores
 
     def _encode(
         self,
         side: str,
         line: str,
-        place: str,
+        location: str,
     ) -> list[int]:
         tokens = self._splitters[side](line)
-        most = most_tokens(self.ensemble.positions(side))
-        if len(tokens) > most:
+        limit = most_tokens(self.ensemble.positions(side))
+        if len(tokens) > limit:
             raise UserError(
-                f"{place}: the {side} has {len(tokens):,} tokens, and {most:,} is the most "
-                f"that the model scores: split the pair, or leave it out: {line[:60]}..."
+                f"{location}: the {side} has {len(tokens):,} tokens, but the model scores at most "
+                f"{limit:,}; split the pair, or leave it out: {line[:60]}..."
             )
         return self._vocabularies[side].encode(tokens)
 
 
+def _sort_key(unit: _Unit) -> tuple[int, int, list[_Key]]:
+    """Return the sort key of a unit: its number of targets, its longest target, its keys.
+
+    So units with equally many targets, of similar length, share a batch. The keys make the order
+    of the batches depend on nothing else.
+    """
+    return len(unit.targets), max(map(len, unit.targets)), unit.keys
+
+
 def _width(unit: _Unit) -> int:
-    """Return K for a unit alone: a product of two or three rows may round as no other."""
+    """Return K, the number of targets to which a unit is padded if it is alone in its batch.
+
+    It is never 2 or 3: a matrix product of two or three rows may be rounded differently from all
+    larger ones.
+    """
     targets = len(unit.targets)
     return 1 if targets == 1 else max(4, targets)
 
 
 def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
-    """Group sorted units into batches of at most ``TARGETS_PER_BATCH`` targets.
+    """Yield batches of units with at most ``TARGETS_PER_BATCH`` targets, padding included.
 
-    Those of one target are by themselves, as one row is multiplied in a way of its own.
+    The units must be sorted by `_sort_key`, so that those of a single target come first. They get
+    batches of their own, because a matrix product of a single row is computed in another way.
     """
     widths = np.array([_width(unit) for unit in units])
     singles = np.count_nonzero(widths == 1)
-    for places in np.split(np.arange(len(units)), [singles]):
-        for batch in cut(places, widths, None, TARGETS_PER_BATCH):
-            yield [units[place] for place in batch]
+    for indices in np.split(np.arange(len(units)), [singles]):
+        for batch in cut(indices, widths, sentences=None, tokens=TARGETS_PER_BATCH):
+            yield [units[index] for index in batch]
 
 
 @torch.inference_mode()
@@ -235,9 +258,10 @@ def log_probabilities(
     source: Tensor,
     target: Tensor,
 ) -> Tensor:
-    """Return the log-probability (B, K) of each of K targets (B, K, n) of each source (B, m).
+    """Return the log-probabilities (B, K) of the targets (B, K, n) of the sources (B, m).
 
-    Each row of indices ends in ``</s>`` and is padded on the right.
+    Each row of indices ends in ``</s>`` and is padded on the right. A row may be all padding; its
+    log-probability is 0.
     """
     state = ensemble.start(source, target.shape[1])
     previous = torch.full_like(target[:, :, 0], END)  # (B, K)
@@ -253,14 +277,18 @@ def log_probabilities(
 def score_pairs(
     scorer: PairScorer,
     pairs: Iterable[tuple[str, str]],
-    name: str = "pairs",
+    source_name: str = "pairs",
+    target_name: str = "pairs",
 ) -> Iterator[PairScore]:
-    """Yield the score of each source and target, in their order; ``name`` is that of messages."""
+    """Yield the score of each pair of a source and a target, in the order given.
+
+    Messages call the files of the two sides ``source_name`` and ``target_name``.
+    """
     given = (
-        GivenTargets(source, [target], [f"{name}:{number}"])
+        GivenTargets(source, [target], [f"{target_name}:{number}"], f"{source_name}:{number}")
         for number, (source, target) in enumerate(pairs, start=1)
     )
-    for (score,) in scorer.score(given):
+    for (score,) in scorer.score(given):  # each source has one target
         yield score
 
 
@@ -273,14 +301,20 @@ def score_groups(
 ) -> Iterator[ListedHypothesis]:
     """Yield the hypotheses of an n-best list with one more feature, log-probability / |y|^alpha.
 
-    ``sources`` are the lines that the list's sentences count from 0. A sentence beyond them, and a
-    feature that the list has already, are refused with a UserError.
+    Sentence i of the list translates line i of ``sources``, from 0. Sentences must be in ascending
+    order, as `read_n_best` guarantees; ``sources`` may have lines without hypotheses.
+
+    Raises:
+        UserError: a sentence of the list is not in ``sources``, or the list already has the
+            feature.
     """
-    groups, listed = tee(groups)
-    given = _with_sources(sources, groups, unescaped if scorer.form == "raw" else str)
-    for scores, group in zip(scorer.score(given), listed, strict=True):
-        for row, score in zip(group, scores, strict=True):
-            yield row.with_feature(feature, score.normalized(length_penalty))
+    # The scorer reads the groups a chunk ahead of the loop below, which needs them again.
+    groups_to_score, groups_to_yield = tee(groups)
+    read = unescaped if scorer.form == "raw" else str
+    scores_of_groups = scorer.score(_with_sources(sources, groups_to_score, read))
+    for scores, group in zip(scores_of_groups, groups_to_yield, strict=True):
+        for hypothesis, score in zip(group, scores, strict=True):
+            yield hypothesis.with_feature(feature, score.normalized(length_penalty))
 
 
 def _with_sources(
@@ -288,21 +322,27 @@ def _with_sources(
     groups: Iterable[Group],
     read: Callable[[str], str],
 ) -> Iterator[GivenTargets]:
-    """Yield each sentence's source and hypotheses, whose texts are to be ``read``."""
-    numbered = enumerate(sources, start=1)
-    count = 0
+    """Yield the source of each group of hypotheses together with their texts.
+
+    ``read`` turns a text of the list into the scorer's form. Groups must be in ascending order of
+    their sentences: ``sources`` is read only once.
+    """
+    rest = iter(sources)
+    source = ""
+    lines_read = 0
     for group in groups:
-        wanted = group[0].sentence
-        for count, source in numbered:
-            if count == wanted + 1:
-                texts = [read(row.text) for row in group]
-                yield GivenTargets(source, texts, [row.place for row in group])
-                break
-        else:
-            raise UserError(
-                f"{group[0].place}: sentence {wanted}, but the source has {count} lines, counted "
-                "from 0: give the text that the list was made from"
-            )
+        sentence = group[0].sentence
+        while lines_read <= sentence:
+            line = next(rest, None)
+            if line is None:
+                raise UserError(
+                    f"{group[0].location}: sentence {sentence}, but the source has {lines_read} "
+                    "lines (sentences count from 0); give the text from which the list was made"
+                )
+            source = line
+            lines_read += 1
+        texts = [read(hypothesis.text) for hypothesis in group]
+        yield GivenTargets(source, texts, [hypothesis.location for hypothesis in group])
 
 
 def list_n_best(
@@ -311,17 +351,23 @@ def list_n_best(
     source: Path,
     output: Path,
 ) -> None:
-    """Write the n-best list of a file of raw text: all hypotheses that the search finishes.
+    """Translate a file of raw text to an n-best list of all hypotheses that the search finishes.
 
-    Its texts are words that blanks separate, unknown ones replaced, as tokenized BLEU reads them.
+    The texts in the list are words separated by blanks, as tokenized BLEU reads them. Unknown words
+    are replaced if the translator's settings say so.
     """
     alpha = translator.settings.alpha
     with atomic_text(output) as stream:
         translations = translator.translate(read_lines(source), n_best=sys.maxsize)
         for translation in counted(translations, " lines"):
-            for best in translation.n_best:
-                words = " ".join(best.words)
-                line = n_best_line(best.line, words, best.score, len(best.tokens) + 1, alpha)
+            for hypothesis in translation.n_best:
+                line = n_best_line(
+                    line=hypothesis.line,
+                    text=" ".join(hypothesis.words),
+                    score=hypothesis.score,
+                    length=len(hypothesis.tokens) + 1,  # with </s>
+                    length_penalty=alpha,
+                )
                 stream.write(f"{line}\n")
 
 
@@ -337,15 +383,18 @@ def score_n_best(
 ) -> None:
     """Write an n-best list with one more feature: the models' log-probability / |y|^alpha.
 
-    ``source`` and ``n_best``, its translations, are in words; alpha is ``length_penalty``.
+    The lines of ``source`` and the texts of ``n_best``, which translate them, are words. Alpha is
+    ``length_penalty``.
     """
     torch.set_num_threads(threads)
-    with held_device(device) as own:
-        scorer = PairScorer.load(models, own, "words")
+    with held_device(device) as held:
+        scorer = PairScorer.load(models, held, "words")
         listed = read_n_best(counted(read_lines(n_best), " hypotheses"), str(n_best))
-        groups = every_sentence(listed)  # before hours, not after them
+        # Stop at the first sentence without a hypothesis. Otherwise, `rescore_n_best` would refuse
+        # the list only after all of it has been scored.
+        groups = every_sentence(listed)
         scored = score_groups(scorer, read_lines(source), groups, MODEL, length_penalty)
-        write_lines(output, (row.line() for row in scored))
+        write_lines(output, (hypothesis.line() for hypothesis in scored))
 
 
 def measure_perplexity(
@@ -358,11 +407,12 @@ def measure_perplexity(
     threads: int,
     manifest: Mapping[str, object],
 ) -> None:
-    """Write the perplexity by token of a test set's translation; both files are in words."""
+    """Write the perplexity per token of a test set's references. Both files are in words."""
     torch.set_num_threads(threads)
-    with held_device(device) as own:
-        scorer = PairScorer.load(models, own, "words")
-        scores = list(score_pairs(scorer, read_line_pairs(source, target), str(source)))
+    with held_device(device) as held:
+        scorer = PairScorer.load(models, held, "words")
+        pairs = read_line_pairs(source, target)
+        scores = list(score_pairs(scorer, pairs, str(source), str(target)))
     tokens = sum(score.tokens for score in scores)
     perplexity = math.exp(-sum(score.log_probability for score in scores) / tokens)
     measured = {"score": perplexity, "signature": f"{tokens:,} tokens"}

@@ -1,17 +1,22 @@
-"""Beam search over a batch of sentences, each of which has a result of its own.
+"""Beam search over a batch of sentences, which do not influence each other's results.
 
-Semantics (as in fairseq; paper, section 4.3): at each step the 2 x beam best continuations are
-candidates; one that ends in ``</s>`` within the first ``beam`` of them is finished; the first
-``beam`` others go on. A sentence is done when it has ``beam`` finished hypotheses or at its maximum
-length, where ``</s>`` is forced. Scores are log-likelihoods divided by |y|^alpha, with ``</s>``.
+The semantics are those of fairseq (paper, section 4.3):
 
-Sutskever et al. (2014, section 3.2) let a finished hypothesis leave the beam instead: nothing takes
-its place, so the beam is one narrower from then on.
+- At each step, the 2 x beam best continuations are the candidates, the best first.
+- A candidate that ends in ``</s>`` is finished if it is among the first ``beam`` candidates.
+- The first ``beam`` candidates that do not end in ``</s>`` are extended in the next step.
+- The search for a sentence ends when ``beam`` hypotheses are finished, or at the maximum length,
+  at which ``</s>`` is forced.
+- The score of a hypothesis is its log-likelihood divided by |y|^alpha, where |y| includes ``</s>``.
 
-Greedy search is a beam of 1: a loop of its own took 5% (fp32) and 7% (int8) less processor time in
-batches of 64 sentences of the demo's model (AMD EPYC, 2026-11-28).
+Sutskever et al. (2014, section 3.2) remove a finished hypothesis from the beam without a
+replacement, so each finished hypothesis makes the beam narrower by one.
 
-Shapes: A active sentences, K beam, C candidates, S types, t tokens so far, m source length.
+Greedy search is beam search with a beam of 1. A separate loop for it took only 5% (fp32) and 7%
+(int8) less processor time in batches of 64 sentences with the demo's model (AMD EPYC, 2026-11-28).
+
+Shapes: A active sentences (rows of the arrays), K beam, t tokens so far, B sentences in the batch,
+m source length.
 """
 
 import math
@@ -38,7 +43,9 @@ class Hypothesis:
 
     tokens: list[int]  # target indices without </s>
     score: float  # log-likelihood / |y|^alpha
-    alignment: list[int] | None  # source places with most attention, never </s>
+    alignment: list[int] | None
+    """For each token, the source position with the most attention, which is never ``</s>``; None
+    without attention."""
 
 
 def beam_search(
@@ -48,23 +55,25 @@ def beam_search(
     shortlist: Shortlisted | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[list[Hypothesis]]:
-    """Return of each sentence its finished hypotheses, at most ``beam``, the best first.
+    """Return the finished hypotheses of each sentence, at most ``beam``, the best first.
 
     ``source`` (B, m) has rows of indices that end in ``</s>`` and are padded on the right. The
-    ``shortlist`` has the target types that each sentence may use; None: all. Once ``is_stopped``,
-    nobody wants the result any more, which is then not whole where it takes more than one call.
+    ``shortlist`` contains the target types that each sentence may use; None allows all types. If
+    ``is_stopped`` returns True, the result is no longer needed: the search ends after the current
+    step, with the hypotheses that are finished by then. A search by a single graph is not stopped.
     """
     source = np.asarray(source)
     is_plain = shortlist is None and settings.finished == "replace" and len(source) == 1
-    # The graph takes two candidates for each hypothesis, which there have to be.
+    # The graph always selects 2 x beam candidates, so the vocabulary must have more types.
     if is_plain and isinstance(ensemble, OnnxEnsemble) and 2 * settings.beam < len(ensemble.types):
         finished = [_search_alone(ensemble, source, settings)]
     else:
         search = _Search(ensemble, source, settings, shortlist)
-        while search.goes_on.any() and not is_stopped():
+        while search.is_active.any() and not is_stopped():
             search.step()
         search.decoder.release()
         finished = search.finished
+    # The sort is stable: of equal hypotheses, the one that was finished first comes first.
     return [sorted(hypotheses, key=lambda row: -row.score) for hypotheses in finished]
 
 
@@ -73,10 +82,10 @@ def _search_alone(
     source: Indices,
     settings: DecodingSettings,
 ) -> list[Hypothesis]:
-    """Search for one source (1, m) by one graph, as ``_Search`` does step by step.
+    """Search for one source (1, m) with a single ONNX graph, with the same result as `_Search`.
 
-    Of the demo's model, whose steps are cheap, a sentence takes 0.6 of the processor time that it
-    takes by ``_Search`` (int8, beam 5, AMD EPYC, 2026-11-28).
+    With the demo's model, whose steps are cheap, a sentence takes 60% of the processor time that it
+    takes with `_Search` (int8, beam 5, AMD EPYC, 2026-11-28).
     """
     beam = settings.beam
     finished: list[Hypothesis] = []
@@ -85,17 +94,20 @@ def _search_alone(
         source, beam, settings.minimum_length, maximum, settings.unknown_penalty
     )
     start: tuple[list[int], list[int]] = ([], [])  # tokens and alignment of a hypothesis
-    outputs = [start] * beam
+    hypotheses = [start] * beam
+    # The arrays of a step describe its candidates, the best first. Only `places` has an entry for
+    # each hypothesis that the step extends: the source position with the most attention.
     for length, (scores, parents, chosen, places) in enumerate(steps, start=1):
         extended: list[tuple[list[int], list[int]]] = []
         for rank, (score, parent, token) in enumerate(zip(scores, parents, chosen, strict=True)):
-            tokens, alignment = outputs[parent]
-            if token != END and len(extended) < beam:
+            tokens, alignment = hypotheses[parent]
+            if token == END:
+                if rank < beam and len(finished) < beam and score > -math.inf:
+                    final = score / math.pow(length, settings.alpha)
+                    finished.append(Hypothesis(tokens, final, alignment))
+            elif len(extended) < beam:
                 extended.append(([*tokens, token], [*alignment, places[parent]]))
-            elif token == END and rank < beam and len(finished) < beam and score > -math.inf:
-                final = score / math.pow(length, settings.alpha)
-                finished.append(Hypothesis(tokens, final, alignment))
-        outputs = extended
+        hypotheses = extended
     return finished
 
 
@@ -104,7 +116,7 @@ def _maximum(
     source: Indices,
     settings: DecodingSettings,
 ) -> Indices:
-    """Return the most tokens (B,) that each output may have, without ``</s>``."""
+    """Return the maximum number of tokens (B,) in each output, without ``</s>``."""
     words = ((source != PADDING) & (source != END)).sum(1)
     limit = settings.maximum_length
     maximum: Indices = (words * limit.factor).astype(np.int64) + limit.offset
@@ -114,7 +126,7 @@ def _maximum(
 
 
 class _Search:
-    """The hypotheses of a batch; they are kept in numpy, whatever the network computes with."""
+    """The search for a batch. Hypotheses are numpy arrays, for networks of torch and of ONNX."""
 
     def __init__(
         self,
@@ -127,34 +139,37 @@ class _Search:
         beam = settings.beam
         self.settings = settings
         self.decoder = ensemble.start_search(source, beam, shortlist)
-        self.sentences = np.arange(batch)  # (A,): active sentence -> place in the batch
-        # (A,): a decoder that keeps all sentences has finished ones among the active ones.
-        self.goes_on = np.ones(batch, bool)
+        self.sentences = np.arange(batch)  # (A,): row -> index of its sentence in the batch
+        # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the
+        # rows of those that are done stay in the arrays and are computed, too.
+        self.is_active = np.ones(batch, bool)
         self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
         self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
-        # (A, K, t): for each token the place with the most attention; None without attention.
+        # (A, K, t): for each token, the source position with the most attention; None without
+        # attention.
         self.alignment = np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
         self.previous = np.full((batch, beam), END)  # (A, K)
-        # Before the first step all hypotheses are the same one: only the first may go on.
+        # Before the first step, the hypotheses of a sentence are equal. Only the first may be
+        # extended, otherwise all candidates would be there K times.
         self.scores = np.full((batch, beam), -np.inf, np.float32)  # (A, K)
         self.scores[:, 0] = 0.0
         self.maximum = _maximum(ensemble, source, settings)  # (A,)
 
     def step(self) -> None:
-        """Extend every hypothesis by one token; drop the sentences that are done."""
+        """Extend every hypothesis by one token, and remove the sentences that are done."""
         beam = self.settings.beam
         length = self.tokens.shape[2]
         limits = Limits(
             unknown_penalty=self.settings.unknown_penalty,
             must_end=self.maximum <= length,
-            # There may be no room for so many.
+            # `must_end` comes first: a model may have fewer positions than the minimum length.
             may_end=length >= self.settings.minimum_length,
         )
-        # The best continuations, two for each hypothesis.
+        # The 2K best continuations of each sentence, the best first.
         candidates = self.decoder.best(self.previous, self.scores, 2 * beam, limits)
         scores = candidates.scores  # (A, 2K)
         if self.settings.finished == "leave":
-            # The beam is narrower by each hypothesis that has finished.
+            # Each finished hypothesis makes the beam narrower by one.
             width = beam - self._finished_counts()  # (A,)
             ranks = np.arange(scores.shape[1])  # (2K,)
             scores = np.where(ranks >= width[:, None], -np.inf, scores)
@@ -163,26 +178,27 @@ class _Search:
         for row, rank in np.argwhere(finishing):
             self._finish(row, candidates.parents[row, rank], scores[row, rank])
 
-        # The first `beam` candidates that do not end go on, in their order: a stable sort puts
-        # them first. Where fewer are left, one that ends takes a place, with a score of -inf.
-        going = np.argsort(ends, axis=1, kind="stable")[:, :beam]  # (A, K)
-        rows = np.arange(len(going))[:, None]  # (A, 1)
-        parents = candidates.parents[rows, going]  # (A, K)
-        tokens = candidates.tokens[rows, going]  # (A, K)
-        before = self.tokens[rows, parents]  # (A, K, t)
-        self.tokens = np.concatenate([before, tokens[:, :, None]], 2)
+        # The first `beam` candidates that do not end are extended in the next step. A stable sort
+        # by whether a candidate ends puts them first, in their order. If there are fewer of them,
+        # candidates that end fill up the beam, with a score of -inf.
+        kept = np.argsort(ends, axis=1, kind="stable")[:, :beam]  # (A, K)
+        rows = np.arange(len(kept))[:, None]  # (A, 1)
+        parents = candidates.parents[rows, kept]  # (A, K)
+        tokens = candidates.tokens[rows, kept]  # (A, K)
+        parent_tokens = self.tokens[rows, parents]  # (A, K, t)
+        self.tokens = np.concatenate([parent_tokens, tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
             alignment = np.concatenate([self.alignment, candidates.places[:, :, None]], 2)
             self.alignment = alignment[rows, parents]
-        if beam > 1:  # a single hypothesis goes on from itself
+        if beam > 1:  # with a beam of 1, the parent of each hypothesis is itself
             self.decoder.select((rows * beam + parents).ravel())
         self.previous = tokens
-        self.scores = np.where(ends[rows, going], -np.inf, scores[rows, going])
+        self.scores = np.where(ends[rows, kept], -np.inf, scores[rows, kept])
         self._keep((self._finished_counts() < beam) & (self.maximum > length))
 
     def _finished_counts(self) -> NDArray[np.int64]:
-        """Return how many hypotheses each active sentence (A,) has finished."""
-        return np.array([len(self.finished[place]) for place in self.sentences])
+        """Return the number of finished hypotheses of the sentence of each row (A,)."""
+        return np.array([len(self.finished[index]) for index in self.sentences])
 
     def _finish(
         self,
@@ -190,7 +206,11 @@ class _Search:
         parent: int,
         total: float,
     ) -> None:
-        """Keep a hypothesis (row, parent) that has ended, of a log-likelihood."""
+        """Add a finished hypothesis, unless its sentence already has ``beam`` of them.
+
+        It is hypothesis ``parent`` of row ``row``, followed by ``</s>``. Its log-likelihood is
+        ``total``.
+        """
         finished = self.finished[self.sentences[row]]
         if len(finished) == self.settings.beam:
             return
@@ -199,20 +219,23 @@ class _Search:
         alignment = None if self.alignment is None else self.alignment[row, parent].tolist()
         finished.append(Hypothesis(self.tokens[row, parent].tolist(), score, alignment))
 
-    def _keep(self, wanted: NDArray[np.bool_]) -> None:
-        """Go on with some of the active sentences (A,)."""
-        self.goes_on &= wanted
-        if self.decoder.keeps_all or self.goes_on.all():
+    def _keep(self, goes_on: NDArray[np.bool_]) -> None:
+        """Remove the sentences that are done from all arrays, unless the decoder keeps all.
+
+        ``goes_on`` (A,) says whether the search for a sentence goes on.
+        """
+        self.is_active &= goes_on
+        if self.decoder.keeps_all or self.is_active.all():
             return
-        going = np.flatnonzero(self.goes_on)
-        self.sentences = self.sentences[going]
-        self.goes_on = self.goes_on[going]
-        if not len(going):
+        active = np.flatnonzero(self.is_active)
+        self.sentences = self.sentences[active]
+        self.is_active = self.is_active[active]
+        if not len(active):
             return
-        self.decoder.keep(going)
-        self.previous = self.previous[going]
-        self.scores = self.scores[going]
-        self.maximum = self.maximum[going]
-        self.tokens = self.tokens[going]
+        self.decoder.keep(active)
+        self.previous = self.previous[active]
+        self.scores = self.scores[active]
+        self.maximum = self.maximum[active]
+        self.tokens = self.tokens[active]
         if self.alignment is not None:
-            self.alignment = self.alignment[going]
+            self.alignment = self.alignment[active]

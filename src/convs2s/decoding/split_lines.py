@@ -1,4 +1,4 @@
-"""Lines of several sentences: each sentence is translated by itself, and a line stays a line."""
+"""Split lines into sentences before translation, and join the translations into lines again."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,39 +17,46 @@ if TYPE_CHECKING:
 
 
 class SplitLines:
-    """Numbered lines, and the ``sentences`` in them, each with the number of its line."""
+    """Numbered lines and their ``sentences``, each with the number of its line."""
 
     def __init__(
         self,
         lines: Chunk,
         language: str | None,
     ) -> None:
-        """Split lines of raw text in a language; without one, each line counts as a sentence."""
+        """Split lines of raw text in ``language``. If it is None, each line is one sentence."""
         self.sentences = list[tuple[int, str]]()
-        self._lines = list[tuple[str, int]]()  # and how many sentences each has
+        self._lines = list[tuple[str, int]]()  # each line and the number of its sentences
         for number, line in lines:
-            found = split_sentences(line, language) if language else [line]
-            self._lines.append((line, len(found)))
-            for sentence in found:
+            sentences = split_sentences(line, language) if language else [line]
+            self._lines.append((line, len(sentences)))
+            for sentence in sentences:
                 self.sentences.append((number, sentence))
 
     def joined(self, translations: Iterable[Translation]) -> list[Translation]:
-        """Return a translation for each line, of those of its sentences in their order."""
+        """Return the translation of each line.
+
+        ``translations`` are those of all ``sentences``, in the same order.
+        """
         rest = iter(translations)
-        whole = list[Translation]()
-        for line, count in self._lines:
-            best = join(list(islice(rest, count)), " ")
-            n_best = [replace(hypothesis, source=line) for hypothesis in best.n_best]
-            whole.append(replace(best, source=line, n_best=n_best))
-        return whole
+        translated_lines = list[Translation]()
+        for line, sentence_count in self._lines:
+            translation = join(list(islice(rest, sentence_count)), " ")
+            n_best = [replace(hypothesis, source=line) for hypothesis in translation.n_best]
+            translated_lines.append(replace(translation, source=line, n_best=n_best))
+        return translated_lines
 
 
 def join(parts: Sequence[Translation], separator: str) -> Translation:
-    """Return the translation of a text from those of its parts, between which is a separator.
+    """Return the translation of a text from the translations of its parts.
 
-    Words and tokens follow each other, and places among them count on. The score is the sum of the
-    parts' scores. The n-th best hypothesis joins the n-th best of the parts, the last one of a part
-    that has fewer. Attention lies in blocks: a part looks at its own source alone.
+    - Texts are joined with ``separator``; lists of words and tokens are concatenated.
+    - Positions in alignments and replacements are shifted, so that they count from the beginning of
+      the whole text.
+    - The score is the sum of the parts' scores.
+    - The n-th best hypothesis joins the n-th best hypotheses of the parts. A part with fewer
+      hypotheses contributes its last one.
+    - The attention of a target token to the source of another part is 0.
     """
     first = parts[0]
     if len(parts) == 1:
@@ -70,14 +77,15 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
                 "source_position": len(fields["source_words"]) + replacement["source_position"],
             }
             replacements.append(moved)
-        for place in part.alignment or ():
-            alignment.append(len(fields["source_tokens"]) + place)
+        for position in part.alignment or ():
+            alignment.append(len(fields["source_tokens"]) + position)
+        # Last, because the shifts above are the lengths before this part is added.
         for name in lists:
             fields[name] += getattr(part, name)
     n_best = list[Translation]()
     for rank in range(max(len(part.n_best) for part in parts)):
-        of_rank = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
-        n_best.append(join(of_rank, separator))
+        hypotheses = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
+        n_best.append(join(hypotheses, separator))
     return replace(
         first,
         **fields,
@@ -90,20 +98,23 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
 
 
 def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
-    """Return maps of attention as blocks of one, with weights of 0 around them; None of none."""
+    """Return one map with the given maps as blocks on its diagonal, and weights of 0 elsewhere.
+
+    If there are no maps, return None.
+    """
     if not maps:
         return None
-    from convs2s.decoding.inspection import AttentionMap  # which imports torch
+    from convs2s.decoding.inspection import AttentionMap  # imports torch
 
-    target = list(chain.from_iterable(one.target for one in maps))
-    source = list(chain.from_iterable(one.source for one in maps))
+    target = list(chain.from_iterable(block.target for block in maps))
+    source = list(chain.from_iterable(block.source for block in maps))
     layers = len(maps[0].weights)
     weights = np.zeros((layers, len(target), len(source)), np.float32)
     row = 0
     column = 0
-    for one in maps:
-        _, rows, columns = one.weights.shape
-        weights[:, row : row + rows, column : column + columns] = one.weights
+    for block in maps:
+        _, rows, columns = block.weights.shape
+        weights[:, row : row + rows, column : column + columns] = block.weights
         row += rows
         column += columns
     return AttentionMap(weights, source, target)

@@ -1,4 +1,4 @@
-"""Chunks of lines to text, and lines as they arrive: none waits for a later one."""
+"""Translate a stream: each line is translated as soon as it arrives, without waiting for more."""
 
 import json
 import re
@@ -16,16 +16,21 @@ from convs2s.files.limits import LONGEST_LINE_BYTES
 from convs2s.files.text import text_lines
 from convs2s.scoring.n_best import escaped, n_best_line
 
-_BLOCK_BYTES = 1 << 16
+_BLOCK_BYTES = 1 << 16  # maximum number of bytes in one read
 
 _SECOND_SENTENCE = re.compile(
     r"""(?:\b[^\W\d_A-ZÀ-Þ]\w\w+|[^\W\d_A-ZÀ-Þ]{4})[.!?]["'”’»)]? ["'“‘«(]?[^\W\d_a-zß-ÿ]\w* \w"""
 )
-"""Evidently another sentence, of two words or more: after a word of three letters, or a name."""
+"""Evidence of a second sentence in a line.
+
+It matches the end of a sentence, followed by at least two words of which the first begins with a
+capital. The last word before the punctuation must begin with a small letter and have at least three
+letters, or end in four letters that are not capitals. So initials and titles such as "Prof." do not
+match."""
 
 
 class ChunkTranslator:
-    """From a chunk to what is written for it: text, JSON lines, or a Moses n-best list."""
+    """Translates a chunk to the output for it: plain text, JSON lines, or a Moses n-best list."""
 
     def __init__(
         self,
@@ -35,9 +40,14 @@ class ChunkTranslator:
         splits: bool = False,
         hints: bool = False,
     ) -> None:
-        """Write JSON rather than text; ``n_best`` hypotheses of each line, None: no list.
+        """Choose the form of the output.
 
-        It ``splits`` lines into sentences, or else ``hints`` once at a line that has several.
+        Args:
+            translator: translates the lines.
+            as_json: write JSON lines instead of text or an n-best list.
+            n_best: write this many hypotheses of each line; None: only the best, as plain text.
+            splits: split each line into sentences and translate them separately.
+            hints: if lines are not split, print a hint at the first that has several sentences.
         """
         self.translator = translator
         self.as_json = as_json
@@ -46,30 +56,36 @@ class ChunkTranslator:
         self._hints = hints and not splits
 
     def __call__(self, chunk: Chunk) -> str:
-        """Translate a chunk."""
+        """Return the output for a chunk of numbered lines."""
         for number, line in chunk:
             if self._hints and _SECOND_SENTENCE.search(line):
-                self._hints = False
+                self._hints = False  # one hint is enough
                 print(
                     f"line {number} has several sentences, translated as one: --split-sentences "
-                    "takes each alone",
+                    "translates each separately",
                     file=sys.stderr,
                 )
-        lines = SplitLines(chunk, self._language)
-        of_sentences = self.translator.translate_chunk(lines.sentences, self.n_best)
-        return "".join(map(self.lines, lines.joined(of_sentences)))
+        split = SplitLines(chunk, self._language)
+        translated_sentences = self.translator.translate_chunk(split.sentences, self.n_best)
+        return "".join(map(self.lines, split.joined(translated_sentences)))
 
     def lines(self, translation: Translation) -> str:
-        """Return all lines of one translation, each ended by a line feed."""
+        """Return the output for one translation: one or more lines, each with its line feed."""
         if self.as_json:
             return json.dumps(translation.as_json(), ensure_ascii=False) + "\n"
         if self.n_best is None:
             return translation.text + "\n"
         lines = ""
-        alpha = self.translator.settings.alpha
-        for best in translation.n_best:
-            text = best.text if self.translator.pretokenized else escaped(best.text)
-            lines += n_best_line(best.line, text, best.score, len(best.tokens) + 1, alpha) + "\n"
+        for hypothesis in translation.n_best:
+            text = hypothesis.text
+            line = n_best_line(
+                line=hypothesis.line,
+                text=text if self.translator.pretokenized else escaped(text),
+                score=hypothesis.score,
+                length=len(hypothesis.tokens) + 1,  # with </s>
+                length_penalty=self.translator.settings.alpha,
+            )
+            lines += f"{line}\n"
         return lines
 
 
@@ -78,27 +94,31 @@ def translate_stream(
     stream: BufferedReader,
     name: str,
 ) -> None:
-    """Translate a stream to the standard output; ``name`` is what errors call it."""
+    """Translate a stream to the standard output. Messages call the stream ``name``."""
     arriving_bytes = ArrivingBytes(stream)
     lines = text_lines(arriving_bytes.readline, name)
-    first = 1
-    for group in arriving(lines, arriving_bytes.waits, LINES_PER_CHUNK):
-        sys.stdout.write(translate(list(enumerate(group, start=first))))
+    first_number = 1
+    for group in arriving(lines, arriving_bytes.must_wait, LINES_PER_CHUNK):
+        sys.stdout.write(translate(list(enumerate(group, start=first_number))))
         sys.stdout.flush()
-        first += len(group)
+        first_number += len(group)
 
 
 class ArrivingBytes:
-    """A stream that can tell whether its next line is there yet."""
+    """Reads lines of a stream, and can tell whether the next line has arrived."""
 
     def __init__(self, stream: BufferedReader) -> None:
-        """Read from a pipe, a terminal, a file or bytes in memory, which are always there."""
+        """Read from a pipe, a terminal, a file, or bytes in memory."""
         self._stream = stream
-        self._pending = bytearray()
+        self._pending = bytearray()  # bytes that were read from the stream, but not returned yet
         self._ended = False
 
     def readline(self, limit: int) -> bytes:
-        """Return the next line, waiting for it; at most ``limit`` bytes, none at the end."""
+        """Return the next line with its line feed, and wait for it if necessary.
+
+        A line is cut after ``limit`` bytes; the next call goes on with its rest. At the end of the
+        stream, the result is empty.
+        """
         while b"\n" not in self._pending and len(self._pending) < limit and not self._ended:
             self._fill()
         end = self._pending.find(b"\n", 0, limit) + 1
@@ -108,12 +128,17 @@ class ArrivingBytes:
         del self._pending[:end]
         return line
 
-    def waits(self) -> bool:
-        """Return whether the next line has to be waited for: of one too long, no more is read."""
+    def must_wait(self) -> bool:
+        """Return whether `readline` would have to wait for the rest of the next line.
+
+        This reads what has arrived. It stops reading when a line is longer than
+        ``LONGEST_LINE_BYTES``, which `text_lines` refuses; then the result is False.
+        """
         while not self._ended and b"\n" not in self._pending:
             if len(self._pending) > LONGEST_LINE_BYTES:
                 return False
-            with suppress(UnsupportedOperation):  # of bytes in memory
+            # Bytes in memory have no file descriptor; there is no need to wait for them.
+            with suppress(UnsupportedOperation):
                 readable, _, _ = select.select([self._stream], [], [], 0)
                 if not readable:
                     return True
@@ -128,18 +153,19 @@ class ArrivingBytes:
 
 def arriving(
     lines: Iterable[str],
-    waits: Callable[[], bool],
-    most: int,
+    must_wait: Callable[[], bool],
+    limit: int,
 ) -> Iterator[list[str]]:
-    """Group lines: a group ends where ``waits`` says that the next is not there yet, or is full.
+    """Group the lines that have arrived together.
 
-    An error of ``lines`` comes after the group before the fault.
+    A group ends when it has ``limit`` lines, or when ``must_wait`` says that the next line has not
+    arrived yet. If ``lines`` raises a UserError, the lines before it are yielded first.
     """
     group: list[str] = []
     try:
         for line in lines:
             group.append(line)
-            if len(group) == most or waits():
+            if len(group) == limit or must_wait():
                 yield group
                 group = []
     except UserError:

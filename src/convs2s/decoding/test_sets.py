@@ -1,4 +1,4 @@
-"""Decoding a test set, from its raw text to JSON lines and plain text; and timing it."""
+"""Decode a test set from its raw text to JSON lines and plain text, or time its decoding."""
 
 import json
 import time
@@ -19,7 +19,10 @@ def decode_test_set(
     lines: Path,
     text: Path,
 ) -> None:
-    """Translate a file of raw text to JSON lines of ``Translation``'s fields and to plain text."""
+    """Translate a file of raw text, and write the translations as JSON lines and as plain text.
+
+    The JSON lines have the fields of `Translation`.
+    """
     with atomic_text(lines) as as_json, atomic_text(text) as as_text:
         for translation in counted(translator.translate(read_lines(source)), " lines"):
             as_json.write(json.dumps(translation.as_json(), ensure_ascii=False) + "\n")
@@ -37,18 +40,25 @@ def time_decoding(
 ) -> None:
     """Translate a file of raw text in memory, and write how long it took (section 5.3, table 3).
 
-    The JSON has ``lines``, ``tokens`` (of the best hypotheses, ``</s>`` counted), both per second,
-    and ``seconds`` with what they were measured on. The clock runs from raw text to text, once,
-    after a batch has been translated, so that nothing is set up while it runs. Other processes of
-    the machine slow it down. ``manifest`` is what else the number depends on.
+    The time is from raw text to text, and is measured once. One batch is translated before, so
+    that no setup is included. Other processes on the machine increase the time.
+
+    The JSON has these keys:
+
+    - ``lines`` and ``tokens``: the numbers of lines and of tokens of the best hypotheses, ``</s>``
+      included;
+    - ``seconds``: the time, with a signature that describes the device and the settings;
+    - ``lines_per_second`` and ``tokens_per_second``;
+    - ``manifest``: the parameter, which lists everything else that the time depends on.
     """
     settings = translator.settings
     lines = list(read_lines(source))
-    list(translator.translate(lines[: settings.batch_sentences]))
+    list(translator.translate(lines[: settings.batch_sentences]))  # not timed
     print(f"timing the translation of {len(lines):,} lines", flush=True)
     started = time.perf_counter()
-    # All together: batches come from the whole set, as in the paper.
-    tokens = sum(len(best.tokens) + 1 for best in translator.translate(lines, chunk=len(lines)))
+    # A single chunk, so that batches are formed over the whole test set, as in the paper.
+    translations = translator.translate(lines, chunk=len(lines))
+    tokens = sum(len(translation.tokens) + 1 for translation in translations)
     seconds = time.perf_counter() - started
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""

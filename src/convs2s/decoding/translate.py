@@ -1,4 +1,7 @@
-"""Raw text in, text out: preparation, search, unknown words, and text again."""
+"""Translate raw text to text.
+
+The steps are: prepare the source, search, replace unknown words, restore plain text.
+"""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,27 +36,33 @@ if TYPE_CHECKING:
     from convs2s.models.network import Network
 
 LINES_PER_CHUNK = 2048
-"""Lines that are read, sorted by length and translated together; memory does not grow further."""
+"""Lines that are read, sorted by length and translated together, which bounds the memory."""
 
-_OWN = {"task", "architecture", "training"}  # what may differ between the models of an ensemble
-ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _OWN]
-"""What the models of an ensemble must have in common."""
+_MAY_DIFFER = {"task", "architecture", "training"}
+ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _MAY_DIFFER]
+"""Fields of a model's description that must be equal in all models of an ensemble."""
 
 
-_OF_A_HYPOTHESIS = ("text", "words", "tokens", "score", "replacements", "alignment")
-"""What tells a hypothesis from others of its line."""
+_HYPOTHESIS_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment")
+"""Fields that can differ between the hypotheses of one line."""
 
 
 @dataclass(frozen=True)
 class Translation:
-    """One translated line; the fields are those of the workflow's JSON lines.
+    """One translated line, with the fields of the workflow's JSON lines.
 
-    Lines count from 1. ``source`` is the line that was given: raw text, or tokens where those were
-    asked for; ``text`` is of the same form. What ends in ``_before`` still has ``<unk>``. The score
-    is log-likelihood / |y|^alpha. Replacements have positions that count words. ``alignment`` has
-    for each of ``tokens`` the place in ``source_tokens`` with the most attention, from 0; it is
-    None where no network has attention. ``n_best`` are the best hypotheses, this one first, where
-    they were asked for; so is ``attention``, layer by layer, which no JSON line has.
+    - ``line`` counts from 1.
+    - ``source`` is the line that was given: raw text or, for a pretokenized line, tokens. ``text``
+      has the same form.
+    - ``text_before`` and ``words_before`` are from before the replacement of unknown words, and
+      still contain ``<unk>``.
+    - ``score`` is log-likelihood / |y|^alpha.
+    - ``replacements`` have positions in words, not in tokens.
+    - ``alignment`` has, for each of ``tokens``, the index of the token in ``source_tokens`` with
+      the most attention. It is None if no network has attention.
+    - ``n_best`` has the best hypotheses, this one first, if the caller asked for them. Otherwise it
+      is empty.
+    - ``attention`` is set only if the caller asked for it. It is not part of a JSON line.
     """
 
     line: int
@@ -73,18 +82,23 @@ class Translation:
     attention: "AttentionMap | None" = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields for one JSON line; of each of ``n_best`` only what is its own."""
-        fields = dict(vars(self))
-        del fields["n_best"]
-        del fields["attention"]
-        listed = []
-        for best in self.n_best:
-            listed.append({name: getattr(best, name) for name in _OF_A_HYPOTHESIS})
-        return fields | {"n_best": listed} if listed else fields
+        """Return the fields of the JSON line; ``n_best`` has only `_HYPOTHESIS_FIELDS`.
+
+        ``n_best`` is left out if it is empty, and ``attention`` always.
+        """
+        content = dict(vars(self))
+        del content["n_best"]
+        del content["attention"]
+        if self.n_best:
+            content["n_best"] = [
+                {name: getattr(hypothesis, name) for name in _HYPOTHESIS_FIELDS}
+                for hypothesis in self.n_best
+            ]
+        return content
 
 
 class LineTranslator:
-    """One model, or several as an ensemble, with everything from raw text to text."""
+    """Translates lines with one model, or with several as an ensemble."""
 
     def __init__(
         self,
@@ -95,45 +109,48 @@ class LineTranslator:
         pretokenized: bool = False,
         threads: int = 1,
     ) -> None:
-        """Load the models; several make an ensemble.
+        """Load the models. Several models form an ensemble.
 
-        If ``pretokenized``, lines and translations are the model's tokens, separated by blanks, and
-        unknown ones are allowed. On a CPU as many batches are searched at a time as it has
-        ``threads``. Models that do not fit together, and replacing unknown words where no model has
-        attention, are refused with a UserError.
+        If ``pretokenized``, lines and translations are the model's tokens, separated by blanks; a
+        line may contain tokens that are not in the vocabulary. On a CPU, ``threads`` batches are
+        searched at a time.
+
+        Raises:
+            UserError: the models do not fit together, or unknown words are to be replaced but no
+                model has attention.
         """
         self.models = models
         self._files = {path.absolute(): _stamp(path) for path in models if path.is_file()}
         self.ensemble, self.description = load_searched(models, device, settings)
         self.pretokenized = pretokenized
         self.threads = threads if device == "cpu" else 1
-        self._search_by(settings)
+        self._set_search(settings)
         self.source, self.target = self.description.vocabularies()
         languages = self.description.languages
         form: Form = "tokens" if pretokenized else "raw"
         self._split = Splitter(self.description, languages["source"], form)
         self._target_side = Preparation(self.description.preparation, languages["target"])
-        self._of_words = self.description.bpe_codes is None
+        self._reads_words = self.description.bpe_codes is None
         self._is_truecased = bool(self.description.truecasers)
 
-    def _search_by(self, settings: DecodingSettings) -> None:
+    def _set_search(self, settings: DecodingSettings) -> None:
         if settings.replace_unknown and not self.ensemble.attends:
             raise UserError(
-                f"{self.models[0]}: has no attention, by which unknown words are replaced: "
-                "translate with replace_unknown: false (--no-replace-unknown)"
+                f"{self.models[0]}: has no attention, which the replacement of unknown words "
+                "needs; translate with `replace_unknown: false` (--no-replace-unknown)"
             )
         self.settings = settings.model_copy(update={"precision": self.ensemble.precision})
-        of_model = settings.vocabulary_selection == "model"
-        self.shortlist = self.description.shortlist if of_model else None
+        uses_shortlist = settings.vocabulary_selection == "model"
+        self.shortlist = self.description.shortlist if uses_shortlist else None
 
     def searching_by(self, settings: DecodingSettings) -> "LineTranslator":
-        """Return a translator with the same models in memory that searches in another way.
+        """Return a translator with the same models in memory, but with other search settings.
 
-        Precision and average stay those that the models were loaded with.
+        Its precision and the average of its ensemble stay those with which the models were loaded.
         """
-        other = copy(self)
-        other._search_by(settings)
-        return other
+        translator = copy(self)
+        translator._set_search(settings)
+        return translator
 
     def translate(
         self,
@@ -141,7 +158,10 @@ class LineTranslator:
         chunk: int | None = None,
         n_best: int | None = None,
     ) -> Iterator[Translation]:
-        """Translate lines; the results come in the lines' order, ``chunk`` at a time."""
+        """Translate lines, ``chunk`` at a time, and yield the translations in the lines' order.
+
+        ``n_best`` is as in `translate_chunk`.
+        """
         rest = enumerate(lines, start=1)
         while numbered := list(islice(rest, chunk or LINES_PER_CHUNK)):
             yield from self.translate_chunk(numbered, n_best)
@@ -151,9 +171,10 @@ class LineTranslator:
         lines: Chunk,
         n_best: int | None = None,
     ) -> list[Translation]:
-        """Translate numbered lines together, and return a translation for each, in their order.
+        """Translate numbered lines together, and return their translations in the lines' order.
 
-        ``n_best`` is how many of the best hypotheses each has in its ``n_best``; None: none.
+        Each translation has up to ``n_best`` hypotheses in its field ``n_best``; None leaves that
+        field empty.
         """
         sources = [self.prepare(text, number) for number, text in lines]
         searched = self._search_in_batches(sources)
@@ -168,40 +189,54 @@ class LineTranslator:
         return translations
 
     def _search_in_batches(self, sources: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
-        """Return the hypotheses of each sentence, the best first."""
-        lengths = np.array([len(tokens) for tokens in sources])
-        # Sentences of similar length share a batch; an empty one needs no search.
-        order = np.argsort(lengths, kind="stable")[np.count_nonzero(lengths == 0) :]
-        most = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
-        batches = list(cut(order, lengths, most, self.settings.batch_tokens))
+        """Return the hypotheses of each sentence, the best first.
 
-        def search(places: Indices, stopped: Event) -> list[list[Hypothesis]]:
-            return self.search([sources[place] for place in places], stopped)
+        An empty sentence is not searched for; its only hypothesis is empty.
+        """
+        lengths = np.array([len(tokens) for tokens in sources])
+        # Sort by length, so that sentences of similar length share a batch.
+        by_length = np.argsort(lengths, kind="stable")
+        empty_sentences = np.count_nonzero(lengths == 0)
+        order = by_length[empty_sentences:]  # empty sentences are the shortest, so they come first
+        batch_size = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
+        batches = list(cut(order, lengths, batch_size, self.settings.batch_tokens))
+
+        def search(indices: Indices, stopped: Event) -> list[list[Hypothesis]]:
+            return self.search([sources[index] for index in indices], stopped)
 
         found = search_in_threads(search, batches, self.threads)
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         hypotheses = [[empty] for _ in sources]
-        for places, results in zip(batches, found, strict=True):
-            for place, result in zip(places, results, strict=True):
-                hypotheses[place] = result
+        for indices, results in zip(batches, found, strict=True):
+            for index, result in zip(indices, results, strict=True):
+                hypotheses[index] = result
         return hypotheses
 
     def files(self) -> list[Path]:
-        """Return the model files, to load more of them than a search asks.
+        """Return the model files, for callers that need more of them than the search has loaded.
 
-        A UserError says that one is not there any more, or not the one that was loaded.
+        Raises:
+            UserError: a file was removed or changed since it was loaded.
         """
         for path, stamp in self._files.items():
             if not path.is_file() or _stamp(path) != stamp:
-                raise UserError(f"{path}: was changed since it was loaded: load it again")
+                raise UserError(f"{path}: was changed since it was loaded; load it again")
         return list(self._files)
 
     @cached_property
     def _networks(self) -> "list[Network]":
+        """The networks for torch, which a search by ONNX Runtime does not load."""
         return [load_model(path)[0] for path in self.files()]
 
     def attention(self, translation: Translation) -> "AttentionMap":
-        """Return the attention of a translation; of an ensemble, that of network after network."""
+        """Return the attention of a translation by layer.
+
+        For an ensemble, the layers of its networks follow each other. Networks without attention
+        are left out.
+
+        Raises:
+            UserError: no network has attention.
+        """
         from convs2s.decoding.inspection import attention_map, layer_attention
 
         attending = [network for network in self._networks if network.attends]
@@ -217,7 +252,11 @@ class LineTranslator:
         text: str,
         number: int,
     ) -> list[str]:
-        """Return the tokens that the model reads for a line; what it cuts is said."""
+        """Return the tokens that the model reads for a line.
+
+        If the line is longer than the model can read, it is cut, with a warning that gives its
+        ``number``.
+        """
         return cut_overlong(self._split(text), self.ensemble.positions("source"), number, text)
 
     def search(
@@ -225,10 +264,14 @@ class LineTranslator:
         tokens: Sequence[Sequence[str]],
         stopped: Event,
     ) -> list[list[Hypothesis]]:
-        """Search for the outputs of the tokens of sentences, none of them empty.
+        """Return the hypotheses of each sentence, the best first.
 
-        ``stopped`` is set once nobody wants the result any more. Scores that are not finite, so
-        that it finds none, are a UserError.
+        ``tokens`` has the tokens of each sentence; no sentence may be empty. If ``stopped`` is set
+        while this runs, the result is no longer needed: the search ends early, and the result may
+        lack hypotheses.
+
+        Raises:
+            UserError: the models' scores are not finite, so that the search finds no hypothesis.
         """
         rows = [self.source.encode(sentence) for sentence in tokens]
         shortlist: Shortlisted | None = None
@@ -238,7 +281,7 @@ class LineTranslator:
         if not all(results) and not stopped.is_set():
             names = " ".join(map(str, self.models))
             raise UserError(
-                f"{names}: finds no translation: its scores are not finite numbers; train or "
+                f"{names}: finds no translation, because its scores are not finite; train or "
                 "import it again"
             )
         return results
@@ -250,23 +293,25 @@ class LineTranslator:
         source: list[str],
         hypothesis: Hypothesis,
     ) -> Translation:
+        """Return the translation of a source by a hypothesis, with unknown words replaced."""
         tokens = self.target.decode(hypothesis.tokens)
         alignment = hypothesis.alignment
-        after = tokens
+        tokens_after = tokens  # after the replacement of unknown words
         replacements: list[Replacement] = []
         if alignment is not None and self.settings.replace_unknown:
             dictionary = self.description.dictionary
-            after, replacements = replace_unknown(tokens, alignment, source, dictionary)
-            for row in replacements:  # whose positions are to count words
-                row["position"] = self._word_position(tokens, row["position"])
-                row["source_position"] = self._word_position(source, row["source_position"])
+            tokens_after, replacements = replace_unknown(tokens, alignment, source, dictionary)
+            # Turn positions in tokens into positions in words.
+            for item in replacements:
+                item["position"] = self._word_position(tokens, item["position"])
+                item["source_position"] = self._word_position(source, item["source_position"])
         return Translation(
             line=number,
             source=text,
             source_words=self._words(source),
             source_tokens=source,
-            text=self._text(after),
-            words=self._target_words(after),
+            text=self._text(tokens_after),
+            words=self._target_words(tokens_after),
             text_before=self._text(tokens),
             words_before=self._target_words(tokens),
             tokens=tokens,
@@ -286,23 +331,31 @@ class LineTranslator:
         return detruecase(words) if self._is_truecased else words
 
     def _words(self, tokens: Sequence[str]) -> list[str]:
-        """Return the words of tokens; those of a word model are words already, ``@@`` or not."""
-        return list(tokens) if self._of_words else join(" ".join(tokens)).split()
+        """Return the words of tokens.
+
+        The tokens of a model without BPE are words already, even if they end in ``@@``.
+        """
+        return list(tokens) if self._reads_words else join(" ".join(tokens)).split()
 
     def _word_position(
         self,
         tokens: Sequence[str],
         position: int,
     ) -> int:
-        if self._of_words:
+        """Return the position of the word to which the token at ``position`` belongs."""
+        if self._reads_words:
             return position
+        # Each word before it has exactly one token that does not end in @@, the last.
         return sum(not token.endswith("@@") for token in tokens[:position])
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return what tells a file from another one of its name, and from itself after a change."""
-    about = path.stat()
-    return about.st_ino, about.st_size, about.st_mtime_ns
+    """Return the inode, the size and the time of modification of a file.
+
+    At least one of them differs after the file has been changed or replaced.
+    """
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @contextmanager
@@ -313,11 +366,14 @@ def translator_of_job(
     device: str,
     threads: int,
 ) -> Iterator[LineTranslator]:
-    """Yield the translator of a job, which holds its GPU, with so many threads."""
+    """Yield a translator for a job of the workflow, with ``threads`` on a CPU.
+
+    If it translates on a GPU, this process holds the GPU while the block runs.
+    """
     from convs2s.devices import held_device
 
-    with held_device(device) as own:
-        yield LineTranslator(models, settings, own, threads=threads)
+    with held_device(device) as held:
+        yield LineTranslator(models, settings, held, threads=threads)
 
 
 def load_searched(
@@ -325,37 +381,47 @@ def load_searched(
     device: str,
     settings: DecodingSettings,
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
-    """Load what a search asks, without torch where ONNX Runtime serves it: on a CPU, but for bf16.
+    """Load the models for a search.
 
-    Errors are those of ``load_ensemble``, and a UserError for int8 where there is none.
+    On a CPU, ONNX Runtime computes in fp32 and int8, and torch is not imported. Otherwise torch
+    computes: on a GPU, in bf16, and if a network cannot run in ONNX Runtime.
+
+    Raises:
+        UserError: as `load_ensemble`, or the precision is int8 without ONNX Runtime.
     """
     precision = settings.precision
     runs_onnx = device == "cpu" and all(
         describe_model(path).architecture.runs_onnx for path in models
     )
     if precision == "auto":
-        precision = "int8" if runs_onnx else "fp32"
-        if device != "cpu":
-            from convs2s.devices import has_bf16  # which asks torch
+        if device == "cpu":
+            precision = "int8" if runs_onnx else "fp32"
+        else:
+            from convs2s.devices import has_bf16  # imports torch
 
             precision = "bf16" if has_bf16() else "fp32"
         print(f"precision: auto is {precision} here", file=sys.stderr)
         settings = settings.model_copy(update={"precision": precision})
     if precision == "int8" and not runs_onnx:
         raise UserError(
-            f"{models[0]}: precision: int8 is for networks of kind: convs2s on a CPU: translate "
-            "with precision: bf16 (--precision bf16)"
+            f"{models[0]}: `precision: int8` is only for networks of kind convs2s on a CPU; "
+            "translate with `precision: bf16` (--precision bf16)"
         )
     if precision == "bf16" or not runs_onnx:
         return load_ensemble(models, device, settings)
     loaded = [load_weights(path) for path in models]
     descriptions = [description for _, description in loaded]
     _check_alike(models, descriptions)
-    networks = [Weights(arrays, about.architecture, about.sizes) for arrays, about in loaded]
+    networks = [
+        Weights(arrays, description.architecture, description.sizes)
+        for arrays, description in loaded
+    ]
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
     except ValueError:
-        return load_ensemble(models, device, DecodingSettings())  # says what is wrong
+        # The weights do not fit the architecture. `load_ensemble` fails on them, too, but its
+        # message says what is wrong.
+        return load_ensemble(models, device, DecodingSettings())
 
 
 def load_ensemble(
@@ -365,32 +431,36 @@ def load_ensemble(
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 
-    A UserError refuses models that do not fit together or cannot compute in the precision here.
+    Raises:
+        UserError: the models do not fit together, or the device cannot compute in the precision.
     """
     from convs2s.devices import check_precision
     from convs2s.models.ensemble import Ensemble
 
     precision = "fp32" if settings.precision == "auto" else settings.precision
     check_precision(precision, device)
-    with one_thread():  # a pool of threads would not survive the fork of workers
+    # Use one thread, because torch's pool of threads would not survive a later fork of workers.
+    with one_thread():
         loaded = [load_model(path, device) for path in models]
         networks = [network for network, _ in loaded]
         descriptions = [description for _, description in loaded]
         _check_alike(models, descriptions)
         if settings.cuda_graphs and device == "cuda":
-            from convs2s.models.recorded_ensemble import RecordedEnsemble  # saves others its start
+            # Imported here, so that other decodings start faster.
+            from convs2s.models.recorded_ensemble import RecordedEnsemble
 
             return RecordedEnsemble(networks, settings.ensemble, precision), descriptions[0]
         return Ensemble(networks, settings.ensemble, precision), descriptions[0]
 
 
 def _check_alike(models: Sequence[Path], descriptions: Sequence[ModelDescription]) -> None:
+    """Check that the models can form an ensemble: their fields in `ALIKE` must be equal."""
     first = descriptions[0]
     for path, description in zip(models, descriptions, strict=True):
         for name in ALIKE:
             if getattr(first, name) != getattr(description, name):
                 raise UserError(
-                    f"{path}: cannot form an ensemble with {models[0]}: their {name} differ; an "
-                    "ensemble's models differ in the seed of their training or in their network "
-                    "alone"
+                    f"{path}: cannot form an ensemble with {models[0]}, because their {name} "
+                    "differ; the models of an ensemble may differ only in the seed of their "
+                    "training and in their network"
                 )

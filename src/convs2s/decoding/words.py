@@ -1,4 +1,4 @@
-"""From a line to the tokens that a model reads, and unknown words of its output replaced."""
+"""Split a line into the tokens that a model reads, and replace unknown words of its output."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from convs2s.text.preparation import Preparation
 from convs2s.text.truecase import Truecaser
 
 Form = Literal["raw", "words", "tokens"]
-"""What a line is: text as people write it, words that blanks separate, or the model's tokens."""
+"""The form of a line: raw text, words separated by blanks, or the model's tokens."""
 
 
 class Splitter:
-    """Splits lines of one side, by the preparation, the truecaser and the codes of a model."""
+    """Splits lines of one side into tokens, with a model's preparation, truecaser and BPE codes."""
 
     def __init__(
         self,
@@ -26,26 +26,30 @@ class Splitter:
     ) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
-        self._then: list[Callable[[str], str]] = []  # what words go through
+        self._steps: list[Callable[[str], str]] = []  # applied to words one after the other
         cased_words = description.truecasers.get(language)
         if cased_words is not None:
-            self._then.append(Truecaser(cased_words))
+            self._steps.append(Truecaser(cased_words))
         if description.bpe_codes is not None:
             bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
-            self._then.append(bpe.split)
+            self._steps.append(bpe.split)
 
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""
         if self._form == "tokens":
             return line.split()
-        words = self._preparation.prepare(line) if self._form == "raw" else line
-        for change in self._then:
-            words = change(words)
-        return words.split()
+        text = self._preparation.prepare(line) if self._form == "raw" else line
+        for step in self._steps:
+            text = step(text)
+        return text.split()
 
 
 def most_tokens(positions: int | None) -> int:
-    """Return how many tokens of a line a model with so many positions reads, ``</s>`` aside."""
+    """Return the maximum number of tokens in a line, without ``</s>``.
+
+    ``positions`` is the model's number of positions. If it is None, the model has no such limit,
+    and ``LONGEST_SENTENCE`` applies.
+    """
     return (positions or LONGEST_SENTENCE) - 1
 
 
@@ -55,19 +59,22 @@ def cut_overlong(
     number: int,
     text: str,
 ) -> list[str]:
-    """Return what a model reads of the tokens of a line; say on the standard error what is cut."""
-    most = most_tokens(positions)
-    if len(tokens) > most:
+    """Return the tokens of a line that a model can read: the first ones, if there are too many.
+
+    If the line is cut, print a warning with its number and the beginning of its ``text``.
+    """
+    limit = most_tokens(positions)
+    if len(tokens) > limit:
         print(
-            f"warning: line {number}, of {len(tokens):,} tokens, is cut: the model reads its "
-            f"first {most:,} alone; split it into sentences: {text[:60]}...",
+            f"warning: line {number} has {len(tokens):,} tokens and is cut, because the model "
+            f"reads only the first {limit:,}; split it into sentences: {text[:60]}...",
             file=sys.stderr,
         )
-    return tokens[:most]
+    return tokens[:limit]
 
 
 class Replacement(TypedDict):
-    """One replaced ``<unk>``; positions are from 0, of tokens or of words."""
+    """One replaced ``<unk>``. Positions count from 0, in tokens or in words."""
 
     position: int
     source_position: int
@@ -82,11 +89,20 @@ def replace_unknown(
     source_tokens: Sequence[str],
     dictionary: Mapping[str, str],
 ) -> tuple[list[str], list[Replacement]]:
-    """Replace each ``<unk>`` of an output by the source word with the most attention (section 4.3).
+    """Replace each ``<unk>`` of an output, using the source word with the most attention.
 
-    It is looked up in the alignment dictionary; a word that is not in it is copied. The source is
-    as text, before unknown words became ``<unk>``; ``alignment`` has for each of the output's
-    tokens a source position among real words. What is replaced is told with positions of tokens.
+    The replacement is the source word's entry in the alignment dictionary. If it has none, the
+    source word is copied (section 4.3).
+
+    Args:
+        tokens: the output.
+        alignment: for each token of the output, the position in ``source_tokens`` with the most
+            attention, ``</s>`` and padding excluded.
+        source_tokens: the source as it was before its unknown words became ``<unk>``.
+        dictionary: source word -> target word.
+
+    Returns:
+        The output with its replacements, and a list of them with positions in tokens.
     """
     replaced = list(tokens)
     replacements: list[Replacement] = []

@@ -1,1 +1,1 @@
-"""Pages of one HTML file each, which fetch nothing: of the report, of attention, of the server."""
+"""HTML pages that need no network: the report, the page of attention, the page of the server."""

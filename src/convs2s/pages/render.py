@@ -1,8 +1,9 @@
-"""Templates of pages with the programs and styles in them, and what a policy knows those by.
+"""HTML pages from templates, with their JavaScript programs and style sheets inside.
 
-The program ``attention_view.js`` gives a page ``showAttention(element, map)``; the map is what an
-attention map's ``as_json`` returns. It builds nothing from text but text, so that a token cannot be
-markup, and its style takes the page's colors: --ink, --faint, --line, --link, --raised.
+The program ``attention_view.js`` defines ``showAttention(element, map)`` for a page, where ``map``
+is what ``AttentionMap.as_json`` returns. The program inserts tokens as text only, so that a token
+cannot become markup. Its style sheet uses the colors of the page, which must define --ink, --faint,
+--line, --link and --raised.
 """
 
 import base64
@@ -22,18 +23,22 @@ _ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
 
 
 def script(source: str) -> Markup:
-    """Return a JavaScript source that cannot end the script element that it stands in."""
+    r"""Return a JavaScript program that cannot end or break the script element around it.
+
+    The ``<`` of ``</script``, ``<script`` and ``<!--`` becomes ``\x3C``, which means the same in
+    the strings and regular expressions in which these occur.
+    """
     return Markup(_ENDS_A_SCRIPT.sub(r"\\x3C", source.replace("\r\n", "\n")))
 
 
 def policy_digest(text: str) -> str:
-    """Return what a Content-Security-Policy allows an inline program or style by, and no other."""
+    """Return the digest by which a Content-Security-Policy allows this inline program or style."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def asset(name: str) -> str:
-    """Return a program or a style sheet of this project."""
+    """Return the text of a program or style sheet of this package."""
     return files(_PACKAGE).joinpath("data", name).read_text("utf-8")
 
 
@@ -44,9 +49,13 @@ def render_page(
     programs: Iterable[str] = (),
     styles: Iterable[str] = (),
 ) -> str:
-    """Return a page: a template with its content, every text of which is escaped.
+    """Return a page from a template.
 
-    ``programs`` are JavaScript, in the order to run; of ``styles`` the later one wins.
+    Args:
+        template: name of a template of this package.
+        content: variables of the template; all texts in them are escaped.
+        programs: JavaScript programs, in the order in which the page runs them.
+        styles: style sheets; a later one overrides an earlier one.
     """
     environment = Environment(
         loader=PackageLoader(_PACKAGE, "data"),
@@ -64,9 +73,10 @@ def render_page(
 
 
 def show_in_report(*, source: Path, output: Path) -> None:
-    """Write a page of Snakemake's report, which shows HTML but only offers text for download.
+    """Write an HTML page that shows a file in Snakemake's report.
 
-    Plain text or Markdown is shown as it stands; a page stays as it is.
+    The report shows HTML, but offers other text for download only. So plain text and Markdown are
+    put into a page, unformatted. An HTML file is copied.
     """
     text = "".join(f"{line}\n" for line in read_lines(source))
     if source.suffix != ".html":

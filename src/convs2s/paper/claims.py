@@ -474,7 +474,7 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         if effect.value < 0:
-            p, error = effect.chance(0.0)
+            p, error = effect.two_sided_p(0.0)
             reversals.append((len(pairs) * (p + _ERRORS * error), low, high))
     finding.p_reversal = 1.0
     if reversals:
@@ -541,7 +541,7 @@ def judge_effect(
     low, high = region
     finding.verdict = "held" if low < finding.value < high else "not held"
     finding.interval = effect.interval
-    finding.p, finding.p_error = effect.chance(low, high)
+    finding.p, finding.p_error = effect.two_sided_p(low, high)
     finding.tests = 1
     finding.test = HIERARCHICAL if has_sentences else RUNS
     # One sample for several cells means that all cells have the same models.

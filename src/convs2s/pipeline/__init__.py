@@ -1,1 +1,1 @@
-"""What the workflow runs on: jobs, fingerprints of code, the status of trainings and jobs."""
+"""The parts of the workflow: its plan, jobs, locks, fingerprints of code, and their status."""

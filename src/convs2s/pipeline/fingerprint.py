@@ -1,4 +1,7 @@
-"""What code a script runs, as a digest: an edit runs again what it can change, and no more."""
+"""Digests of the code that a script runs.
+
+They are params of the rules, so that an edit reruns only the jobs whose results it can change.
+"""
 
 import hashlib
 import json
@@ -13,7 +16,8 @@ from convs2s.files.atomic import atomic_path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-WORDS_ONLY = {PACKAGE / "config/messages.py"}  # what words failures: no result comes from it
+WORDS_ONLY = {PACKAGE / "config/messages.py"}
+"""Modules that only word messages. No result depends on them, so fingerprints leave them out."""
 
 _IMPORT = re.compile(
     rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE
@@ -21,41 +25,44 @@ _IMPORT = re.compile(
 
 
 def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
-    """Return the fingerprint of each script of a folder by the script's file name.
+    """Return the fingerprint of each script in a folder, by the script's file name.
 
-    Each job of a workflow reads its rules again, and with them these fingerprints, so the JSON file
-    ``kept`` has them for as long as no byte of the scripts and of this package changes.
+    Every job of the workflow reads the rules again, and with them these fingerprints. The file
+    ``kept`` saves computing them each time. It is a JSON object ``{STATE: {SCRIPT: FINGERPRINT}}``,
+    where ``STATE`` is a digest of the version of Python and of all bytes of the scripts and of this
+    package. It is written anew when that digest changes.
 
     Raises:
-        UserError: it cannot be written, or is damaged.
+        UserError: ``kept`` cannot be written, or is damaged.
     """
-    state_digest = hashlib.sha256(sys.version.encode())
+    digest_of_files = hashlib.sha256(sys.version.encode())
     for folder in (PACKAGE, scripts):
         for path in sorted(folder.rglob("*")):
             if "__pycache__" not in path.parts and path.is_file():
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-                state_digest.update(f"{path.relative_to(folder)} {content}\n".encode())
-    state = state_digest.hexdigest()
+                digest_of_files.update(f"{path.relative_to(folder)} {content}\n".encode())
+    state = digest_of_files.hexdigest()
     if kept.is_file():
         with failures_of_file(str(kept), "not what this program keeps there: remove it"):
-            known = json.loads(kept.read_text("utf-8"))
-            digests: dict[str, str] | None = known.get(state)
-        if digests is not None:
-            return digests
-    made = {}
+            saved = json.loads(kept.read_text("utf-8"))
+            known: dict[str, str] | None = saved.get(state)
+        if known is not None:
+            return known
+    computed = {}
     for path in sorted(scripts.glob("*.py")):
-        made[path.name] = fingerprint(path)
-    with atomic_path(kept) as partial:  # jobs may begin together
-        partial.write_text(json.dumps({state: made}), "utf-8")
-    return made
+        computed[path.name] = fingerprint(path)
+    with atomic_path(kept) as partial:  # other jobs may read or write it at the same time
+        partial.write_text(json.dumps({state: computed}), "utf-8")
+    return computed
 
 
 @cache
 def fingerprint(script: Path) -> str:
-    """Return a digest of the code that a script runs, comments and docstrings aside.
+    """Return a digest of the code that a script runs, without comments and docstrings.
 
-    It covers the file, every module of this package that it imports, directly or not, and the data
-    files of these: a rule with it in its params runs again when its result can change.
+    The digest covers the script, every module of this package that it imports, directly or
+    indirectly, and the data files beside these modules. A rule that has it among its params runs
+    again when its result can change.
     """
     digest = hashlib.sha256()
     pending = [script]
@@ -79,16 +86,17 @@ def fingerprint(script: Path) -> str:
 
 @cache
 def _read_code(path: Path) -> tuple[str, frozenset[Path]]:
-    """Return the syntax tree of what a file runs, and the modules of this package that it imports.
+    """Return the code of a file as a syntax tree, and the files of this package that it imports.
 
-    Compiled code is none: from Python 3.13 on it holds the lines that classes begin on.
+    Compiled code would not do: from Python 3.13 on it contains the numbers of the lines on which
+    classes begin, which change with a comment.
     """
     text = path.read_text("utf-8")
     files = set()
     for module, imported in _IMPORT.findall(text):
-        place = PACKAGE.joinpath(*module.split(".")[1:])
-        # What is imported from a module may be a module, too.
-        inside = [place / name for name in re.findall(r"\w+", imported)]
-        for path in (place, *inside):
-            files |= {path.with_suffix(".py"), path / "__init__.py"}
+        imported_from = PACKAGE.joinpath(*module.split(".")[1:])
+        # A name that is imported from a package may be a module of it.
+        submodules = [imported_from / name for name in re.findall(r"\w+", imported)]
+        for candidate in (imported_from, *submodules):
+            files |= {candidate.with_suffix(".py"), candidate / "__init__.py"}
     return code_of(text), frozenset(filter(Path.is_file, files))

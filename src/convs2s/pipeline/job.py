@@ -1,6 +1,6 @@
-"""What every job of a rule runs in.
+"""The context in which every script of a rule runs: its log, its locks, its notes.
 
-It imports next to nothing, as its code is part of every script's fingerprint.
+This module imports next to nothing, because its code is part of every script's fingerprint.
 """
 
 import os
@@ -22,10 +22,12 @@ from convs2s.pipeline.tries import noted_try
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[None]:
-    """Run a rule's work: what it prints goes to its log, a fault of the input also to the terminal.
+    """Run the block as a rule's job.
 
-    The inputs must be what the jobs before have noted; the outputs are noted for the next. A
-    ``UserError`` ends the job with exit code 1 and one line; Ctrl-C or SIGTERM with 130.
+    What the block prints goes to the rule's log. The checksums of the inputs must be those that
+    earlier jobs have noted, and those of the outputs are noted for later jobs. A ``UserError`` is
+    printed in one line, also on the terminal, and ends the job with exit code 1. Ctrl-C and SIGTERM
+    end it with exit code 130.
     """
     with _logged(snakemake.log[0]), living_job(), noted_try(snakemake.output):
         forget_checksums(snakemake.output)
@@ -33,7 +35,7 @@ def job(snakemake: Any) -> Iterator[None]:
         yield
         results = None
         for folder in Path(snakemake.log[0]).parents:
-            if folder.name == "logs":  # the rules' logs have a folder in that of the results
+            if folder.name == "logs":  # logs are in RESULTS/logs
                 results = folder.parent
                 break
         note_checksums(snakemake.output, results)
@@ -41,75 +43,87 @@ def job(snakemake: Any) -> Iterator[None]:
 
 @contextmanager
 def _logged(log: str) -> Iterator[None]:
-    """Send what is printed to a log: who works, since when, and at its end for how long."""
+    """Send everything that the block prints to a log, also from subprocesses and from C code.
+
+    The first line of the log names the time, the process and the machine. The last one is
+    ``done in SECONDS s``, or says how the job failed. The log of a killed job has no such end.
+    ``convs2s.pipeline.status`` reads both lines.
+    """
     Path(log).parent.mkdir(parents=True, exist_ok=True)
     started = time.time()
-    terminal = os.dup(2)
-    me = f"{time.strftime('%Y-%m-%d %H:%M:%S')}, process {os.getpid()} on {os.uname().nodename}\n"
-    with _locked(log, me), Path(log).open("w", encoding="utf-8") as stream:
-        saved = os.dup(1)
+    owner = f"{time.strftime('%Y-%m-%d %H:%M:%S')}, process {os.getpid()} on {os.uname().nodename}"
+    terminal_errors = os.dup(2)
+    with _locked(log, owner), Path(log).open("w", encoding="utf-8") as stream:
+        terminal_output = os.dup(1)
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
-        # Snakemake ends jobs by SIGTERM after Ctrl-C: it is answered as that is.
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # After Ctrl-C Snakemake ends its jobs by SIGTERM, so both raise KeyboardInterrupt.
+        handler_before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            _say(me)
+            _print(f"{owner}\n")
             yield
-            _say(f"done in {time.time() - started:.1f} s\n")
+            _print(f"done in {time.time() - started:.1f} s\n")
         except UserError as error:
-            _say(f"error: {error}\n", 2, terminal)
+            _print(f"error: {error}\n", 2, terminal_errors)
             sys.exit(1)
         except KeyboardInterrupt:
-            _say("error: interrupted: the same command makes it again\n")
+            _print("error: interrupted: the same command makes it again\n")
             sys.exit(130)
         except Exception:
-            _say(traceback.format_exc())
+            _print(traceback.format_exc())
             raise
         finally:
-            signal.signal(signal.SIGTERM, before)
-            _say("")  # the rest of what was printed
-            os.dup2(saved, 1)
-            os.dup2(terminal, 2)
-            os.close(saved)
-            os.close(terminal)
+            signal.signal(signal.SIGTERM, handler_before)
+            _print("")  # flushes Python's buffer while descriptor 1 is still the log
+            os.dup2(terminal_output, 1)
+            os.dup2(terminal_errors, 2)
+            os.close(terminal_output)
+            os.close(terminal_errors)
 
 
 def prefix_of(output: str, stated: str) -> str:
-    """Return what stands before a path where a job really has it.
+    """Return what Snakemake has put before a path: ``PREFIX`` if ``output`` is ``PREFIXstated``.
 
-    That is the ``prefix`` of a module, or the folder of local copies of a storage: Snakemake puts
-    it before inputs and outputs, and not before paths among params. ``output`` begins with it,
-    then with ``stated``.
+    It is the ``prefix`` of a module, or the folder for local copies of a storage. Snakemake puts it
+    before inputs and outputs, but not before paths among params, which need it, too.
     """
     return output[: output.index(stated)]
 
 
 def lock_beside(log: str | Path) -> Path:
-    """Return the file that a job locks, as Snakemake removes its log before the next one starts."""
+    """Return the path of a job's lock file, ``.NAME.lock`` beside its log ``NAME``.
+
+    The log itself cannot be locked, because Snakemake removes it before the next job starts.
+    """
     return Path(log).with_name(f".{Path(log).name}.lock")
 
 
 @contextmanager
-def _locked(log: str, me: str) -> Iterator[None]:
-    """Hold a job's lock; where another process has it, such as an orphan, say so and wait.
+def _locked(log: str, owner: str) -> Iterator[None]:
+    """Hold a job's lock while the block runs, and write its owner into the lock file.
 
-    A log without an end is a killed job's if nobody holds the lock.
+    If another process holds the lock, such as a job whose Snakemake was killed, print its name and
+    wait until it ends. The kernel frees the lock when its process dies. So a log without an end
+    belongs to a killed job if nobody holds the lock, and to a running one otherwise.
     """
     with lock_beside(log).open("a+", encoding="utf-8", errors="replace") as lock:
-        with suppress(OSError):  # a file system without locks, or a full one
+        with suppress(OSError):  # a file system that has no locks, or is full
             if not try_lock(lock, tries=PATIENT):
                 lock.seek(0)
                 holder = lock.readline(200).strip() or "another process"
-                _say(f"{log}: {holder} still does this work: waiting until it ends, or is ended\n")
+                _print(f"{log}: {holder} still does this work: waiting until it ends\n")
                 wait_for_lock(lock)
             os.ftruncate(lock.fileno(), 0)
-            os.write(lock.fileno(), me.encode())
+            os.write(lock.fileno(), f"{owner}\n".encode())
         yield
 
 
-def _say(text: str, *descriptors: int) -> None:
-    """Write to the log, or to these descriptors, after all that was printed before."""
-    with suppress(OSError):  # a full disk: what the job itself writes says so
+def _print(text: str, *descriptors: int) -> None:
+    """Write to the log, or to the given file descriptors, after everything printed before.
+
+    A full disk is ignored here; the job fails when it writes its outputs.
+    """
+    with suppress(OSError):
         sys.stdout.flush()
     for descriptor in descriptors or (2,):
         with suppress(OSError):

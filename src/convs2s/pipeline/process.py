@@ -1,4 +1,4 @@
-"""The processes that run the workflow: their environment, commands and failures."""
+"""The processes that run the workflow: their environment, their shell commands, their failures."""
 
 import os
 import shlex
@@ -11,16 +11,17 @@ from typing import Any
 from convs2s.errors import UserError
 
 SOURCE = Path(__file__).absolute().parents[2]
-"""The folder that this package lies in."""
+"""The folder that contains this package: ``src`` in a clone."""
 
 
 def provide_environment(source: Path | None = SOURCE) -> None:
-    """Let jobs find this package and the Python that runs now, whoever started it and how.
+    """Set the environment variables that jobs inherit, however and by whoever they are started.
 
-    The package lies in ``source``; None where it is installed for that Python. A conda
-    environment's own Python still comes first. Threads that wait give up their core: where several
-    jobs share a machine, busy waiting makes each of them many times slower. numpy's OpenBLAS always
-    waits busily, and its products are small here: it has one thread.
+    - Jobs find this package in the folder ``source``; None means that it is installed.
+    - Jobs find the Python that runs now, unless a conda environment puts its own before it.
+    - Threads of OpenMP that wait give up their core, because busy waiting makes each of several
+      jobs on one machine many times slower. OpenBLAS, which numpy uses, always waits busily. It
+      gets one thread, as numpy's products are small here. A user's own settings are kept.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -30,18 +31,21 @@ def provide_environment(source: Path | None = SOURCE) -> None:
 
 
 def _put_first(name: str, folder: Path) -> None:
-    """Put a folder before those that an environment variable names."""
-    others = filter(None, os.environ.get(name, "").split(os.pathsep))
-    os.environ[name] = os.pathsep.join([str(folder), *others])
+    """Put a folder before the folders that an environment variable lists."""
+    folders = filter(None, os.environ.get(name, "").split(os.pathsep))
+    os.environ[name] = os.pathsep.join([str(folder), *folders])
 
 
 def logged(command: str, before: str) -> str:
-    """Return a rule's shell command that also goes to its log, and outlives a scheduler's signals.
+    """Return a shell command for a rule that runs ``command`` and copies its output to the log.
 
-    A scheduler signals the whole process group, and so does Ctrl-C. The command answers SIGTERM,
-    SIGUSR1 and SIGINT itself; the shell and tee have to be there for all that it says, also where
-    nobody reads the terminal's copy any more (``| head``), or no line fits on the disk. The log
-    begins with the file ``before`` (quoted) of earlier tries, as Snakemake removes the last one's.
+    The log begins with the contents of the file ``before``, a path in shell quotes. That file has
+    the log of earlier tries, which Snakemake removes from the rule's log.
+
+    A scheduler and Ctrl-C send their signals to the whole process group. ``command`` handles
+    SIGTERM, SIGUSR1 and SIGINT itself, and the shell and tee ignore them, so that its last lines
+    are still copied. tee also goes on if nobody reads the terminal's copy any more (``| head``),
+    and its failure on a full disk is not one of the job.
     """
     copy = "(trap '' TERM USR1 INT HUP PIPE; tee -a {log:q} || true)"
     return (
@@ -51,17 +55,18 @@ def logged(command: str, before: str) -> str:
 
 
 def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) -> str:
-    """Return the folder and the options of ``convs2s train`` for a job's inputs, by name.
+    """Return the folder and the options of ``convs2s train`` for a job, quoted for a shell.
 
-    ``machine`` has what of a recipe changes no result.
+    ``files`` are the named inputs of the rule ``train_model``. ``machine`` has the keys of a recipe
+    that change no result (``convs2s.config.identity.machine_settings``).
     """
     store = Path(files["dataset"][0])
     words = [str(store.parents[1])]
     for name in ("start", "dictionary", "candidates", "truecasers"):
-        given = files[name]
-        if given:
+        paths = files[name]
+        if paths:
             words.append(f"--{name}")
-            words += [given] if isinstance(given, str) else given
+            words += [paths] if isinstance(paths, str) else paths
     words += ["--checkpoint-minutes", str(machine["checkpoint_minutes"])]
     if machine["tensorboard"]:
         words.append("--tensorboard")
@@ -70,7 +75,10 @@ def options_of_training(files: Mapping[str, Any], machine: Mapping[str, Any]) ->
 
 @contextmanager
 def failures_in_one_line() -> Iterator[None]:
-    """Exit with a fault of the input in one line, where Snakemake would also show the code."""
+    """Print a ``UserError`` of the block in one line and exit with code 1.
+
+    Snakemake would print the lines of code around it, too.
+    """
     try:
         yield
     except UserError as error:

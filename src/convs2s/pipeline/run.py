@@ -1,8 +1,16 @@
-"""A run of the workflow: one at a time in a folder, after the jobs that an earlier one left.
+"""The beginning of a run of the workflow.
 
-Snakemake's own lock files outlive a Snakemake that was killed, so profiles/default has `nolock`,
-and these are locks of the kernel's, which die with their process. Jobs share a second one. Jobs
-that wait in Slurm's queue hold none: Slurm itself knows in which folder they will work.
+Only one run at a time works in a folder, and it begins after all jobs of earlier runs have ended.
+Snakemake's own lock files stay behind if Snakemake is killed, so profiles/default sets `nolock`.
+In their place are two locks of the kernel, which ends them with the process that holds them:
+
+- ``run.lock`` is held exclusively by the run. Its first line names the process, its machine and the
+  time when it began.
+- ``jobs.lock`` (``living.JOBS_LOCK``) is shared by all running jobs. The run takes it exclusively
+  for a moment, to see whether any job holds it.
+
+A job that still waits in Slurm's queue holds no lock. Slurm is asked for these jobs, because it
+knows the folder in which each will work.
 """
 
 import errno
@@ -26,20 +34,23 @@ from convs2s.training import scheduler
 
 _SECONDS_BETWEEN_LOOKS = 10.0
 _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
-# Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+# Languages without blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
-# The codes of three letters for which Moses has a list of abbreviations; all others have two.
+# Codes of three letters for which Moses has a list of abbreviations; its other codes have two.
 _OF_THREE_LETTERS = {"mni", "tdt", "yue"}
-_held: list[IO[str]] = []  # for as long as this process lives
+_held: list[IO[str]] = []  # keeps the file of run.lock open, and so locked, until the process ends
 
 
 def begin_run(settings: Settings) -> None:
-    """Begin a run in this folder, once no job of an earlier one is left.
+    """Begin a run in the working directory, after the last job of earlier runs has ended.
 
-    If jobs were waited for, this process starts again: what it had planned is made by now.
+    If there were such jobs, this process replaces itself by the same command, because its plan
+    contains outputs that these jobs have made meanwhile. On a file system without locks nothing is
+    waited for. Warnings about tasks are printed on the standard error.
 
     Raises:
-        UserError: another process runs the workflow here already, or a mirror is missing.
+        UserError: another process runs the workflow here already, a mirror is missing, or the
+            folder cannot be written.
     """
     for mirror in settings.options.mirrors:
         if "://" not in mirror and not Path(mirror).is_dir():
@@ -54,7 +65,8 @@ def begin_run(settings: Settings) -> None:
             print("all have ended: the same command starts again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     scheduler.begin_run()
-    # Notes of local copies outlive them, and another machine may have stored other files since.
+    # Snakemake removes its local copies of stored files, but not their noted checksums. Another
+    # machine may have stored other files meanwhile.
     for note in Path(".snakemake/storage").rglob(".*.sha256"):
         note.unlink(missing_ok=True)
     for line in task_warnings(settings.tasks.values()):
@@ -62,7 +74,7 @@ def begin_run(settings: Settings) -> None:
 
 
 def check_folder() -> None:
-    """Check that this folder can be written, as Snakemake would end with a traceback.
+    """Check that the working directory can be written, where Snakemake would print a traceback.
 
     Raises:
         UserError: it cannot be written.
@@ -76,14 +88,19 @@ def check_folder() -> None:
         raise UserError(
             f"{FOLDER.parent.absolute()}: cannot be written: {error.strerror}: Snakemake keeps its "
             "records here, also of a plan (-n): ask its owner, or copy the folder and plan there; "
-            "convs2s status needs to read alone"
+            "`convs2s status` only reads"
         ) from None
 
 
 def _hold_folder() -> None:
-    """Take this folder for this process; a NotImplementedError says that it has no locks."""
+    """Lock the working directory for this process until the process ends.
+
+    Raises:
+        NotImplementedError: the file system has no locks.
+        UserError: another process holds the lock.
+    """
     me = f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%F %H:%M:%S')}"
-    lock = (FOLDER / "run.lock").open("a+")  # also to read: else NFS shares no lock
+    lock = (FOLDER / "run.lock").open("a+")  # open for reading, too: NFS requires it for a lock
     if not _locked(lock):
         lock.seek(0)
         holder = lock.readline(200).strip() or "another process"
@@ -98,7 +115,11 @@ def _hold_folder() -> None:
 
 
 def _locked(lock: IO[str]) -> bool:
-    """Return whether a lock could be had for this process alone."""
+    """Lock a file exclusively if possible; return whether it is locked now.
+
+    Raises:
+        NotImplementedError: the file system has no locks.
+    """
     try:
         return try_lock(lock, tries=PATIENT)
     except OSError as error:  # such as ENOLCK: a file system without locks
@@ -106,21 +127,25 @@ def _locked(lock: IO[str]) -> bool:
 
 
 def _waited_for_jobs() -> bool:
-    """Wait until no job of an earlier run lives; return whether one did."""
-    said = ""
+    """Wait until no job of an earlier run lives; return whether there was any.
+
+    The jobs are listed on the standard error, and again when the list changes.
+    """
+    printed = ""
     while True:
-        # The lock is not held between two looks: a queued job that starts then would wait for it.
-        with JOBS_LOCK.open("a+") as jobs:
-            is_free = _locked(jobs)
+        # The lock is freed between two looks: a queued job that starts meanwhile needs it.
+        with JOBS_LOCK.open("a+") as lock:
+            is_free = _locked(lock)
         living = list(_slurm_jobs(Path.cwd()))
         if not is_free:
             living.append("jobs that run")
         if not living:
-            return bool(said)
-        if said != ", ".join(living):
-            said = ", ".join(living)
+            return bool(printed)
+        listed = ", ".join(living)
+        if listed != printed:
+            printed = listed
             print(
-                f"waiting for jobs of an earlier run in this folder: {said} (end them by "
+                f"waiting for jobs of an earlier run in this folder: {listed} (end them by "
                 "scancel or kill to begin anew; trainings go on from their states)",
                 file=sys.stderr,
                 flush=True,
@@ -129,26 +154,34 @@ def _waited_for_jobs() -> bool:
 
 
 def _slurm_jobs(folder: Path) -> Iterator[str]:
-    """Yield the user's jobs in Slurm, queued ones too, that work in a folder where it was used."""
+    """Yield descriptions of the user's queued and running Slurm jobs that work in a folder.
+
+    Yield nothing if Slurm was never used in the folder.
+    """
     if shutil.which("squeue") is None or not (folder / ".snakemake/slurm_logs").is_dir():
         return
-    asked = ["squeue", "--me", "--noheader", "--format=%i|%T|%Z|%k"]
+    # Columns: number of the job, its state, its working directory, its comment.
+    command = ["squeue", "--me", "--noheader", "--format=%i|%T|%Z|%k"]
     try:
         answer = subprocess.run(
-            asked, capture_output=True, text=True, check=True, timeout=_ANSWER_SECONDS
+            command, capture_output=True, text=True, check=True, timeout=_ANSWER_SECONDS
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         yield "those of Slurm, which does not answer"
         return
-    own = os.environ.get("SLURM_JOB_ID")  # where this process is a job itself
+    own = os.environ.get("SLURM_JOB_ID")  # set if Snakemake itself runs in a Slurm job
     for line in answer.stdout.splitlines():
-        number, state, place, comment = line.split("|", 3)
-        if number != own and Path(place) == folder and comment.startswith(("rule_", "group_")):
+        number, state, work_folder, comment = line.split("|", 3)
+        is_of_workflow = comment.startswith(("rule_", "group_"))  # set by Snakemake's Slurm plugin
+        if number != own and is_of_workflow and Path(work_folder) == folder:
             yield f"Slurm job {number} ({state}, {comment})"
 
 
 def task_warnings(tasks: Iterable[Task]) -> list[str]:
-    """Return what a user should know of tasks that would run all the same, a line each."""
+    """Return a warning for each language of the tasks whose text is prepared less well.
+
+    The tasks can run all the same.
+    """
     lines = []
     for task in tasks:
         if task.text is not None or task.preparation.train == "none":
@@ -163,8 +196,8 @@ def task_warnings(tasks: Iterable[Task]) -> list[str]:
                 )
             elif len(code) > 2 and code not in _OF_THREE_LETTERS:
                 lines.append(
-                    f"{task.name}: '{language}' has no list of abbreviations: those of English are "
-                    "taken (docs/preparation.md); a language goes by its code of two letters where "
-                    "it has one, such as ro for Romanian"
+                    f"{task.name}: '{language}' has no list of abbreviations: the list of English "
+                    "is used (docs/preparation.md); if the language has a code of two letters, "
+                    "such as ro for Romanian, use that"
                 )
     return lines

@@ -1,7 +1,11 @@
-"""Which files a text was extracted from, noted beside it, as it outlives them.
+"""Notes of the files from which a text was extracted.
 
-Snakemake takes text for finished whose files are gone. That is right for as long as the task names
-the same files; the text of others would be taken for theirs.
+The note lies beside the text, because the files may be deleted after the extraction. Snakemake then
+regards the text as finished. That is right as long as the task names the same files. Without the
+note, text from other files would be taken for theirs.
+
+A note is ``corpus/.PART.sources``, a JSON list of pairs of files. PART is ``train``, ``valid`` or a
+test set.
 """
 
 import json
@@ -10,20 +14,23 @@ from pathlib import Path
 
 
 def note_of_sources(output: str | Path) -> Path:
-    """Return the note of the files behind a corpus file, of any side and stage."""
+    """Return the path of the note for a corpus file.
+
+    Both sides of a part, in all stages of its preparation, share the note: it is
+    ``corpus/.train.sources`` for ``corpus/clean/train.source.zst``.
+    """
     file = Path(output)
-    part_and_side, _, _ = file.name.partition(".zst")
-    part, _, _ = part_and_side.rpartition(".")
+    part = file.name.partition(".zst")[0].rpartition(".")[0]
     return file.parents[1] / f".{part}.sources"
 
 
 def note_sources(output: str | Path, pairs: Sequence[Sequence[str]]) -> None:
-    """Note from which pairs of files a corpus file was made."""
+    """Note the pairs of files from which a corpus file was made."""
     note_of_sources(output).write_text(_content(pairs), "utf-8")
 
 
 def has_sources(output: str | Path, pairs: Sequence[Sequence[str]]) -> bool:
-    """Return whether a corpus file was made from these pairs, as far as anything is noted."""
+    """Return whether a corpus file was made from these pairs of files; True if nothing is noted."""
     note = note_of_sources(output)
     return not note.is_file() or note.read_text("utf-8") == _content(pairs)
 

@@ -1,7 +1,9 @@
-"""How the trainings and jobs of a results folder are: ``convs2s status``.
+"""The condition of the trainings and jobs in a results folder, for ``convs2s status``.
 
-The files may lie on a shared file system while the work is done elsewhere, so nothing here asks the
-process table: who works holds a lock on a file, which the kernel frees at any death.
+Trainings and jobs may run on other machines that share the folder, so the process table of this
+machine says nothing about them. Instead, each holds a lock on a file while it runs, and the kernel
+frees the lock when the process dies, for whatever reason. A file that is not locked therefore
+belongs to a process that has ended, and its log or lock file says how.
 """
 
 import json
@@ -26,25 +28,29 @@ from convs2s.training.history import Progress
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
 
-SHOWN_LINES = 5  # last lines of a log that are shown of what crashed
+SHOWN_LINES = 5  # number of last lines to show from the log of a crashed training or job
 
 SILENT_SECONDS = 600.0
-"""After which a process on another machine, whose lock cannot be seen here, is taken for dead."""
+"""Seconds since the last note of progress after which a training on another machine counts as dead.
+
+This matters if its lock cannot be seen here, because the file system does not share locks.
+"""
 
 Condition = Literal["running", "locked", "crashed", "stopped", "not started", "finished"]
 
-Outcome = tuple[Condition, str | None]  # and why
+Outcome = tuple[Condition, str | None]  # a condition and the reason for it, if one is known
 
-ORDER: Sequence[Condition] = get_args(Condition)  # what a person looks for first
+ORDER: Sequence[Condition] = get_args(Condition)
+"""The conditions in the order in which they are listed: what a person looks for comes first."""
 
-# Folders of a task or of the results in which nobody trains.
+# Folders in the results or in a task that contain no runs of models.
 _NO_RUNS = frozenset(
     ("alignment", "benchmarks", "corpus", "dataset", "downloads", "logs", "paper", "vocabulary")
 )
-_DEEPEST = 6  # folders between results and a run: scales/SCALE/TASK/models/MODEL/RUN
-_TAIL_BYTES = 4096
+_DEEPEST = 6  # levels from the results down to a run: scales/SCALE/TASK/models/MODEL/RUN
+_TAIL_BYTES = 4096  # bytes that are read at the end of a log
 
-# What is shown of the progress of any training, and of one that runs besides.
+# Fields of `Progress` that are shown for every training that is not finished.
 _FIGURES = (
     "epoch",
     "epochs",
@@ -56,23 +62,29 @@ _FIGURES = (
     "best_epoch",
     "tokens_per_second",
 )
-_OF_RUNNING = ("seconds", "seconds_of_epoch")  # how long it takes from now on
+# Fields of `Progress` about the time that is left, shown for running trainings only.
+_TIME_LEFT = ("seconds", "seconds_of_epoch")
 
-_OF_TRAINING = re.compile(r"/seed\d+/train$")
-"""The name of a training's log; that of the corpus has such a file name, too."""
+_LOG_OF_TRAINING = re.compile(r"/seed\d+/train$")
+"""End of the name of a training's log.
+
+``train`` alone is not enough: logs about the training part of a corpus have this file name, too.
+"""
 
 _OWNER = re.compile(r"[-\d]{10} [:\d]{8}, (process \d+ on [^,]+)")
+"""First line of a job's log: date, time and the process (``convs2s.pipeline.job``)."""
 
 
 @dataclass(frozen=True)
 class TrainingStatus:
-    """How a training is; its figures are those of ``convs2s.training.history.Progress``."""
+    """The status of a training. Its figures are those of ``convs2s.training.history.Progress``."""
 
-    name: str  # TASK/MODEL/RUN, or the folder below the results
+    name: str  # TASK/MODEL/RUN, or the path of the run below the results
     condition: Condition
-    """locked: a process holds its lock and another was refused, or does not say that it trains."""
+    """``locked`` means that a process holds the lock, and either it has noted no progress of a
+    training, or another process was refused meanwhile."""
     why: str | None = None
-    owner: str | None = None  # the process that trains, or did so last
+    owner: str | None = None  # the process that trains, or that was the last to train
     epoch: int | None = None
     epochs: float | None = None
     batch: int | None = None
@@ -84,42 +96,47 @@ class TrainingStatus:
     tokens_per_second: int | None = None
     seconds: float | None = None
     seconds_of_epoch: float | None = None
-    silent_seconds: float | None = None  # since a running one last said how far it is
-    state_seconds: float | None = None  # age of its last state
-    log: tuple[str, ...] = ()  # the last lines of what crashed
+    silent_seconds: float | None = None  # if the lock is held: time since the last noted progress
+    state_seconds: float | None = None  # age of the last saved state
+    log: tuple[str, ...] = ()  # last lines of the log, if the training crashed
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """How another job of the workflow is; its name is its log's below the folder of logs."""
+    """The status of a job of the workflow that is not a training."""
 
-    name: str
+    name: str  # path of its log below the folder of logs, without ``.log``
     condition: Condition
-    owner: str | None = None
-    log: tuple[str, ...] = ()
+    owner: str | None = None  # the process of the job, if its log names one
+    log: tuple[str, ...] = ()  # last lines of the log, if the job crashed
 
 
 @dataclass(frozen=True)
 class Status:
-    """How everything in a results folder is; what a person looks for first comes first."""
+    """The trainings and jobs of a results folder, each sorted by condition (``ORDER``) and name."""
 
     trainings: tuple[TrainingStatus, ...]
     jobs: tuple[JobStatus, ...]
 
 
 def status(results: Path) -> Status:
-    """Look at a results folder, or that of a task or a run, which must exist."""
+    """Return the status of all trainings and jobs in a folder of results, of a task or of a run.
+
+    Raises:
+        UserError: there is no such folder.
+    """
     if not results.is_dir():
-        raise UserError(f"{results}: no such folder: name that of the results, or of a task")
+        raise UserError(f"{results}: no such folder: name the folder of the results, or of a task")
     root = results.absolute()
     trainings = {}
     for run in _run_folders(root):
         trainings[run] = _training_status(run, _name(run, root))
     jobs = []
     for log, name in _job_logs(root):
-        if not _OF_TRAINING.search(name):
+        if not _LOG_OF_TRAINING.search(name):
             jobs.append(_job_status(log, name))
             continue
+        # The log is RESULTS/logs/TASK/MODEL/SEED/train.log.
         task, model, seed = log.parts[-4:-1]
         run = log.parents[4] / task / "models" / model / seed
         if run not in trainings:
@@ -128,15 +145,35 @@ def status(results: Path) -> Status:
 
 
 def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(statuses, key=lambda one: (ORDER.index(one.condition), one.name)))
+    return tuple(sorted(statuses, key=lambda status: (ORDER.index(status.condition), status.name)))
 
 
 def _name(run: Path, root: Path) -> str:
+    """Return the name of a run: its path below ``root``, or its last parts if it is ``root``.
+
+    The folder ``models``, which every path of a run has, is left out.
+    """
     parts = run.parts[-4:] if run == root else run.relative_to(root).parts
     return "/".join(part for part in parts if part != "models")
 
 
 def _training_status(run: Path, name: str) -> TrainingStatus:
+    """Return the status of the training in the folder of a run.
+
+    It follows from these files (``convs2s.training.state_folder`` writes those in ``state``):
+
+    - ``training.json`` is the record of a finished training.
+    - ``state/lock`` is locked while a process trains. Its text is ``process N on MACHINE`` while
+      that process trains, and after it was killed; ``process N on MACHINE: REASON`` after it was
+      stopped or has failed; and empty after the end of training.
+    - ``state/progress.json`` has the figures of the training, the process that wrote them
+      (``owner``), and the time when it did (``written``).
+    - ``state/refused.json`` names the last process that was refused (``refused``), and the process
+      that held the lock then (``owner``).
+
+    The lock of a process on another machine is invisible on some file systems. Such a training
+    counts as alive if it wrote its progress less than ``SILENT_SECONDS`` ago.
+    """
     folder = run / STATE
     progress = _read_fields(folder / PROGRESS, Progress)
     holder = ""
@@ -148,27 +185,31 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
         return TrainingStatus(name, **{**figures, **_finished_training(record)})
     now = time.time()
     figures["owner"] = holder.partition(":")[0] or progress.get("owner")
-    written = _time_of_state(folder, progress.get("state") or "*")
-    if written is not None:
-        figures["state_seconds"] = max(0.0, now - written)
+    time_of_state = _time_of_state(folder, progress.get("state") or "*")
+    if time_of_state is not None:
+        figures["state_seconds"] = max(0.0, now - time_of_state)
     silent = max(0.0, now - float(progress.get("written", 0.0)))
-    trains = bool(holder) and progress.get("owner") == holder
+    has_noted_progress = bool(holder) and progress.get("owner") == holder
     is_elsewhere = not holder.endswith(f" on {os.uname().nodename}")
-    if _is_held(folder / LOCK) or (trains and is_elsewhere and silent < SILENT_SECONDS):
+    is_alive_elsewhere = has_noted_progress and is_elsewhere and silent < SILENT_SECONDS
+    if _is_held(folder / LOCK) or is_alive_elsewhere:
         figures["silent_seconds"] = silent
         condition, why = _held_training(_read_fields(folder / REFUSED), progress, holder)
     else:
         condition, why = _ended_training(progress, holder)
     if condition == "running":
-        figures |= {figure: progress.get(figure) for figure in _OF_RUNNING}
+        figures |= {figure: progress.get(figure) for figure in _TIME_LEFT}
     elif condition == "crashed":
-        _, last = _read_ends(_log_of_training(run))
-        figures["log"] = tuple(last[-SHOWN_LINES:])
+        _, last_lines = _read_ends(_log_of_training(run))
+        figures["log"] = tuple(last_lines[-SHOWN_LINES:])
     return TrainingStatus(name, condition, why, **figures)
 
 
 def _finished_training(record: Values) -> Values:
-    """Return how a training is that has left its record."""
+    """Return the fields of ``TrainingStatus`` that follow from the record of a finished training.
+
+    They replace those from ``progress.json``, which may be older or missing.
+    """
     why = record.get("stop_reason")
     ratio = (record.get("source_use") or {}).get("ratio")
     if ratio:
@@ -187,7 +228,10 @@ def _finished_training(record: Values) -> Values:
 
 
 def _time_of_state(folder: Path, state: str) -> float | None:
-    """Return when the last state was written, of those whose folders have such a name."""
+    """Return when the last state was written, in seconds since 1970; None without a state.
+
+    ``state`` is the name of the folder with the states, or a pattern for such names.
+    """
     times = []
     for file in folder.glob(f"{state}/last.safetensors"):
         with suppress(OSError):
@@ -196,7 +240,8 @@ def _time_of_state(folder: Path, state: str) -> float | None:
 
 
 def _log_of_training(run: Path) -> Path:
-    """Return the log of the workflow's job, else what the trainer keeps."""
+    """Return the log of the workflow's job for a run; without one, the log in the run's folder."""
+    # A run of the workflow is RESULTS/TASK/models/MODEL/SEED.
     if len(run.parts) > 4 and run.parts[-3] == "models":
         task, _, model, seed = run.parts[-4:]
         log = run.parents[3] / "logs" / task / model / seed / "train.log"
@@ -206,57 +251,75 @@ def _log_of_training(run: Path) -> Path:
 
 
 def _held_training(refused: Values, progress: Values, holder: str) -> Outcome:
-    """Return how a training is whose lock is held, by who last noted its progress or another."""
+    """Return the condition of a training whose lock is held.
+
+    It runs if the holder of the lock is the process that noted the progress; then the reason is its
+    phase, unless that is ``training``. It is locked if the holder has noted no progress, or if
+    another process was refused while this holder had the lock.
+    """
     if holder and refused.get("owner") == holder:
         return "locked", f"{holder} holds it; {refused.get('refused')} was refused"
     if not holder or progress.get("owner") != holder:
-        name = holder or "a process that does not say its name"
-        return "locked", f"{name} holds it and says nothing of a training"
+        name = holder or "a process that does not state its name"
+        return "locked", f"{name} holds it and has noted no progress of a training"
     phase = progress.get("phase")
-    return "running", None if phase == "training" else phase
+    if phase == "training":
+        return "running", None
+    return "running", phase
 
 
-def _ended_training(progress: Values, holder: str) -> Outcome:
-    """Return how a training is that nobody works on, and that has left no record."""
+def _ended_training(progress: Values, lock_text: str) -> Outcome:
+    """Return the condition of a training whose lock is free and that has written no record.
+
+    ``lock_text`` is the text of its lock file, as ``_training_status`` describes it.
+    """
     phase = progress.get("phase")
-    if not holder:
+    if not lock_text:
         if phase != "finished":
             return "not started", None
         return "finished", f"{progress.get('why')}; its record is missing: rerun to write it"
-    owner, ended, stated = holder.partition(": ")
-    if not ended:
+    owner, colon, stated = lock_text.partition(": ")
+    if not colon:
         return "crashed", f"{owner} has ended without a word: killed, or its machine went down"
     stopped = progress.get("owner") == owner and phase == "stopped"
     return "stopped" if stopped else "crashed", stated
 
 
 def _failed_training(name: str, log: Path) -> TrainingStatus:
-    """Return how a training is that has a log and no states: it failed before it began."""
-    first, last = _read_ends(log)
-    owner = _OWNER.search(first)
-    by = owner[1] if owner else None
+    """Return the status of a training that has a log but no states, as it failed before it began.
+
+    It has not started if the log states no failure.
+    """
+    first_line, last_lines = _read_ends(log)
+    owner = _OWNER.search(first_line)
+    process = owner[1] if owner else None
     reason = reason_in(log)
     if not reason:
-        return TrainingStatus(name, "not started", owner=by)
+        return TrainingStatus(name, "not started", owner=process)
     return TrainingStatus(
         name,
         "stopped" if reason == STOPPED else "crashed",
         why=reason.removeprefix("failed: "),
-        owner=by,
-        log=tuple(last[-SHOWN_LINES:]),
+        owner=process,
+        log=tuple(last_lines[-SHOWN_LINES:]),
     )
 
 
 def _job_status(log: Path, name: str) -> JobStatus:
-    """Return how a job is: its log has an end, its lock is held, or it was cut short."""
-    first, last = _read_ends(log)
-    shown = tuple(last[-SHOWN_LINES:])
-    owner = _OWNER.match(first)
-    if owner is None:  # of a command, which says nothing of its process
+    """Return the status of a job from its log and its lock (``convs2s.pipeline.job``).
+
+    A job whose log ends with ``done in`` is finished. Otherwise it runs if its lock is held, and
+    has crashed if not. A log that does not begin with a process is one of a shell command, which
+    has no lock. Such a job counts as finished if its log states no failure.
+    """
+    first_line, last_lines = _read_ends(log)
+    shown = tuple(last_lines[-SHOWN_LINES:])
+    owner = _OWNER.match(first_line)
+    if owner is None:
         if reason_in(log):
             return JobStatus(name, "crashed", log=shown)
         return JobStatus(name, "finished")
-    if last and last[-1].startswith("done in "):
+    if last_lines and last_lines[-1].startswith("done in "):
         return JobStatus(name, "finished", owner[1])
     if _is_held(lock_beside(log)):
         return JobStatus(name, "running", owner[1])
@@ -264,53 +327,65 @@ def _job_status(log: Path, name: str) -> JobStatus:
 
 
 def _run_folders(root: Path) -> Iterator[Path]:
-    """Yield the folders in which there is, or was, a training: those with its states or record."""
-    for place, folders, names in os.walk(root, followlinks=True):
-        folder = Path(place)
-        is_run = STATE in folders or "training.json" in names
+    """Yield the folders of runs: those that contain the states or the record of a training."""
+    for path, folders, files in os.walk(root, followlinks=True):
+        folder = Path(path)
+        is_run = STATE in folders or "training.json" in files
         if is_run:
             yield folder
+        # os.walk goes into the folders that are left in the list.
         if is_run or len(folder.relative_to(root).parts) == _DEEPEST:
             folders.clear()
-        others = sorted(set(folders) - _NO_RUNS)
-        folders[:] = [name for name in others if not name.startswith(".")]
+        remaining = sorted(set(folders) - _NO_RUNS)
+        folders[:] = [name for name in remaining if not name.startswith(".")]
 
 
 def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the jobs' logs of a results folder and its scales, or of a task's folder.
+    """Yield the logs of jobs for a folder of results, with its scales, or of a task.
 
-    Each comes with its name: the path below the folder of logs, without ``.log``.
+    Each log comes with the name of its job: the path of the log below the folder of logs, without
+    ``.log``, after ``SCALE/`` or ``TASK/`` where the folder of logs is one of a scale or of a task.
     """
-    places = {f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")}
-    places[""] = results / "logs"
-    places[f"{results.name}/"] = results.parent / "logs" / results.name  # of a task
-    for prefix, place in places.items():
-        for log in whole_files(place):
+    log_folders = {f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")}
+    log_folders[""] = results / "logs"
+    log_folders[f"{results.name}/"] = results.parent / "logs" / results.name  # if it is a task's
+    for prefix, log_folder in log_folders.items():
+        for log in whole_files(log_folder):
             if log.suffix == ".log":
-                yield log, prefix + str(log.relative_to(place)).removesuffix(".log")
+                yield log, prefix + str(log.relative_to(log_folder)).removesuffix(".log")
 
 
 def _is_held(path: Path) -> bool:
-    """Return whether a process, here or on another machine, holds a file's lock."""
+    """Return whether a process, here or on another machine, holds the lock on a file.
+
+    This takes a shared lock for a moment, so that several processes can ask at the same time.
+    """
     try:
         with path.open("rb") as stream:
-            return not try_lock(stream, shared=True)  # shared, so that several may ask at once
+            return not try_lock(stream, shared=True)
     except OSError:
         return False  # no such file, or a file system without locks
 
 
 def _read_fields(path: Path, form: Any = Values) -> Values:
-    """Return what a JSON file of a form says; nothing where it is missing, or damaged."""
+    """Return the object in a JSON file, which must have the type ``form``.
+
+    Return an empty dict if the file is missing or damaged, or has another content.
+    """
     try:
-        stated: Values = json.loads(path.read_bytes())
-        TypeAdapter(form).validate_python(stated)
+        fields: Values = json.loads(path.read_bytes())
+        TypeAdapter(form).validate_python(fields)
     except (OSError, ValueError):
         return {}
-    return stated
+    return fields
 
 
 def _read_ends(path: Path) -> tuple[str, list[str]]:
-    """Return the first line of a log and its last ones, those without a word left out."""
+    """Return the first line of a log, and its last lines without the blank ones.
+
+    They are empty if the log cannot be read. Of the end ``_TAIL_BYTES`` are read, so the first of
+    the last lines may be cut.
+    """
     try:
         with path.open("rb") as stream:
             first = stream.readline(_TAIL_BYTES)
@@ -320,5 +395,5 @@ def _read_ends(path: Path) -> tuple[str, list[str]]:
     except OSError:
         return "", []
     lines = last.decode("utf-8", "replace").splitlines()
-    said = [line for line in lines if line.strip()]
-    return first.decode("utf-8", "replace").rstrip("\n"), said
+    last_lines = [line for line in lines if line.strip()]
+    return first.decode("utf-8", "replace").rstrip("\n"), last_lines

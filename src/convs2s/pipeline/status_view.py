@@ -1,4 +1,4 @@
-"""The status of a results folder for people: a table, and the last words of what crashed."""
+"""The status of a results folder as text: a table of trainings, jobs, and the ends of logs."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,8 +12,8 @@ from rich.text import Text
 from convs2s.pipeline.status import ORDER, Condition, JobStatus, Status, TrainingStatus
 from convs2s.training.log import duration
 
-WIDTH = 160  # columns where the output is no terminal
-NARROW = 120  # columns: fewer have no room for all figures of a training
+WIDTH = 160  # columns of the output if it is not a terminal
+NARROW = 120  # on fewer columns, some figures of a training are left out
 
 STYLES: dict[Condition, str] = {
     "running": "green",
@@ -24,20 +24,24 @@ STYLES: dict[Condition, str] = {
     "finished": "dim",
 }
 
-KEPT_ROWS = 8  # lines of a full screen that are kept for other things than trainings
+KEPT_ROWS = 8  # rows of a full screen that are kept free of trainings, for jobs and logs
 
 SILENCE_SHOWN = 120.0
-"""Seconds without a word from a running training from which on its row says so."""
+"""Seconds without progress after which the row of a running training says ``silent for``."""
 
 
 def console() -> Console:
-    """Return where the status is printed."""
+    """Return the console to print the status on; it has ``WIDTH`` columns if it is no terminal."""
     out = Console(highlight=False)
     return out if out.is_terminal else Console(highlight=False, width=WIDTH)
 
 
 def view(status: Status, rows: int | None = None, width: int = WIDTH) -> RenderableType:
-    """Return what is shown, on so many rows at most; None: any number."""
+    """Return the view of a status, on at most ``rows`` rows; None means any number.
+
+    Trainings come first, then jobs: their numbers by condition, those that run, and the last lines
+    of the logs of those that crashed.
+    """
     shown = status.trainings
     if rows is not None:
         shown = shown[: max(1, rows - KEPT_ROWS)]
@@ -52,12 +56,13 @@ def view(status: Status, rows: int | None = None, width: int = WIDTH) -> Rendera
     for job in status.jobs:
         if job.condition == "running":
             below.append(Text(f"    {job.name} running, {job.owner}"))
-    ended: list[TrainingStatus | JobStatus] = [*shown, *status.jobs]
-    for work in ended:
-        if work.condition == "crashed":
-            below.append(Text(f"{work.name} crashed:", STYLES["crashed"]))
-            below += [Text(f"    {line}") for line in work.log]
+    listed: list[TrainingStatus | JobStatus] = [*shown, *status.jobs]
+    for training_or_job in listed:
+        if training_or_job.condition == "crashed":
+            below.append(Text(f"{training_or_job.name} crashed:", STYLES["crashed"]))
+            below += [Text(f"    {line}") for line in training_or_job.log]
     if rows is not None:
+        # Two rows are taken by the counts of trainings and the header of their table.
         below = below[: max(0, rows - len(shown) - 2)]
         for line in below:
             line.no_wrap = True
@@ -72,14 +77,17 @@ def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
 
 
 def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table:
-    """Return a row for each training, of a single line where it has to fit.
+    """Return a table with a row for each training.
 
-    A narrow table has fewer figures; of a name that is too long for its line the end is shown.
+    If the table has to fit on a screen (``fits``), each row takes one line, and of a name that is
+    too long the end is shown. A narrow table has fewer figures.
     """
     table = Table(box=None, pad_edge=False)
     overflow: Literal["ellipsis", "fold"] = "ellipsis" if fits else "fold"
-    most = width // 5
-    table.add_column("training", overflow=overflow, width=most if fits else None, min_width=12)
+    name_width = width // 5
+    table.add_column(
+        "training", overflow=overflow, width=name_width if fits else None, min_width=12
+    )
     table.add_column("is", no_wrap=True)
     figures = ["epoch", "updates", "loss", "perplexity", "tokens/s", "left", "state"]
     if width < NARROW:
@@ -90,9 +98,10 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table
     for run in trainings:
         values = _figures(run)
         name = run.name
-        if fits and len(name) > most:
-            name = f"…{name[1 - most :]}"
-        # A column that may not wrap keeps its width, and figures lose theirs: texts do not wrap.
+        if fits and len(name) > name_width:
+            name = f"…{name[1 - name_width :]}"
+        # If the columns of texts did not wrap (no_wrap of the column), they would keep their width
+        # and figures would lose theirs. So only the texts themselves do not wrap.
         table.add_row(
             Text(name, no_wrap=fits),
             Text(run.condition, STYLES[run.condition]),
@@ -103,12 +112,12 @@ def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table
 
 
 def _figures(run: TrainingStatus) -> dict[str, str]:
-    """Return the figures of a training that are known, by the names of their columns."""
+    """Return the known figures of a training as texts, by the names of their columns."""
     values = {}
     if run.epoch:
         values["epoch"] = f"{run.epoch}"
         if run.epochs:
-            values["epoch"] += f"/{ceil(run.epochs)}"  # the last may be cut short
+            values["epoch"] += f"/{ceil(run.epochs)}"  # a fraction: the last epoch is cut short
         if run.batches:
             values["epoch"] += f" {100 * (run.batch or 0) // run.batches}%"
     if run.updates is not None:
@@ -129,7 +138,7 @@ def _figures(run: TrainingStatus) -> dict[str, str]:
 
 
 def _why(run: TrainingStatus) -> str:
-    """Return why a training is as it is, and who runs it."""
+    """Return the reason for a training's condition and, if it runs, its process and silence."""
     words = [run.why]
     if run.condition == "running":
         words.append(run.owner)

@@ -1,9 +1,18 @@
-"""Which tries of a job have failed, as a param that runs it again.
+"""Notes of failed tries, which are a param of each rule and so make Snakemake run a job again.
 
-Snakemake writes down of a failed job what it writes of one that ended well, and removes its outputs
-(9.27.1, docs/notes/2026-11-28-failed-jobs.md). A next run would find nothing out of date, and keep
-what was made of the outputs before. So each job leaves a note beside its first output while it
-runs, which a try that fails does not take away, and the note is among the job's params.
+Snakemake 9.27.1 records the params of a failed job as if it had succeeded, and removes its outputs
+(docs/notes/2026-11-28-failed-jobs.md). The next run would find nothing out of date, and keep the
+files that were made from the earlier outputs. Therefore each job writes a note beside its first
+output when it starts, and puts the note back as it was when it succeeds. The note of a failed try
+stays. As it is among the job's params, they then differ from the recorded ones.
+
+The note of ``FOLDER/NAME`` is ``FOLDER/.NAME.try``, a JSON object with these keys:
+
+- ``try``: a random name of the try that failed, or that runs now.
+- ``planned``: the ``try`` that the note had when Snakemake planned the run; empty if it had none.
+- ``run``: the run of the workflow (``living.RUN``) in which the try began.
+
+The last two are there only while a job runs or after it has failed.
 """
 
 import json
@@ -17,33 +26,37 @@ from convs2s.pipeline.living import RUN
 
 
 def note_beside(output: str | Path) -> Path:
-    """Return the note of the tries that make an output."""
+    """Return the path of the note about the tries to make an output."""
     return Path(output).with_name(f".{Path(output).name}.try")
 
 
 def failed_tries(output: Sequence[str]) -> list[str]:
-    """Return what names the last failed try of a job with these outputs; nothing without one."""
+    """Return the name of the last failed try of a job with these outputs, in a list.
+
+    The list is empty if no try has failed since the last success.
+    """
     name = _read(note_beside(output[0])).get("try")
     return [name] if name else []
 
 
 @contextmanager
 def noted_try(output: Sequence[str]) -> Iterator[None]:
-    """Note a try that makes these outputs; if the block succeeds, the note is as the plan saw it.
+    """Run the block as a try to make these outputs, and note the try beside the first output.
 
-    So the params that Snakemake writes down of a try that ended well, which are those of its plan,
-    are those of the next plan, and those of one that failed are not.
+    If the block succeeds, the note is again what it was when Snakemake planned the run. The params
+    that Snakemake then records are those of its plan, so the next plan finds the same ones. If the
+    block fails, the note stays, and the next plan finds other params than the recorded ones.
     """
     if not output:
         yield
         return
     note = note_beside(output[0])
     run = os.environ.get(RUN, "")
-    before = _read(note)
-    planned = before.get("try", "")
-    if run and before.get("run") == run:
-        # What a try of the same run has left, Snakemake did not see when it planned.
-        planned = before.get("planned", "")
+    previous = _read(note)
+    planned = previous.get("try", "")
+    if run and previous.get("run") == run:
+        # An earlier try of the same run wrote this note after Snakemake had planned.
+        planned = previous.get("planned", "")
     note.parent.mkdir(parents=True, exist_ok=True)
     _write(note, {"try": uuid.uuid4().hex, "planned": planned, "run": run})
     yield
@@ -54,14 +67,14 @@ def noted_try(output: Sequence[str]) -> Iterator[None]:
 
 
 def _write(note: Path, fields: dict[str, str]) -> None:
-    """Write a note at once: one that is empty, as the job died meanwhile, would say nothing."""
+    """Write a note and rename it into place, so that a job that dies leaves no empty note."""
     partial = note.with_name(f"{note.name}.part")
     partial.write_text(json.dumps(fields), "utf-8")
     partial.replace(note)
 
 
 def _read(note: Path) -> dict[str, str]:
-    """Return a note's fields; none where there is no note, or a damaged one."""
+    """Return the fields of a note; an empty dict if the note does not exist or is damaged."""
     fields = None
     with suppress(FileNotFoundError, ValueError):
         fields = json.loads(note.read_text("utf-8"))

@@ -1,1 +1,1 @@
-"""BLEU and its relatives. Never imports torch."""
+"""Score translations and summaries: BLEU, chrF, ROUGE. This package never imports torch."""

@@ -1,19 +1,23 @@
-"""BLEU of two kinds and chrF, each number with the signature that says what it is.
+"""Compute tokenized and detokenized BLEU, and chrF, each with a signature of its settings.
 
-One output has many BLEU scores: facebookresearch/fairseq #2860 reports 43.43 on BPE tokens and
-40.55 on words for the same translations. All numbers come from sacrebleu; what is set and read here
-makes them equal to the tools that the paper scores with: multi-bleu.perl and mteval-v13a.pl.
+The same output has different BLEU scores, depending on what is counted: facebookresearch/fairseq
+#2860 reports 43.43 on BPE tokens and 40.55 on words for the same translations. All scores here are
+computed by sacrebleu. Its settings and its input are chosen so that the scores equal those of the
+tools that the paper uses, multi-bleu.perl and mteval-v13a.pl.
 
-Both scripts lower A to Z alone. Of blanks they know different ones: multi-bleu.perl splits bytes,
-where Perl's ``split`` knows space, tab, line feed, vertical tab, form feed and carriage return; a
-no-break space, U+0085 or U+2028 is part of a word. mteval-v13a.pl decodes its files and splits at
-all of Unicode's blanks. So does Python's ``split``, but also at U+001C to U+001F.
+Both scripts change only A to Z to lower case. They split words at different blanks:
 
-All functions that take lines refuse, with a UserError, lists of references that are not as long as
-the hypotheses, and no lines at all.
+- multi-bleu.perl splits bytes. Perl's ``split`` then splits at the space, tab, line feed, vertical
+  tab, form feed and carriage return. A no-break space, U+0085 or U+2028 is part of a word.
+- mteval-v13a.pl decodes its files and splits at all blanks of Unicode. Python's ``split`` does the
+  same, but also splits at U+001C to U+001F.
 
-What the tokenized BLEU of a test set is made of, sentence by sentence, also goes in a ledger: with
-these numbers a paired bootstrap (Koehn 2004) needs no translations.
+All functions that take lines raise a UserError if there are no lines, or if a list of references
+differs in length from the hypotheses.
+
+This module also encodes the statistics of the sentences from which the tokenized BLEU of a test set
+is computed. They are stored in the ledger, so that a paired bootstrap (Koehn 2004) does not need
+the translations.
 """
 
 import base64
@@ -33,40 +37,44 @@ from sacrebleu.significance import PairedTest, Result
 from convs2s.errors import UserError, failures_of_file
 
 BleuForm = Literal["tokenized", "detokenized"]
-Lines = Sequence[str]  # of a file, without their line feeds
+Lines = Sequence[str]  # the lines of a file, without their line feeds
 
-SAMPLES = 1000  # resamples of a comparison; sacrebleu's own default
+SAMPLES = 1000  # bootstrap resamples in a comparison, as many as sacrebleu takes by default
 
 Statistics = npt.NDArray[np.int64]
-"""A row for each sentence: words of the hypothesis, words of the reference whose length is nearest,
-and how many n-grams of orders 1 to 4 match."""
+"""Statistics (lines, 6) of the sentences of a test set.
+
+The columns are: words of the hypothesis, words of the reference whose length is nearest, and
+matching n-grams of orders 1 to 4."""
 
 MOST_LINES = 1_000_000
-"""The longest test set that `decode_statistics` reads, as a ledger may be anybody's."""
+"""Maximum number of lines that `decode_statistics` reads. A ledger may come from anybody, so its
+text must not fill the memory."""
 
-ORDERS = 4  # of the n-grams that BLEU counts
+ORDERS = 4  # BLEU counts n-grams of orders 1 to 4
 _COLUMNS = 2 + ORDERS
-_BYTES = 4  # of a number; most are zero, which compression takes away
-SEPARATORS = "\x1c\x1d\x1e\x1f"  # blanks of Python's that are blanks in neither script
+_BYTES = 4  # bytes of a number; most of them are zero and vanish in the compression
+SEPARATORS = "\x1c\x1d\x1e\x1f"  # blanks for Python, but not for the two scripts
 
 WIDE_BLANKS = (
     "\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""Unicode's blanks beyond ASCII, at which multi-bleu.perl does not split."""
+"""Blanks of Unicode outside of ASCII, at which multi-bleu.perl does not split."""
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def _surrogates(blanks: str) -> dict[int, int]:
-    """Return what characters become at which sacrebleu must not split.
+    """Return a table for ``str.translate`` that replaces blanks by surrogates.
 
-    No text in UTF-8 holds surrogates, so that words stay as different as they were.
+    sacrebleu does not split at surrogates. Text that was read as UTF-8 contains none, so different
+    words stay different.
     """
     return {ord(blank): surrogate for surrogate, blank in enumerate(blanks, start=0xD800)}
 
 
-_NO_BLANKS: dict[BleuForm, dict[int, int]] = {
+_BLANKS_TO_KEEP: dict[BleuForm, dict[int, int]] = {
     "tokenized": _surrogates(SEPARATORS + WIDE_BLANKS),
     "detokenized": _surrogates(SEPARATORS),
 }
@@ -74,10 +82,10 @@ _NO_BLANKS: dict[BleuForm, dict[int, int]] = {
 
 @dataclass(frozen=True)
 class Score:
-    """A number, 0 to 100 for BLEU and chrF, and sacrebleu's signature of its settings and version.
+    """A score, from 0 to 100 for BLEU and chrF, and sacrebleu's signature of settings and version.
 
-    ``lc-ascii`` and ``none-ascii`` in a signature are this module's own, where sacrebleu's ``lc``
-    and ``none`` go by Unicode.
+    ``lc-ascii`` and ``none-ascii`` in a signature are from this module. They replace sacrebleu's
+    ``lc`` and ``none``, which mean lower case and blanks of Unicode.
     """
 
     score: float
@@ -89,7 +97,7 @@ class Score:
 
 @dataclass(frozen=True)
 class SystemScore:
-    """BLEU of a system, with half the width of its 95% confidence interval, both in points."""
+    """A system's BLEU and half the width of its 95% confidence interval, both in points."""
 
     score: float
     interval: float
@@ -100,12 +108,12 @@ class SystemScore:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the same lines, by paired bootstrap resampling."""
+    """The comparison of two systems on the same lines by paired bootstrap resampling."""
 
     baseline: SystemScore
     system: SystemScore
-    difference: float  # what the system has more than the baseline
-    p_value: float  # of so large a difference between systems that are equally good
+    difference: float  # system - baseline
+    p_value: float  # two-sided, under the hypothesis that the systems are equally good
     signature: str
 
     def summary(
@@ -113,7 +121,10 @@ class Comparison:
         names: Sequence[object],
         counted: str,
     ) -> Iterator[str]:
-        """Yield lines of text; ``names`` are the systems', and ``counted`` is what was scored."""
+        """Yield the comparison as lines of text.
+
+        ``names`` are the names of the baseline and the system. ``counted`` says what was scored.
+        """
         for name, side in zip(names, (self.baseline, self.system), strict=True):
             yield f"BLEU = {side}  {name}"
         yield f"difference = {self.difference:+.2f}, p = {self.p_value:.4f}, {SAMPLES} resamples"
@@ -125,10 +136,11 @@ def tokenized_bleu(
     *references: Lines,
     lowercase: bool = False,
 ) -> Score:
-    """Score lines of words that ASCII's blanks separate, as multi-bleu.perl does.
+    """Return the BLEU of lines of words that are separated by ASCII's blanks, as multi-bleu.perl.
 
-    Not smoothed: without a single match of four words the score is 0, as it is without any word
-    (where the script divides by zero and stops). ``lowercase`` is its ``-lc``: no case of A to Z.
+    The score is not smoothed: it is 0 if no four words in a row match. It is also 0 if the
+    hypotheses have no words at all, where the script stops with a division by zero. ``lowercase``
+    is the script's option ``-lc``, which ignores the case of A to Z.
     """
     return _score(_ScriptBleu("tokenized", lowercase=lowercase), hypotheses, references)
 
@@ -138,34 +150,41 @@ def detokenized_bleu(
     *references: Lines,
     lowercase: bool = False,
 ) -> Score:
-    """Score plain text, tokenized as ``mteval-v13a.pl -c`` does; ``lowercase`` omits the -c."""
+    """Return the BLEU of plain text, as ``mteval-v13a.pl -c``, which also tokenizes it.
+
+    ``lowercase`` omits the option ``-c``, so that the case of A to Z is ignored.
+    """
     return _score(_ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references)
 
 
 def chrf(hypotheses: Lines, *references: Lines) -> Score:
-    """Score plain text by F2 over its character n-grams up to 6 (Popović 2015), cased."""
+    """Return the chrF of plain text: F2 over character n-grams up to order 6 (Popović 2015).
+
+    Case matters.
+    """
     return _score(CHRF(), hypotheses, references)
 
 
 def length_ratio(hypotheses: Lines, *references: Lines) -> float:
-    """Divide the words of the hypotheses by those of the references (checked in section 5.1).
+    """Return the words of the hypotheses / the words of the references (section 5.1).
 
-    Of several references the length that is nearest counts; without any word in them the ratio is
-    0.
+    If a line has several references, the one whose length is nearest counts. If the references have
+    no words, the ratio is 0.
     """
     check_lines(hypotheses, references)
     return float(_ScriptBleu("tokenized").corpus_score(hypotheses, references).ratio)
 
 
 class SentenceBleu:
-    """BLEU of one sentence, 0 to 100, to tell its translations apart; no set's score follows.
+    """BLEU of single sentences, 0 to 100, for comparing translations of the same sentence.
 
-    Orders of n-grams without a match are smoothed (sacrebleu's ``exp``), and those that are longer
-    than the sentence do not count.
+    The score of a test set cannot be computed from these scores. Orders of n-grams without a match
+    are smoothed (sacrebleu's ``exp``). Orders of n-grams that are longer than the sentence do not
+    count.
     """
 
     def __init__(self, form: BleuForm) -> None:
-        """Take the words as they are (``tokenized``) or as mteval-v13a does."""
+        """Split words at blanks (``tokenized``), or tokenize as mteval-v13a (``detokenized``)."""
         self._metric = _ScriptBleu(form, effective_order=True)
 
     def __call__(
@@ -185,10 +204,11 @@ def compare(
     samples: int = SAMPLES,
     names: tuple[str, str] = ("baseline", "system"),
 ) -> Comparison:
-    """Test whether two systems' BLEU differs by more than chance (Koehn 2004, paired bootstrap).
+    """Test whether the BLEU of two systems differs by more than chance.
 
-    The test set is drawn anew ``samples`` times; sacrebleu's seed is in the signature. The
-    references are one or more lists of lines, as ``form`` asks; ``names`` are the systems'.
+    The test is a paired bootstrap (Koehn 2004) with ``samples`` resamples of the test set.
+    sacrebleu's seed is in the signature. The references are one or more lists of lines, in the form
+    that ``form`` needs. Messages call the systems by their ``names``.
     """
     check_lines(baseline, references, names[0])
     check_lines(system, references, names[1])
@@ -200,10 +220,11 @@ def compare(
         n_samples=samples,
     )
     signatures, columns = test()
+    # The column has a `Result` for each system; `isinstance` only narrows the type.
     first, second = (row for row in columns["BLEU"] if isinstance(row, Result))
     p_value = float(second.p_value or 0.0)
-    # sacrebleu counts the samples that differ by more than the systems do: none where they are
-    # equal, which would make equal systems the most different of all.
+    # sacrebleu counts the resamples whose difference is larger than that of the systems. If the
+    # systems are equal, there is none, and p would be as small as possible.
     if first.score == second.score:
         p_value = 1.0
     return Comparison(
@@ -216,30 +237,32 @@ def compare(
 
 
 def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
-    """Return what `tokenized_bleu` is computed from, of shape (lines, 6)."""
+    """Return the statistics (lines, 6) from which `tokenized_bleu` is computed."""
     check_lines(hypotheses, references)
+    # Each row also has the totals of n-grams, which `ngram_totals` computes from the words.
     counted = _ScriptBleu("tokenized")._extract_corpus_statistics(hypotheses, references)
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 
 
 def ngram_totals(statistics: Statistics) -> npt.NDArray[np.int64]:
-    """Return how many n-grams of each order the hypotheses have, of shape (lines, 4)."""
+    """Return the number of n-grams of each order in the hypotheses, of shape (lines, 4)."""
     words = statistics[:, :1]
     totals: npt.NDArray[np.int64] = np.maximum(words - np.arange(ORDERS), 0)
     return totals
 
 
 def bleu_of_statistics(statistics: Statistics) -> float:
-    """Return tokenized BLEU, but smoothed (sacrebleu's ``exp``), of statistics (lines, 6)."""
+    """Return the tokenized BLEU of statistics (lines, 6), smoothed by sacrebleu's ``exp``."""
     words, reference, *matches = statistics.sum(0).tolist()
     n_grams = ngram_totals(statistics).sum(0).tolist()
     return float(BLEU.compute_bleu(matches, n_grams, words, reference, "exp").score)
 
 
 def encode_statistics(statistics: Statistics) -> str:
-    """Return statistics of shape (lines, 6) as text: by columns, compressed, in base64.
+    """Return statistics of shape (lines, 6) as text: column by column, compressed, in base64.
 
-    The lowest bytes of all numbers come first, then the next ones: long runs of zeros compress.
+    Numbers have four bytes, the lowest first. The first bytes of all numbers come first, then their
+    second bytes, and so on. This gives long runs of zeros, which compress well.
     """
     numbers = statistics.T.astype("<u4").tobytes()
     planes = np.frombuffer(numbers, np.uint8).reshape(-1, _BYTES).T
@@ -247,16 +270,19 @@ def encode_statistics(statistics: Statistics) -> str:
 
 
 def decode_statistics(text: str, where: str = "sentence statistics") -> Statistics:
-    """Return the statistics, of shape (lines, 6), that `encode_statistics` has written.
+    """Return the statistics (lines, 6) that `encode_statistics` has encoded.
 
-    A UserError that begins with ``where`` refuses other text, and more than `MOST_LINES`.
+    Raises:
+        UserError: the text is not encoded statistics, has more than `MOST_LINES` lines, or has
+            impossible numbers. The message begins with ``where``.
     """
     unpacking = zlib.decompressobj()
     bytes_of_line = _COLUMNS * _BYTES
-    with failures_of_file(where, "not the statistics of sentences"):
+    with failures_of_file(where, "not encoded statistics of sentences"):
         packed = base64.b64decode(text, validate=True)
         plain = unpacking.decompress(packed, MOST_LINES * bytes_of_line)
-        if not unpacking.eof or not plain or len(plain) % bytes_of_line:
+        is_whole = unpacking.eof and len(plain) % bytes_of_line == 0
+        if not plain or not is_whole:
             raise ValueError(f"expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers")
     planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
     numbers = np.frombuffer(planes.T.tobytes(), "<u4").reshape(_COLUMNS, -1)
@@ -264,12 +290,12 @@ def decode_statistics(text: str, where: str = "sentence statistics") -> Statisti
     impossible = (statistics[:, 2:] > ngram_totals(statistics)).any(axis=1)
     if impossible.any():
         line = int(impossible.argmax()) + 1
-        raise UserError(f"{where}: sentence {line} has more matches than it has n-grams")
+        raise UserError(f"{where}: sentence {line} has more matching n-grams than n-grams")
     return statistics
 
 
 class _ScriptBleu(BLEU):
-    """sacrebleu's BLEU with the words and the case of multi-bleu.perl or mteval-v13a.pl."""
+    """sacrebleu's BLEU, but splits and lowers words as multi-bleu.perl or mteval-v13a.pl."""
 
     def __init__(
         self,
@@ -282,22 +308,26 @@ class _ScriptBleu(BLEU):
             tokenize="none" if form == "tokenized" else "13a",
             smooth_method="exp" if form == "detokenized" or effective_order else "none",
             effective_order=effective_order,
-            # sacrebleu need not warn of text that is tokenized on purpose
+            # Suppress sacrebleu's warning about tokenized text, which is intended here.
             force=form == "tokenized" or effective_order,
         )
         self._form = form
         self._lowers = lowercase
 
     def _preprocess_segment(self, sent: str) -> str:
-        if not sent.isprintable():  # nearly every line is; the only blank in it is the space
-            sent = sent.translate(_NO_BLANKS[self._form])
+        # Nearly all lines are printable, and then the space is their only blank. Only the others
+        # need the slower translation.
+        if not sent.isprintable():
+            sent = sent.translate(_BLANKS_TO_KEEP[self._form])
         words: str = self.tokenizer(sent)
-        if self._lowers:  # after entities: to mteval-v13a.pl "&AMP;" is none
+        # Lower words after the tokenizer has replaced entities: to mteval-v13a.pl, "&AMP;" is not
+        # an entity.
+        if self._lowers:
             words = words.translate(_LOWER)
         return words
 
     def get_signature(self) -> Signature:
-        """Return sacrebleu's signature, changed where words or case are not sacrebleu's."""
+        """Return sacrebleu's signature, with this module's names for case and tokenization."""
         signature = super().get_signature()
         if self._lowers:
             signature.update("case", "lc-ascii")
@@ -322,20 +352,25 @@ def check_lines(
     name: object = "hypotheses",
     files: Sequence[object] = (),
 ) -> None:
-    """Refuse lists of different length, which sacrebleu would cut to the shortest.
+    """Check that there are hypotheses, and as many lines in each list of references.
 
-    A message names the hypotheses and the references' ``files``.
+    sacrebleu would silently cut the lists to the shortest. Messages call the hypotheses ``name``,
+    and the references by their ``files``, if given.
+
+    Raises:
+        UserError: the lists differ in length, or there are no hypotheses.
     """
     if not hypotheses:
         raise UserError(f"{name}: no lines to score; give at least one translation")
-    for place, reference in enumerate(references):
+    for index, reference in enumerate(references):
         if len(reference) != len(hypotheses):
-            which: object = "the reference"
+            reference_name: object = "the reference"
             if files:
-                which = files[place]
+                reference_name = files[index]
             elif len(references) > 1:
-                which = f"the reference {place + 1}"
+                reference_name = f"reference {index + 1}"
             raise UserError(
-                f"{name}: {len(hypotheses)} lines, but {which} has {len(reference)}: line "
-                "N of one belongs to line N of the other; give both the lines of the same test set"
+                f"{name}: {len(hypotheses)} lines, but {reference_name} has {len(reference)}; line "
+                "N of one belongs to line N of the other, so give both the lines of the same test "
+                "set"
             )

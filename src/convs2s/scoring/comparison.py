@@ -1,8 +1,10 @@
-"""Two systems of a task on one test set: by BLEU of the whole, run by run, and line by line.
+"""Compare two systems on one test set, by the BLEU of the whole test set and line by line.
 
-Seed i of one is held against seed i of the other. Resampling answers for the choice of the test
-set's lines, not for the chance in a training: the seeds show that. So each pair has a p-value of
-its own, and none is made of their mean. BLEU of single lines orders them and is no evidence.
+Runs of the systems are compared in pairs: seed i of one with seed i of the other. The bootstrap
+shows how much depends on the choice of the test set's lines. It does not show how much depends on
+chance in the training; the differences between the seeds show this. So each pair has its own
+p-value, and there is none for the mean. The BLEU of single lines is used only to order them. It is
+not evidence that a system is better.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,11 +37,16 @@ def compare_models(
     manifest: Mapping[str, object],
     samples: int = SAMPLES,
 ) -> None:
-    """Compare two systems by paired bootstrap resampling; write a report as text and as JSON.
+    """Compare two systems by paired bootstrap resampling, and write a report as text and as JSON.
 
-    ``pairs`` are, by run, the decoder's JSON lines of the baseline and of the system; ``raw`` is
-    the target side as published, ``tokenized`` the same in the words of the task. The header of the
-    ``report`` names the models.
+    Args:
+        pairs: for each run, the decoder's JSON lines of the baseline and of the system.
+        raw: the target side as published.
+        tokenized: the target side in the words of the task.
+        report: the files to write. Its header must name the two models.
+        test_set: the test set's name for the report.
+        manifest: everything else that the numbers depend on.
+        samples: number of bootstrap resamples.
     """
     systems = {run: list(map(read_translations, paths)) for run, paths in pairs.items()}
     references: dict[BleuForm, list[str]] = {
@@ -50,7 +57,7 @@ def compare_models(
     for form, reference in references.items():
         runs = {}
         for run, (baseline, system) in systems.items():
-            result = compare(
+            comparison = compare(
                 _lines_of(baseline, form),
                 _lines_of(system, form),
                 reference,
@@ -58,13 +65,14 @@ def compare_models(
                 samples=samples,
                 names=(str(pairs[run][0]), str(pairs[run][1])),
             )
-            runs[run] = asdict(result)
-            signature = runs[run].pop("signature")  # it does not depend on what is scored
+            runs[run] = asdict(comparison)
+            signature = runs[run].pop("signature")  # the same for all runs
+        results = runs.values()
         bleu[form] = {
             "signature": signature,
-            "baseline": mean_and_deviation([one["baseline"]["score"] for one in runs.values()]),
-            "system": mean_and_deviation([one["system"]["score"] for one in runs.values()]),
-            "difference": mean_and_deviation([one["difference"] for one in runs.values()]),
+            "baseline": mean_and_deviation([result["baseline"]["score"] for result in results]),
+            "system": mean_and_deviation([result["system"]["score"] for result in results]),
+            "difference": mean_and_deviation([result["difference"] for result in results]),
             "runs": runs,
         }
     report.write(
@@ -78,6 +86,7 @@ def compare_models(
 
 
 def _lines_of(translations: Sequence[DecodedLine], form: BleuForm) -> list[str]:
+    """Return the lines of an output in the form that ``form`` needs."""
     if form == "tokenized":
         return [" ".join(line.words) for line in translations]
     return [line.text for line in translations]
@@ -85,20 +94,20 @@ def _lines_of(translations: Sequence[DecodedLine], form: BleuForm) -> list[str]:
 
 @dataclass(frozen=True)
 class Part:
-    """Words of one output that the other has as well, or has not."""
+    """Consecutive words of one output, all of them shared with the other output or all not."""
 
     text: str
     differs: bool
 
 
-Parts = tuple[Part, ...]  # of one line, in their order
+Parts = tuple[Part, ...]  # the parts of one line, in their order
 
 
 @dataclass(frozen=True)
 class ComparedLine:
-    """A line of both outputs, numbered from 1, with the smoothed BLEU of the line alone."""
+    """A line in both outputs, with its smoothed sentence BLEU."""
 
-    number: int
+    number: int  # from 1
     source: str | None
     references: tuple[str, ...]
     baseline: Parts
@@ -108,26 +117,28 @@ class ComparedLine:
 
     @property
     def difference(self) -> float:
-        """What the system's line has more than the baseline's."""
+        """BLEU of the system's line - BLEU of the baseline's line."""
         return self.system_score - self.baseline_score
 
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """Two systems' outputs of a test set, the baseline's first."""
+    """The comparison of two systems' outputs of a test set."""
 
-    names: tuple[str, str]
+    names: tuple[str, str]  # of the baseline and the system
     whole: Comparison
     lines: int
-    same: int
-    better: int  # in the system's output
-    worse: int
-    shown: tuple[ComparedLine, ...]  # differ most, from the largest gain to the largest loss
+    same: int  # lines that have the same words in both outputs
+    better: int  # lines with a higher sentence BLEU in the system's output
+    worse: int  # lines with a lower one
+    shown: tuple[ComparedLine, ...]
+    """The lines whose BLEU differs most, from the largest gain to the largest loss."""
 
     def summary(self) -> Iterator[str]:
-        """Yield lines of text about the whole."""
+        """Yield lines of text about the whole test set."""
         yield from self.whole.summary(self.names, f"{self.lines} lines")
-        even = self.lines - self.better - self.worse - self.same  # in BLEU, by other words
+        # Lines with different words but the same BLEU.
+        even = self.lines - self.better - self.worse - self.same
         yield f"{self.better} lines better, {self.worse} worse, {even} even, {self.same} the same"
 
 
@@ -140,9 +151,16 @@ def compare_outputs(
     most: int,
     source: Lines | None = None,
 ) -> OutputComparison:
-    """Compare two outputs line by line; show up to ``most`` lines, with their ``source`` if given.
+    """Compare two outputs as a whole and line by line.
 
-    The references are one or more lists of lines, in the form that ``form`` asks for.
+    Args:
+        baseline: the baseline's output.
+        system: the other system's output.
+        references: one or more lists of lines, in the form that ``form`` needs.
+        form: the kind of BLEU.
+        names: the names of the baseline and the system.
+        most: maximum number of lines in ``shown``.
+        source: the source lines, which are shown if given.
 
     Raises:
         UserError: the lists differ in their number of lines, or have none.
@@ -152,19 +170,19 @@ def compare_outputs(
         check_lines(system, [source], names[1], ["the source"])
     score = SentenceBleu(form)
     differing = []
-    texts_of_lines = zip(baseline, system, *references, strict=True)
-    for number, (first, second, *wanted) in enumerate(texts_of_lines, start=1):
-        if first.encode().split() == second.encode().split():  # as multi-bleu.perl splits
+    for index, (ours, theirs) in enumerate(zip(system, baseline, strict=True)):
+        if ours.encode().split() == theirs.encode().split():  # split bytes, as multi-bleu.perl
             continue
-        parts, other_parts = mark_differences(first, second)
+        line_references = tuple(lines[index] for lines in references)
+        baseline_parts, system_parts = mark_differences(theirs, ours)
         line = ComparedLine(
-            number=number,
-            source=None if source is None else source[number - 1],
-            references=tuple(wanted),
-            baseline=parts,
-            system=other_parts,
-            baseline_score=score(first, *wanted),
-            system_score=score(second, *wanted),
+            number=index + 1,
+            source=None if source is None else source[index],
+            references=line_references,
+            baseline=baseline_parts,
+            system=system_parts,
+            baseline_score=score(theirs, *line_references),
+            system_score=score(ours, *line_references),
         )
         differing.append(line)
     largest = sorted(differing, key=lambda line: -abs(line.difference))[:most]
@@ -181,17 +199,17 @@ def compare_outputs(
 
 
 def mark_differences(baseline: str, system: str) -> tuple[Parts, Parts]:
-    """Return both lines in parts of words that they share and words that they do not."""
-    words = baseline.split()
-    other_words = system.split()
-    parts = list[Part]()
-    other_parts = list[Part]()
-    matcher = SequenceMatcher(None, words, other_words, autojunk=False)
-    for tag, start, end, other_start, other_end in matcher.get_opcodes():
+    """Return both lines, each split into parts that the lines share and parts that differ."""
+    baseline_words = baseline.split()
+    system_words = system.split()
+    baseline_parts = list[Part]()
+    system_parts = list[Part]()
+    matcher = SequenceMatcher(None, baseline_words, system_words, autojunk=False)
+    for tag, start, end, system_start, system_end in matcher.get_opcodes():
         differs = tag != "equal"
-        parts.append(Part(" ".join(words[start:end]), differs))
-        other_parts.append(Part(" ".join(other_words[other_start:other_end]), differs))
-    return _not_empty(parts), _not_empty(other_parts)
+        baseline_parts.append(Part(" ".join(baseline_words[start:end]), differs))
+        system_parts.append(Part(" ".join(system_words[system_start:system_end]), differs))
+    return _not_empty(baseline_parts), _not_empty(system_parts)
 
 
 def _not_empty(parts: Sequence[Part]) -> Parts:

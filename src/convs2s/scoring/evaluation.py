@@ -1,4 +1,4 @@
-"""From the decoded lines of a test set to its scores, with everything that they rest on."""
+"""Score the decoded lines of a test set, and write the scores with all that they depend on."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,16 +34,16 @@ from convs2s.scoring.translations import (
 
 @dataclass(frozen=True)
 class UnknownWords:
-    """How many the output had, and how many the dictionary and copying replaced."""
+    """Counts of unknown words in the output."""
 
-    total: int
-    dictionary: int
-    copied: int
+    total: int  # before replacement
+    dictionary: int  # replaced by an entry of the dictionary
+    copied: int  # replaced by a copy of the source word
 
 
 @dataclass(frozen=True)
 class BleuScores:
-    """BLEU of words as they are, and of plain text."""
+    """BLEU of words that are separated by blanks, and of plain text."""
 
     tokenized: Score
     detokenized: Score
@@ -51,17 +51,26 @@ class BleuScores:
 
 @dataclass(frozen=True)
 class BleuBefore:
-    """The same with unknown words left in."""
+    """BLEU before the replacement of unknown words."""
 
     bleu: BleuScores
 
 
 @dataclass(frozen=True)
 class BleuEvaluation:
-    """BLEU and its relatives of one run on one test set: what its JSON file says."""
+    """The content of the JSON file with one run's scores on one test set: BLEU, chrF, length ratio.
+
+    ``AVERAGED`` lists the fields of which a summary of several runs has the means. ``SHARED`` lists
+    the fields that are equal in all runs.
+    """
 
     AVERAGED: ClassVar = (
-        *("bleu", "chrf", "length_ratio", "before_replacement", "unknown_words", "further"),
+        "bleu",
+        "chrf",
+        "length_ratio",
+        "before_replacement",
+        "unknown_words",
+        "further",
     )
     SHARED: ClassVar = ("lines",)
 
@@ -72,12 +81,12 @@ class BleuEvaluation:
     length_ratio: float
     before_replacement: BleuBefore
     unknown_words: UnknownWords
-    manifest: Mapping[str, object]  # what the numbers rest on
-    sentences: Mapping[str, str]  # encoded statistics of each tokenized BLEU
-    further: Mapping[str, Score] = field(default_factory=dict)  # by extensions' metrics
+    manifest: Mapping[str, object]  # everything that the numbers depend on
+    sentences: Mapping[str, str]  # measure -> encoded statistics of its sentences
+    further: Mapping[str, Score] = field(default_factory=dict)  # scores by metrics of extensions
 
     def scores(self) -> dict[str, Score]:
-        """Return each score by the name that reports print."""
+        """Return the scores, by the names that reports print."""
         return {
             "tokenized BLEU": self.bleu.tokenized,
             "detokenized BLEU": self.bleu.detokenized,
@@ -86,14 +95,14 @@ class BleuEvaluation:
         }
 
     def measures(self) -> dict[str, object]:
-        """Return what runs must share so that their mean means something."""
+        """Return the properties that runs must share, so that their scores can be averaged."""
         signatures = {name: score.signature for name, score in self.scores().items()}
         return {"lines": self.lines, "metrics": list(signatures), **signatures}
 
 
 @dataclass(frozen=True)
 class LeadBaseline:
-    """The scores of the first ``words`` words of each source, as if they were outputs."""
+    """The scores of a baseline whose output is the first ``words`` words of each source."""
 
     words: int
     rouge: RougeScores
@@ -101,14 +110,17 @@ class LeadBaseline:
 
 @dataclass(frozen=True)
 class RougeBefore:
-    """The scores with unknown words left in."""
+    """ROUGE before the replacement of unknown words."""
 
     rouge: RougeScores
 
 
 @dataclass(frozen=True)
 class RougeEvaluation:
-    """ROUGE of one run on one test set: what its JSON file says."""
+    """The content of the JSON file with one run's ROUGE on one test set.
+
+    ``AVERAGED`` and ``SHARED`` are as in `BleuEvaluation`.
+    """
 
     AVERAGED: ClassVar = ("rouge", "length_ratio", "before_replacement", "unknown_words")
     SHARED: ClassVar = ("lines", "references", "measure", "lead")
@@ -116,16 +128,16 @@ class RougeEvaluation:
     test_set: str
     lines: int
     references: int
-    measure: RougePart  # what reports print first
+    measure: RougePart  # the one that reports print first
     rouge: RougeScores
     lead: LeadBaseline
-    length_ratio: float  # before any cut
+    length_ratio: float  # of whole outputs and references, before ROUGE's limit of bytes
     before_replacement: RougeBefore
     unknown_words: UnknownWords
-    manifest: Mapping[str, object]  # what the numbers rest on
+    manifest: Mapping[str, object]  # everything that the numbers depend on
 
     def scores(self) -> dict[str, Score]:
-        """Return each score of the measure by the name that reports print."""
+        """Return the scores in ``measure``, by the names that reports print."""
         part = ROUGE_PARTS[self.measure]
         return {
             f"{ROUGE_NAMES[kind]} {part}": scores[self.measure]
@@ -133,7 +145,10 @@ class RougeEvaluation:
         }
 
     def measures(self) -> dict[str, object]:
-        """Return what runs must share; equal leads mean equal sources and references."""
+        """Return the properties that runs must share, so that their scores can be averaged.
+
+        Equal scores of the lead baseline show that the sources and references are equal.
+        """
         leads = {
             f"the lead baseline's {ROUGE_NAMES[kind]} F1": scores["f1"].score
             for kind, scores in self.lead.rouge.items()
@@ -160,9 +175,10 @@ def evaluate_bleu(
     manifest: Mapping[str, object],
     metrics: Sequence[str] = (),
 ) -> None:
-    """Score the decoder's JSON lines by BLEU and chrF and write the `BleuEvaluation` as JSON.
+    """Score the decoder's JSON lines by BLEU and chrF, and write a `BleuEvaluation` as JSON.
 
-    ``raw`` is the target side as published, ``tokenized`` the same in the words of the task.
+    ``raw`` is the target side as published, and ``tokenized`` the target side in the words of the
+    task. ``metrics`` are the names of further metrics, from extensions.
     """
     system = read_translations(translations)
     plain = read_reference(raw, translations, system)
@@ -181,7 +197,7 @@ def evaluate_bleu(
         before_replacement=BleuBefore(bleu_scores(words_before, in_words, before, plain)),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
-        # By the names that these measures have in the paper's tables.
+        # The keys are names of measures (convs2s.config.measures), by which the ledger has them.
         sentences={
             "bleu_tokenized": encode_statistics(statistics_of(words, in_words)),
             "bleu_tokenized_before_replacement": encode_statistics(
@@ -199,26 +215,30 @@ def further_score(
     *references: Sequence[str],
     source: Sequence[str] | None,
 ) -> Score:
-    """Score plain text against its references by an extension's metric.
+    """Return the score of plain text against its references by an extension's metric.
 
-    One with a parameter ``source`` reads the sentences that were translated, too.
+    If the metric has a parameter ``source``, it also gets the source sentences.
+
+    Raises:
+        UserError: the lists differ in length, the metric needs sources but ``source`` is None, or
+            it returns no finite number.
     """
     metric = check_added("metric", "METRICS", name)
     check_lines(text, references, name)
-    read = {}
+    keywords = {}
     with failures_of_code(f"metric {name}"):
         if "source" in signature(metric).parameters:
             if source is None:
-                raise UserError(f"metric {name}: reads the source: give it by --source")
+                raise UserError(f"metric {name}: needs the source; give it with --source")
             check_lines(text, [source], name, ["the source"])
-            read = {"source": source}
-        value = metric(text, *references, **read)
+            keywords = {"source": source}
+        value = metric(text, *references, **keywords)
         number = value.score if isinstance(value, Score) else value
         is_number = isinstance(number, SupportsFloat) and not isinstance(number, bool)
         if not is_number or not isfinite(number):
             raise UserError(f"metric {name}: expected a finite number, found {number!r}")
     digest = digest_of_extension("METRICS", name)
-    if isinstance(value, Score):  # whose signature says what else it rests on
+    if isinstance(value, Score):  # keep the metric's own signature as well
         return replace(value, signature=f"{name}|code:{digest}|{value.signature}")
     return Score(float(value), f"{name}|code:{digest}")
 
@@ -229,7 +249,11 @@ def bleu_scores(
     text: Sequence[str],
     raw: Sequence[str],
 ) -> BleuScores:
-    """Score words against the reference's words, and plain text against the reference itself."""
+    """Return the tokenized BLEU of ``words`` and the detokenized BLEU of ``text``.
+
+    ``words`` are scored against ``tokenized``, the reference in words, and ``text`` against
+    ``raw``, the reference as published.
+    """
     return BleuScores(tokenized_bleu(words, tokenized), detokenized_bleu(text, raw))
 
 
@@ -243,27 +267,27 @@ def evaluate_rouge(
     settings: RougeSettings,
     manifest: Mapping[str, object],
 ) -> None:
-    """Score the decoder's JSON lines by ROUGE and write the `RougeEvaluation` as JSON.
+    """Score the decoder's JSON lines by ROUGE, and write a `RougeEvaluation` as JSON.
 
-    The references are the target side as published and further ones of the same lines;
-    ``exceptions`` are the stemmer's irregular forms.
+    ``references`` are the target side as published and any further references of the same lines.
+    ``exceptions`` is the file of irregular forms for the stemmer.
     """
     system = read_translations(translations)
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
     options = RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
-    wanted = [read_reference(path, translations, system) for path in references]
+    reference_lines = [read_reference(path, translations, system) for path in references]
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
 
     def scores(texts: Sequence[str]) -> RougeScores:
-        return rouge(texts, *wanted, options=options)
+        return rouge(texts, *reference_lines, options=options)
 
-    # The first reference stands for those that an item has not: their length of 0 would be the
-    # nearest one to that of a short output.
+    # Not every item has all references. For the length ratio, replace a missing one (an empty line)
+    # by the first reference, because its length of 0 would be the nearest to a short output's.
     filled = []
-    for lines in wanted:
-        pairs = zip(lines, wanted[0], strict=True)
+    for lines in reference_lines:
+        pairs = zip(lines, reference_lines[0], strict=True)
         filled.append([line if line.strip() else first for line, first in pairs])
     evaluation = RougeEvaluation(
         test_set=test_set,
@@ -281,7 +305,8 @@ def evaluate_rouge(
 
 
 def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
-    by = Counter(item.by for line in system for item in line.replacements)
-    # within words too: a token inside of a word can be unknown
+    """Count the unknown words in a system's output, and their replacements."""
+    replaced_by = Counter(item.by for line in system for item in line.replacements)
+    # A word of several tokens can contain <unk>, even more than once.
     total = sum(word.count(UNKNOWN_WORD) for line in system for word in line.words_before)
-    return UnknownWords(total, by["dictionary"], by["copied"])
+    return UnknownWords(total, replaced_by["dictionary"], replaced_by["copied"])

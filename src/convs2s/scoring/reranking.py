@@ -1,9 +1,11 @@
-"""Choices from n-best lists and what they score: rescoring, the oracle, the length penalty.
+"""Choose hypotheses from n-best lists and score the choices.
 
-A search ranks by the length penalty alpha only what it has finished: at each step it goes by
-log-probabilities alone, and when it stops does not depend on alpha either. So one n-best list with
-all finished hypotheses holds what a search with any alpha would answer, and tuning alpha on a
-development set (section 4.3: en-de's on newstest2015) needs no other search.
+The choices are for rescoring, for an oracle, and for the tuning of the length penalty.
+
+A search applies the length penalty alpha only to rank its finished hypotheses. At each step it
+compares log-probabilities only, and the end of the search does not depend on alpha either. So an
+n-best list with all finished hypotheses contains the result of a search with any alpha. To tune
+alpha on a development set, a single search is enough (section 4.3: newstest2015 for en-de).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,13 +39,13 @@ from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
 K = TypeVar("K")
-Reader = Callable[[str], str]  # from a hypothesis's text in the list to another form of it
+Reader = Callable[[str], str]  # from a hypothesis's text in the list to its text in another form
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
-"""The length penalties that are tried: 0, 0.1, ... 2."""
+"""The values of the length penalty that a tuning tries: 0, 0.1, ..., 2."""
 
 COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
-"""Header of the table of a tuning."""
+"""The header of a tuning's table."""
 
 
 def first_and_oracle(
@@ -54,16 +56,25 @@ def first_and_oracle(
     name: object = "hypotheses",
     files: Sequence[object] = (),
 ) -> tuple[list[str], list[str]]:
-    """Choose from an n-best list by its own score, and the best that could be chosen.
+    """Return the texts that an n-best list's own score chooses, and those that an oracle chooses.
 
-    Which choice gives the highest BLEU of the whole set cannot be decided sentence by sentence, and
-    there are too many choices to try. So the oracle takes each sentence's hypothesis with the
-    highest smoothed BLEU of its own, of equal ones the one that the list prefers. Where that scores
-    less than the list's own choice, as in sets of a few sentences, it is the list's own.
+    The choice with the highest BLEU of the whole test set cannot be found sentence by sentence, and
+    there are too many choices to try all. So the oracle chooses, for each sentence, the hypothesis
+    with the highest smoothed sentence BLEU. Of equal hypotheses, it takes the one with the highest
+    score in the list. If these choices have a lower BLEU than the list's own, as can happen with
+    few sentences, the oracle's choices are the list's own.
 
-    The references are one or more lists of lines in the form that ``form``, the BLEU to choose by,
-    asks for; ``read`` brings a hypothesis's text into that form. A list that has not a hypothesis
-    of each of their sentences is refused with a UserError, by its ``name`` and their ``files``.
+    Args:
+        groups: the hypotheses of each sentence.
+        references: one or more lists of lines, in the form that ``form`` needs.
+        form: the kind of BLEU by which the oracle chooses.
+        read: brings a hypothesis's text into that form.
+        name: the list's name for messages.
+        files: the references' names for messages.
+
+    Raises:
+        UserError: the list has no hypothesis of a sentence, or not as many sentences as the
+            references.
     """
     sentence_bleu = SentenceBleu(form)
     first = list[str]()
@@ -73,7 +84,8 @@ def first_and_oracle(
         best_first = sorted(group, key=lambda listed: -listed.score)
         texts = [read(listed.text) for listed in best_first]
         first.append(texts[0])
-        if number < shortest:  # else check_lines says below that the list has more
+        # If the list has more sentences than the references, check_lines raises below.
+        if number < shortest:
             wanted = [lines[number] for lines in references]
             best.append(max(texts, key=lambda text: sentence_bleu(text, *wanted)))
     check_lines(first, references, name, files)
@@ -94,15 +106,25 @@ def rescore_n_best(
     test_set: str,
     manifest: Mapping[str, object],
 ) -> None:
-    """Choose from a scored n-best list in four ways, score each, and write the average's choice.
+    """Choose from an n-best list in four ways, and write a report with the BLEU of each choice.
 
-    The list is in words and has the feature of the rescoring model. ``raw`` is the target side as
-    published, ``tokenized`` the same in words; ``restore`` makes plain text of words.
+    The list chooses by its own score ("first"), by the rescoring model's score ("model"), by the
+    mean of both ("average"), or by the references ("oracle").
+
+    Args:
+        n_best: a list in words, with the feature `MODEL` of the rescoring model.
+        raw: the target side as published.
+        tokenized: the target side in words.
+        translations: the file for the texts that "average" chooses, as plain text.
+        report: the files to write.
+        restore: makes plain text of words.
+        test_set: the test set's name for the report.
+        manifest: everything else that the numbers depend on.
     """
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
 
-    # Read twice, so that no more than a sentence of it is in memory.
+    # The list is read twice, so that only one sentence's hypotheses are in memory at a time.
     def groups() -> Iterator[Group]:
         return read_n_best(read_lines(n_best), str(n_best))
 
@@ -130,7 +152,7 @@ def rescore_n_best(
 
 
 def chosen(groups: Iterable[Group], criteria: Mapping[K, Criterion]) -> dict[K, list[str]]:
-    """Return what each criterion chooses from a list, of each sentence."""
+    """Return the texts that each criterion chooses from a list, one for each sentence."""
     texts: dict[K, list[str]] = {name: [] for name in criteria}
     for group in every_sentence(groups):
         for name, criterion in criteria.items():
@@ -140,7 +162,7 @@ def chosen(groups: Iterable[Group], criteria: Mapping[K, Criterion]) -> dict[K, 
 
 @dataclass(frozen=True)
 class TunedPoint:
-    """What one value of alpha scores; the tokenized BLEU decides."""
+    """The scores with one value of alpha. The tuning takes the highest tokenized BLEU."""
 
     length_penalty: float
     tokenized: Score
@@ -149,7 +171,10 @@ class TunedPoint:
 
 
 def by_length_penalty(alpha: float) -> Criterion:
-    """Return a search's final score, log-likelihood / |y|^alpha, of a hypothesis it has listed."""
+    """Return a criterion: log-likelihood / |y|^alpha, the final score in a search.
+
+    The hypotheses must have the features that `n_best_line` writes.
+    """
     return lambda listed: float(listed.feature(LIKELIHOOD) / listed.feature(LENGTH) ** alpha)
 
 
@@ -159,7 +184,7 @@ def curve(
     tokenized: Lines,
     restore: Reader,
 ) -> list[TunedPoint]:
-    """Score what each value of ``ALPHAS`` chooses from a list of all that a search has finished."""
+    """Score the choices of each value in ``ALPHAS`` from a list of all finished hypotheses."""
     criteria = {alpha: by_length_penalty(alpha) for alpha in ALPHAS}
     points = []
     for alpha, words in chosen(groups, criteria).items():
@@ -175,7 +200,10 @@ def curve(
 
 
 def best_point(points: Iterable[TunedPoint]) -> TunedPoint:
-    """Return the point of the highest tokenized BLEU; of equal ones the nearest to the paper's."""
+    """Return the point with the highest tokenized BLEU.
+
+    Of equal points, it is the one whose alpha is nearest to the paper's, 1.
+    """
     return max(points, key=lambda each: (each.tokenized.score, -abs(each.length_penalty - PLAIN)))
 
 
@@ -190,15 +218,22 @@ def tune_length_penalty(
     header: Mapping[str, str | None],
     manifest: Mapping[str, object],
 ) -> None:
-    """Tune the length penalty on an n-best list and write its curve and the best value.
+    """Tune the length penalty on an n-best list, and write its curve and its best value.
 
-    The list is in words and has all hypotheses that a search has finished. ``raw`` is the target
-    side as published, ``tokenized`` the same in words; ``restore`` makes plain text of words.
+    Args:
+        n_best: a list in words, with all hypotheses that a search has finished.
+        raw: the target side as published.
+        tokenized: the target side in words.
+        tsv: the file for the curve, a table with the columns of `COLUMNS`.
+        json: the file for the best value and its tokenized BLEU.
+        restore: makes plain text of words.
+        header: further entries of the JSON file.
+        manifest: everything else that the numbers depend on.
     """
     published = list(read_lines(raw))
     in_words = list(read_lines(tokenized))
     groups = read_n_best(read_lines(n_best), str(n_best))
-    points = curve(groups, published, in_words, restore)
+    points = curve(groups, raw=published, tokenized=in_words, restore=restore)
     table = [COLUMNS]
     for point in points:
         scores = f"{point.tokenized.score}\t{point.detokenized.score}"

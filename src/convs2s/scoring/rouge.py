@@ -1,7 +1,7 @@
-"""ROUGE-1, ROUGE-2 and ROUGE-L, equal to ROUGE-1.5.5.pl's for every item (docs/rouge.md).
+"""Compute ROUGE-1, ROUGE-2 and ROUGE-L, equal to ROUGE-1.5.5.pl's for each item (docs/rouge.md).
 
-The script's averages are means over its own bootstrap samples; those here are plain means, and the
-bootstrap gives the confidence intervals alone.
+The script's averages are means over its bootstrap resamples. The averages here are plain means over
+the items, and the bootstrap is used only for the confidence intervals.
 """
 
 from collections import Counter
@@ -27,24 +27,24 @@ ROUGE_NAMES: Mapping[RougeKind, str] = {
 ROUGE_PARTS: Mapping[RougePart, str] = {"recall": "recall", "precision": "precision", "f1": "F1"}
 
 ROUGE_SAMPLES = 1000
-"""Resamples of the confidence intervals, as many as the script takes by default."""
+"""Bootstrap resamples for the confidence intervals, as many as the script takes by default."""
 
 _SEED = 12345  # sacrebleu's
 _QUANTILES = (0.025, 0.975)
-_ROUNDED = 5  # decimal places to which the script prints recall and precision before it makes F
-_LONGEST_UNSTEMMED = 3  # letters of a word that is short enough to be its own stem
+_ROUNDED = 5  # decimal places to which the script rounds recall and precision, and then F1
+_LONGEST_UNSTEMMED = 3  # words of up to 3 letters are not stemmed
 _KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789"
-# Every other byte separates words, those of a letter such as é too; so does a hyphen, of which the
-# script makes a word of its own that it then does not count.
+# All other bytes separate words, also those of a letter such as é. The script makes a separate word
+# of a hyphen, but does not count it, so here a hyphen separates words, too.
 _BYTES = bytes(byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower())
 
 Words = Sequence[str]
 
 
 class Hits(NamedTuple):
-    """N-grams, or words, of a hypothesis and a reference."""
+    """Counts of n-grams, or for ROUGE-L of words."""
 
-    both: int
+    both: int  # in both the hypothesis and the reference
     reference: int
     hypothesis: int
 
@@ -57,7 +57,7 @@ class RougeTriple(NamedTuple):
     f1: float
 
 
-RougeItem = Mapping[RougeKind, RougeTriple]  # what one hypothesis scores, in ROUGE_NAMES' order
+RougeItem = Mapping[RougeKind, RougeTriple]  # one hypothesis's scores, in the order of ROUGE_NAMES
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RougeScore(Score):
     high: float
 
     def __str__(self) -> str:
-        """Return the number and its interval as reports print them."""
+        """Return the score and its interval, as reports print them."""
         return f"{self.score:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
@@ -77,12 +77,16 @@ RougeScores = Mapping[RougeKind, Mapping[RougePart, RougeScore]]
 
 @dataclass(frozen=True)
 class RougeOptions:
-    """How texts are compared.
+    """The options of a comparison of texts.
 
-    Of each text only the first ``byte_limit`` bytes in UTF-8 count. The ``exceptions`` are looked
-    up before a word of more than three letters is stemmed. Of several references the sum counts
-    (the script's ``-f A``) or the ``best`` alone (``-f B``). ``skip_empty`` takes an empty line of
-    a further reference as one that the item has not; to the script it is one without words.
+    - ``byte_limit``: only this many bytes at the beginning of each text count, in UTF-8.
+    - ``stem``: words of more than three letters are stemmed.
+    - ``exceptions``: irregular forms. A word that is among them gets its base form instead of a
+      stem.
+    - ``best``: of several references, only the best counts (the script's ``-f B``). Otherwise, the
+      counts of all references are added (``-f A``).
+    - ``skip_empty``: an empty line in any reference but the first means that the item does not have
+      this reference. To the script, it is a reference without words.
     """
 
     byte_limit: int | None = None
@@ -92,7 +96,7 @@ class RougeOptions:
     skip_empty: bool = False
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a text that count: its bytes are cut, lowered and split."""
+        """Return the words of a text, after the byte limit, in lower case, stemmed if asked."""
         words = text.encode()[: self.byte_limit].translate(_BYTES).decode("ascii").split()
         return [self._stemmed(word) for word in words] if self.stem else words
 
@@ -107,7 +111,10 @@ class RougeOptions:
         references: int,
         samples: int,
     ) -> str:
-        """Return what a score of so many references and resamples is."""
+        """Return the signature of scores with these options.
+
+        ``references`` and ``samples`` are the numbers of references and of bootstrap resamples.
+        """
         multi = "best" if self.best else "sum"
         if self.skip_empty:
             multi += "|empty:skipped"
@@ -126,10 +133,14 @@ def rouge(
     options: RougeOptions,
     samples: int = ROUGE_SAMPLES,
 ) -> RougeScores:
-    """Score texts, a line each, against one or more references each.
+    """Return the mean ROUGE scores of texts against one or more lists of references.
 
-    ``samples`` is how many times the items are drawn anew for the confidence intervals. No lines,
-    and references that are not as long as the hypotheses, are refused with a UserError.
+    Each line is one item. ``samples`` is the number of bootstrap resamples for the confidence
+    intervals.
+
+    Raises:
+        UserError: there are no lines, or a list of references differs in length from the
+            hypotheses.
     """
     items = rouge_items(hypotheses, *references, options=options)
     return mean_rouge(items, options.signature(len(references), samples), samples)
@@ -140,7 +151,7 @@ def rouge_items(
     *references: Lines,
     options: RougeOptions,
 ) -> list[RougeItem]:
-    """Score each text against its references, as the script's option ``-d`` prints it."""
+    """Return the scores of each text, as the script's option ``-d`` prints them."""
     check_lines(hypotheses, references)
     items: list[RougeItem] = []
     for hypothesis, first, *further in zip(hypotheses, *references, strict=True):
@@ -148,27 +159,36 @@ def rouge_items(
         for text in further:
             if text.strip() or not options.skip_empty:
                 texts.append(text)
-        ours = options.words(hypothesis)
-        theirs = [options.words(text) for text in texts]
+        words = options.words(hypothesis)
+        references_words = [options.words(text) for text in texts]
         hits: dict[RougeKind, list[Hits]] = {
-            "rouge_1": [ngram_hits(ours, words, 1) for words in theirs],
-            "rouge_2": [ngram_hits(ours, words, 2) for words in theirs],
-            "rouge_l": [subsequence_hits(ours, words) for words in theirs],
+            "rouge_1": [ngram_hits(words, reference, 1) for reference in references_words],
+            "rouge_2": [ngram_hits(words, reference, 2) for reference in references_words],
+            "rouge_l": [subsequence_hits(words, reference) for reference in references_words],
         }
         item = {}
-        for kind, of_references in hits.items():
+        for kind, reference_hits in hits.items():
             if options.best:
-                item[kind] = triple(_of_best_reference(kind, of_references))
+                item[kind] = triple(_best_hits(kind, reference_hits))
             else:
-                item[kind] = triple(Hits(*map(sum, zip(*of_references, strict=True))))
+                item[kind] = triple(_summed_hits(reference_hits))
         items.append(item)
     return items
 
 
-def _of_best_reference(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
-    """Return the hits of the highest recall, which the script rounds here but for ROUGE-L.
+def _summed_hits(hits: Sequence[Hits]) -> Hits:
+    """Return the sums of the counts over an item's references."""
+    return Hits(
+        both=sum(each.both for each in hits),
+        reference=sum(each.reference for each in hits),
+        hypothesis=sum(each.hypothesis for each in hits),
+    )
 
-    Of equal ones it takes the first.
+
+def _best_hits(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
+    """Return the counts with the reference that gives the highest recall, the first of equals.
+
+    As the script does, this compares rounded recalls, but for ROUGE-L unrounded ones.
     """
     if kind == "rouge_l":
         return max(hits, key=lambda each: each.both / max(1, each.reference))
@@ -182,19 +202,20 @@ def mean_rouge(
 ) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
     lines = len(items)
+    # One row for each item, one column for each pair of a kind and a part.
     values = np.array([list(item.values()) for item in items]).reshape(lines, -1)
     generator = np.random.default_rng(_SEED)
-    means = []
+    resampled_means = []
     for _ in range(samples):
         drawn = generator.integers(lines, size=lines)
-        means.append(np.bincount(drawn, minlength=lines) @ values / lines)
-    low, high = 100 * np.quantile(means, _QUANTILES, axis=0)
-    mean = 100 * values.mean(axis=0)
-    columns = np.stack([mean, low, high], axis=1).tolist()
+        resampled_means.append(np.bincount(drawn, minlength=lines) @ values / lines)
+    lows, highs = (100 * np.quantile(resampled_means, _QUANTILES, axis=0)).tolist()
+    means = (100 * values.mean(axis=0)).tolist()
     scores: dict[RougeKind, dict[RougePart, RougeScore]] = {kind: {} for kind in ROUGE_NAMES}
-    for (kind, part), column in zip(product(ROUGE_NAMES, ROUGE_PARTS), columns, strict=True):
-        score, lowest, highest = column
-        scores[kind][part] = RougeScore(score, signature, low=lowest, high=highest)
+    for column, (kind, part) in enumerate(product(ROUGE_NAMES, ROUGE_PARTS)):
+        scores[kind][part] = RougeScore(
+            means[column], signature, low=lows[column], high=highs[column]
+        )
     return scores
 
 
@@ -203,36 +224,42 @@ def ngram_hits(
     reference: Words,
     order: int,
 ) -> Hits:
-    """Count the n-grams of both, each as often as it is in both."""
+    """Count n-grams. One that is repeated counts in both as often as in the text that has fewer."""
     ours = _ngrams(hypothesis, order)
     theirs = _ngrams(reference, order)
-    return Hits((ours & theirs).total(), theirs.total(), ours.total())
+    shared = ours & theirs
+    return Hits(both=shared.total(), reference=theirs.total(), hypothesis=ours.total())
 
 
 def _ngrams(words: Words, order: int) -> Counter[tuple[str, ...]]:
     shifted = [words[start:] for start in range(order)]
-    return Counter(zip(*shifted, strict=False))
+    return Counter(zip(*shifted, strict=False))  # the shortest list, the last, ends the n-grams
 
 
 def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:
-    """Count the words of the longest common subsequence.
+    """Count the words of the longest common subsequence, and of both texts.
 
-    A bit for each word of the reference: those that are 0 in the end are the subsequence's, and a
-    word of the hypothesis changes all of them at once (Hyyrö 2004).
+    This is the bit-parallel algorithm of Hyyrö (2004). An integer has one bit for each word of the
+    reference. Each word of the hypothesis updates all bits at once. At the end, the number of zero
+    bits is the length of the subsequence.
     """
-    places: dict[str, int] = {}
-    for number, word in enumerate(reference):
-        places[word] = places.get(word, 0) | 1 << number
+    bits_of_word: dict[str, int] = {}  # word -> the bits of its positions in the reference
+    for position, word in enumerate(reference):
+        bits_of_word[word] = bits_of_word.get(word, 0) | (1 << position)
     all_bits = (1 << len(reference)) - 1
     row = all_bits
     for word in hypothesis:
-        matching = row & places.get(word, 0)
+        matching = row & bits_of_word.get(word, 0)
         row = ((row + matching) | (row - matching)) & all_bits
-    return Hits(len(reference) - row.bit_count(), len(reference), len(hypothesis))
+    length = len(reference) - row.bit_count()
+    return Hits(both=length, reference=len(reference), hypothesis=len(hypothesis))
 
 
 def triple(hits: Hits) -> RougeTriple:
-    """Return what follows from counts; nothing over nothing is 0."""
+    """Return recall, precision and F1 of counts, rounded as in the script.
+
+    A ratio whose denominator is 0 is 0.
+    """
     recall = round(hits.both / hits.reference, _ROUNDED) if hits.reference else 0.0
     precision = round(hits.both / hits.hypothesis, _ROUNDED) if hits.hypothesis else 0.0
     total = recall + precision

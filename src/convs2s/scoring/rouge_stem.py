@@ -1,7 +1,8 @@
-"""ROUGE-1.5.5's stemmer: Porter's algorithm (1980), with what is its own.
+"""Stem words as ROUGE-1.5.5 does: by Porter's algorithm (1980), with the script's deviations.
 
-A word is a run of consonants and vowels, [C](VC){m}[V]; most endings go only where what is left
-before them has a large enough m, its *measure*. Irregular forms are looked up in a user's file.
+The algorithm regards a word as [C](VC){m}[V], where C is a run of consonants, V a run of vowels,
+and m the word's *measure*. Most endings are removed only if the measure of the rest is large
+enough. Irregular forms come from a file that the user provides.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ import yaml
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 
-_SHORTEST = 3  # letters of a word that has an ending to lose
+_SHORTEST = 3  # shorter words are not changed
 _ENDINGS = yaml.safe_load(
     files(__package__).joinpath("data", "rouge_endings.yaml").read_text("utf-8")
 )
@@ -24,14 +25,18 @@ _ENDINGS = yaml.safe_load(
 
 @dataclass(frozen=True)
 class RougeExceptions:
-    """Irregular forms that are looked up before a word is stemmed."""
+    """Irregular forms, whose base forms are used instead of stems."""
 
     bases: Mapping[str, str]  # word -> its base form
-    digest: str  # the first 8 digits of the SHA-256 of the file's lines, for signatures
+    digest: str  # the first 8 hexadecimal digits of the SHA-256 of the file's lines, for signatures
 
 
 def read_exceptions(path: Path) -> RougeExceptions:
-    """Read irregular forms: a word, a tab and its base form a line; a UserError names any other."""
+    """Read a file of irregular forms. Each line has a word, a tab and the word's base form.
+
+    Raises:
+        UserError: a line has another form; the message names it.
+    """
     bases = {}
     digest = hashlib.sha256()
     for number, line in enumerate(read_lines(path), start=1):
@@ -39,8 +44,8 @@ def read_exceptions(path: Path) -> RougeExceptions:
         word, _, base = line.partition("\t")
         if not word or not base or "\t" in base:
             raise UserError(
-                f"{path}:{number}: expected a word, a tab and its base form, such as: mice, tab, "
-                "mouse"
+                f"{path}:{number}: expected a word, a tab and its base form, such as 'mice', a "
+                "tab, 'mouse'"
             )
         bases[word] = base
         digest.update(f"{line}\n".encode())
@@ -49,12 +54,12 @@ def read_exceptions(path: Path) -> RougeExceptions:
 
 @cache
 def rouge_stem(word: str) -> str:
-    """Return the stem of a word of small letters and digits."""
+    """Return the stem of a word, which must consist of small letters and digits."""
     if len(word) < _SHORTEST:
         return word
     plural = _longest_of(_ENDINGS["plurals"], word)
     word = word.removesuffix(plural) + _ENDINGS["plurals"].get(plural, "")
-    word = _present(word)
+    word = _without_ed_or_ing(word)
     if word.endswith("y") and "v" in _shape(word[:-1]):
         word = word[:-1] + "i"
     for endings in (_ENDINGS["long"], _ENDINGS["middle"]):
@@ -62,9 +67,9 @@ def rouge_stem(word: str) -> str:
         rest = word.removesuffix(ending)
         if ending and _measure(rest):
             word = rest + endings[ending]
-    # Porter takes one of all last endings away, the script one of each group. So *agreement*, whose
-    # *agre* and *agree* are too short for it to lose -ement or -ment, loses -ent, and
-    # *developmental* -al and -ment.
+    # Porter removes at most one of all last endings, the script at most one of each group. So
+    # *developmental* loses both -al and -ment. *agreement* cannot lose -ement or -ment, because the
+    # measures of *agre* and *agree* are too small, but it loses -ent.
     for group in _ENDINGS["last"]:
         ending = _longest_of(group, word)
         rest = word.removesuffix(ending)
@@ -80,8 +85,11 @@ def rouge_stem(word: str) -> str:
     return word
 
 
-def _present(word: str) -> str:
-    """Take -ed and -ing away, and give the rest the ending that it has by itself."""
+def _without_ed_or_ing(word: str) -> str:
+    """Remove -ed or -ing, and restore the ending of the base form (hoping -> hope, hopping -> hop).
+
+    -eed becomes -ee.
+    """
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) else word
     ending = _longest_of(("ed", "ing"), word)
@@ -99,12 +107,15 @@ def _present(word: str) -> str:
 
 
 def _longest_of(endings: Iterable[str], word: str) -> str:
-    """Return the longest of the endings that a word has, and an empty one if it has none."""
+    """Return the longest of ``endings`` with which a word ends, or an empty text."""
     return max((ending for ending in endings if word.endswith(ending)), key=len, default="")
 
 
 def _shape(word: str) -> str:
-    """Return v for each vowel, c for each consonant or digit; y is a vowel after a consonant."""
+    """Return a text with v for each vowel of a word, and c for each consonant or digit.
+
+    y is a vowel after a consonant, otherwise a consonant.
+    """
     shape = ""
     for letter in word:
         is_vowel = letter in "aeiou" or (letter == "y" and shape.endswith("c"))
@@ -113,9 +124,10 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
+    """Return m of [C](VC){m}[V]: how often a vowel is followed by a consonant."""
     return _shape(word).count("vc")
 
 
 def _is_short(word: str) -> bool:
-    """Tell whether a word ends as in *hop*: consonant, vowel, consonant other than w, x, y."""
+    """Return whether a word ends like *hop*: consonant, vowel, consonant other than w, x, y."""
     return _shape(word).endswith("cvc") and word[-1] not in "wxy"

@@ -1,13 +1,16 @@
-"""How probable an effect is by chance, where both the trainings and the sentences are drawn.
+"""Estimate how probable it is that a difference between scores is due to chance.
 
-A model's score varies with its training (the run) and with the test set. The bootstrap here is
-hierarchical: it draws sentences anew, and runs anew whose variance is known without drawing. Plain
-resampling of both is wrong twice: of n runs it finds (n-1)/n of their variance, and it counts what
-a run does to single sentences in both levels (Owen 2007, "The pigeonhole bootstrap"). So the levels
-are put together as in the analysis of several readers of the same cases (Hillis, Berbaum and Metz
-2008, "Recent developments in the Dorfman-Berbaum-Metz procedure for multireader ROC study
-analysis"): MS(treatment, reader) + max(MS(treatment, case) - MS(all), 0), the readers being runs
-and the cases sentences, with Satterthwaite's degrees of freedom.
+A model's score varies with its training (the run) and with the sentences of the test set. The
+bootstrap in this module is hierarchical. It resamples the sentences. It does not resample the runs,
+because the variance of their mean is known in closed form.
+
+Resampling both runs and sentences would be wrong in two ways. With n runs, it finds only (n-1)/n of
+their variance. It also counts the interaction of runs and sentences twice, once in each level (Owen
+2007, "The pigeonhole bootstrap"). So the two levels are combined as in studies in which several
+readers judge the same cases (Hillis, Berbaum and Metz 2008, "Recent developments in the
+Dorfman-Berbaum-Metz procedure for multireader ROC study analysis"): the variance is MS(treatment,
+reader) + max(MS(treatment, case) - MS(all), 0), with Satterthwaite's degrees of freedom. Here the
+readers are the runs, and the cases are the sentences.
 """
 
 import math
@@ -23,211 +26,232 @@ from scipy import stats
 from convs2s.scoring.bleu import ORDERS, Statistics, ngram_totals
 
 RESAMPLING_SEED = 12345
-DRAWS = 10_000  # test sets drawn anew
-BATCHES = 10  # of the draws: their spread is the Monte Carlo error of p
-LEAST_RUNS = 3  # on each side of a comparison that has a verdict
+DRAWS = 10_000  # resampled test sets
+BATCHES = 10  # batches of draws; the Monte Carlo error of p is computed from their spread
+LEAST_RUNS = 3  # minimum number of runs on each side of a comparison that gets a verdict
 _CONFIDENCE = 0.95
-_MOST_NUMBERS = 1 << 22  # that are drawn at a time
-_MOST_KEPT = 10**8  # counts of drawn sentences that are kept for the next run of the same set
+_MAX_INDICES_AT_ONCE = 1 << 22  # random sentence indices that are generated at a time
+_MAX_CACHED_COUNTS = 10**8  # draws x sentences up to which the counts of one set size are cached
 
 SetScores = npt.NDArray[np.float64]
 
 
 class Measures(NamedTuple):
-    """What follows from sums of sentence statistics, each of shape (sets,)."""
+    """The measures that follow from sums of sentence statistics, each of shape (sets,)."""
 
     bleu: SetScores  # tokenized, not smoothed
-    without_brevity: SetScores  # the same without the brevity penalty
-    length_ratio: SetScores  # words of the hypotheses by those of the references
+    without_brevity: SetScores  # BLEU without the brevity penalty
+    length_ratio: SetScores  # words of the hypotheses / words of the references
 
 
 class Spread(NamedTuple):
-    """How far off a value may be by chance."""
+    """The standard error of a value, and the degrees of freedom of that standard error."""
 
-    error: float  # its standard error
-    freedom: float  # the degrees of freedom of that
+    error: float
+    degrees: float
 
 
 @dataclass(frozen=True)
 class SampledRuns:
-    """Runs of one network, or what several of its scores add up to run by run."""
+    """The scores of the runs of one network, or a weighted sum of several of its scores per run."""
 
-    scores: Sequence[float]  # a run's each, with sign and weight
-    drawn: SetScores | None = None  # (runs, DRAWS): the same on test sets drawn anew
+    scores: Sequence[float]  # of each run, multiplied by its sign and weight
+    drawn: SetScores | None = None  # (runs, DRAWS): the same on the resampled test sets
     singles: Sequence[float] | None = None
-    """Of an ensemble, which is one run: the scores of models of it alone, with its weight. It is
-    taken to vary from training to training as much as one of them does, which is too much."""
+    """For an ensemble, which is a single run: the scores of its single models, multiplied by the
+    ensemble's weight. The ensemble's variance between trainings is taken to be that of a single
+    model, which overestimates it."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A sum of means over runs, and how far off it may be by chance."""
+    """A sum of means over runs, with its standard error."""
 
     value: float
     spread: Spread
-    batches: Sequence[Spread] = ()  # the spread by each batch of the draws
+    batches: Sequence[Spread] = ()  # the spread computed from each batch of the draws alone
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of 95% confidence."""
-        reach = 0.0
+        """The 95% confidence interval."""
+        margin = 0.0
         if self.spread.error:
-            quantile = float(stats.t.ppf((1 + _CONFIDENCE) / 2, self.spread.freedom))
-            reach = self.spread.error * quantile
-        return self.value - reach, self.value + reach
+            quantile = float(stats.t.ppf((1 + _CONFIDENCE) / 2, self.spread.degrees))
+            margin = self.spread.error * quantile
+        return self.value - margin, self.value + margin
 
-    def chance(
+    def two_sided_p(
         self,
         low: float,
         high: float = math.inf,
     ) -> tuple[float, float]:
-        """Return p, and its Monte Carlo error, of lying as far as it does from the nearer bound.
+        """Return the two-sided p of the distance to the nearer bound, and its Monte Carlo error.
 
-        One rule for both sides of a bound: inside, it is twice the larger of the two one-sided p
-        of an equivalence test (Schuirmann 1987, TOST); outside, or with one bound, p of two sides.
+        The same formula serves for a value inside and outside the bounds. Inside, the result is
+        twice the larger one-sided p of an equivalence test (TOST, Schuirmann 1987). Outside, or
+        with a single bound, it is the usual two-sided p.
         """
         distance = min(abs(self.value - low), abs(self.value - high))
-        p = _two_sided(distance, self.spread)
+        p = _student_p(distance, self.spread)
         if not self.batches:
             return p, 0.0
-        of_batches = [_two_sided(distance, spread) for spread in self.batches]
-        return p, float(np.std(of_batches, ddof=1)) / math.sqrt(BATCHES)
+        batch_p_values = [_student_p(distance, spread) for spread in self.batches]
+        return p, float(np.std(batch_p_values, ddof=1)) / math.sqrt(BATCHES)
 
 
-def _two_sided(distance: float, spread: Spread) -> float:
-    """Return Student's p of a distance from what is expected, on either side."""
+def _student_p(distance: float, spread: Spread) -> float:
+    """Return the two-sided p of a distance by Student's t-distribution."""
     if spread.error == 0:
         return 0.0 if distance else 1.0
-    return min(1.0, 2 * float(stats.t.sf(distance / spread.error, spread.freedom)))
+    return min(1.0, 2 * float(stats.t.sf(distance / spread.error, spread.degrees)))
 
 
 def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
-    """Return the sum of the samples' means and a constant, with its chance.
+    """Return the sum of the samples' means and a constant, with its standard error.
 
-    A sample has two runs or more, or is an ensemble. Where sentences are not known of all samples,
-    the chance is that of the runs alone (Welch's test; of one sample Student's).
+    Each sample must have at least two runs, or be an ensemble with ``singles``. Unless all samples
+    have scores on resampled test sets, only the variance between runs counts: the test is Welch's
+    t-test, and with a single sample Student's.
     """
     value = constant + sum(float(np.mean(sample.scores)) for sample in samples)
     drawn = [sample.drawn for sample in samples if sample.drawn is not None]
     if len(drawn) < len(samples):
-        return Effect(value, _spread(samples, 0.0))
+        return Effect(value, _spread(samples, sentence_variance=0.0))
     batches = []
-    split = [np.array_split(of_runs, BATCHES, axis=1) for of_runs in drawn]
+    split = [np.array_split(run_scores, BATCHES, axis=1) for run_scores in drawn]
     for batch in zip(*split, strict=True):
-        batches.append(_spread(samples, _variance_of_sentences(batch)))
-    return Effect(value, _spread(samples, _variance_of_sentences(drawn)), batches)
+        batches.append(_spread(samples, _sentence_variance(batch)))
+    return Effect(value, _spread(samples, _sentence_variance(drawn)), batches)
 
 
-def _variance(sample: Sequence[float] | SetScores | int) -> float:
-    """Return the variance of what a sample is drawn from."""
-    return float(np.var(sample, ddof=1))
+def _variance(values: Sequence[float] | SetScores | int) -> float:
+    """Return the unbiased estimate of the variance of the population that values are from."""
+    return float(np.var(values, ddof=1))
 
 
-def _spread(samples: Iterable[SampledRuns], of_sentences: float) -> Spread:
-    """Return how far off a sum of means may be, where sentences add so much to its variance."""
-    of_runs = 0.0
-    uncertainty = 0.0
-    most_freedom = math.inf
+def _spread(samples: Iterable[SampledRuns], sentence_variance: float) -> Spread:
+    """Return the standard error of the sum of the samples' means, and its degrees of freedom.
+
+    ``sentence_variance`` is added to the variance of the runs.
+    """
+    run_variance = 0.0
+    uncertainty = 0.0  # the sum in the denominator of Satterthwaite's formula
+    max_degrees = math.inf
     for sample in samples:
         varying = sample.singles or sample.scores
         degrees = len(varying) - 1
         variance = _variance(varying) / len(sample.scores)
-        of_runs += variance
+        run_variance += variance
         uncertainty += variance**2 / degrees
         if sample.singles:
-            # An ensemble's variance is that of runs which are counted already: no more freedom
-            # than theirs.
-            most_freedom = min(most_freedom, degrees)
-    variance = of_sentences + of_runs
+            # The single models are also the runs of another sample, so their variance is already
+            # counted there. They must not add degrees of freedom.
+            max_degrees = min(max_degrees, degrees)
+    total_variance = sentence_variance + run_variance
     # Satterthwaite's degrees of freedom.
-    freedom = variance**2 / uncertainty if uncertainty else math.inf
-    return Spread(math.sqrt(variance), min(freedom, most_freedom))
+    total_degrees = total_variance**2 / uncertainty if uncertainty else math.inf
+    return Spread(math.sqrt(total_variance), min(total_degrees, max_degrees))
 
 
-def _variance_of_sentences(drawn: Sequence[SetScores]) -> float:
-    """Return what the sentences add to the variance, less what the runs' variance has of it.
+def _sentence_variance(drawn: Sequence[SetScores]) -> float:
+    """Return the variance due to sentences, without the share that the runs' variance includes.
 
-    Each array is of shape (runs, draws).
+    Each array is of shape (runs, draws). The scores of runs vary from each other also because each
+    run does better or worse on single sentences. The variance of the runs includes this interaction
+    of runs and sentences, so it is subtracted here.
     """
-    whole = _variance(sum(of_runs.mean(axis=0) for of_runs in drawn))
+    whole = _variance(sum(run_scores.mean(axis=0) for run_scores in drawn))
     counted_twice = 0.0
-    for of_runs in drawn:
-        runs = len(of_runs)
+    for run_scores in drawn:
+        runs = len(run_scores)
         if runs > 1:
-            apart = of_runs - of_runs.mean(axis=0)
-            of_runs_apart = np.var(apart, axis=1, ddof=1).sum()
-            counted_twice += float(of_runs_apart) / (runs * (runs - 1))
+            deviations = run_scores - run_scores.mean(axis=0)
+            interaction = np.var(deviations, axis=1, ddof=1).sum()
+            counted_twice += float(interaction) / (runs * (runs - 1))
     return max(whole - counted_twice, 0.0)
 
 
 def over_sentences(drawn: Sequence[SetScores], constant: float = 0.0) -> tuple[float, float]:
-    """Return the interval of 95% confidence of runs as they are, on other such sentences."""
-    outer = 100 * (1 - _CONFIDENCE) / 2
-    total = constant + np.sum([of_runs.mean(axis=0) for of_runs in drawn], axis=0)
-    low, high = np.percentile(total, [outer, 100 - outer]).tolist()
+    """Return the 95% confidence interval over test sentences alone, with the runs fixed.
+
+    The value is the sum of the samples' means and a constant. Each array is of shape (runs, draws).
+    """
+    tail = 100 * (1 - _CONFIDENCE) / 2
+    total = constant + np.sum([run_scores.mean(axis=0) for run_scores in drawn], axis=0)
+    low, high = np.percentile(total, [tail, 100 - tail]).tolist()
     return low, high
 
 
 def measured(statistics: Statistics) -> Measures:
-    """Return what the sentences' statistics, of shape (lines, 6), give, each of shape (1,)."""
+    """Return the measures, each of shape (1,), of a test set's statistics of shape (lines, 6)."""
     return _measures(_columns(statistics).sum(axis=0, keepdims=True))
 
 
 def drawn_measures(statistics: Statistics, draws: int = DRAWS) -> Measures:
-    """Return what test sets of sentences drawn anew give, each of shape (draws,).
+    """Return the measures, each of shape (draws,), on resampled test sets.
 
-    Sets of equally many lines are drawn alike, so that differences are of pairs (Koehn 2004).
+    All statistics with the same number of lines get the same resamples, so that systems are
+    compared in pairs (Koehn 2004).
     """
     lines = len(statistics)
     columns = _columns(statistics).astype(np.float32)
-    counts = _kept_counts if lines * draws <= _MOST_KEPT else _counts
-    sums = [drawn.astype(np.float32) @ columns for drawn in counts(lines, draws)]
+    counts_of_draws = _kept_counts if lines * draws <= _MAX_CACHED_COUNTS else _counts
+    sums = [counts.astype(np.float32) @ columns for counts in counts_of_draws(lines, draws)]
     return _measures(np.concatenate(sums).astype(np.float64))
 
 
 def _counts(lines: int, draws: int) -> Iterator[npt.NDArray[np.uint8]]:
-    """Yield how often each line is drawn, of shape (some draws, lines)."""
+    """Yield how often each line is in each resample, as arrays of shape (some draws, lines)."""
     generator = np.random.default_rng(RESAMPLING_SEED)
-    step = max(1, _MOST_NUMBERS // lines)
+    step = max(1, _MAX_INDICES_AT_ONCE // lines)
     for start in range(0, draws, step):
-        some = min(step, draws - start)
-        drawn = generator.integers(lines, size=(some, lines))
-        # One count for all draws: the lines of each have numbers of their own.
-        drawn += lines * np.arange(some)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=some * lines)
-        yield counts.reshape(some, lines).astype(np.uint8)
+        draws_now = min(step, draws - start)
+        indices = generator.integers(lines, size=(draws_now, lines))
+        # Give the lines of each draw indices of their own, so that one bincount serves all draws.
+        indices += lines * np.arange(draws_now)[:, None]
+        counts = np.bincount(indices.ravel(), minlength=draws_now * lines)
+        yield counts.reshape(draws_now, lines).astype(np.uint8)
 
 
 @lru_cache(maxsize=1)
 def _kept_counts(lines: int, draws: int) -> list[npt.NDArray[np.uint8]]:
+    """Return the arrays of `_counts`, cached: runs on one test set follow each other."""
     return list(_counts(lines, draws))
 
 
 def _columns(statistics: Statistics) -> SetScores:
-    """Return (lines, 10): words, the reference's, matches and n-grams of each order."""
+    """Return the statistics and the total n-grams of each order, of shape (lines, 10).
+
+    The columns are: words of the hypothesis, words of the reference, matching n-grams of orders 1
+    to 4, n-grams of the hypothesis of orders 1 to 4.
+    """
     return np.concatenate([statistics, ngram_totals(statistics)], axis=1).astype(np.float64)
 
 
 def _measures(sums: SetScores) -> Measures:
-    """Return what sums of columns, of shape (sets, 10), give."""
+    """Return the measures of sums (sets, 10) over the columns of `_columns`."""
     words = sums[:, 0]
-    reference = sums[:, 1]
+    reference_words = sums[:, 1]
     matches = sums[:, 2 : 2 + ORDERS]
     n_grams = sums[:, 2 + ORDERS :]
     with np.errstate(divide="ignore", invalid="ignore"):
         precisions = 100 * np.exp(np.log(matches / n_grams).mean(axis=1))
         without_brevity = np.where(matches.all(axis=1), precisions, 0.0)
-        penalty = np.exp(np.minimum(1 - reference / words, 0.0))
+        penalty = np.exp(np.minimum(1 - reference_words / words, 0.0))
         bleu = np.where(words > 0, without_brevity * penalty, 0.0)
-        return Measures(bleu, without_brevity, words / reference)
+        return Measures(bleu, without_brevity, words / reference_words)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p by Holm's correction (1979) for as many tests: the k-th smallest times n - k + 1."""
+    """Return the p-values after Holm's correction (1979), in the order in which they are given.
+
+    Of n p-values, the k-th smallest is multiplied by n - k + 1. A corrected p is at least the
+    corrected p of each smaller one, and at most 1.
+    """
     order = np.argsort(p_values, kind="stable")
     tests_left = len(p_values) - np.arange(len(p_values))
     corrected = np.empty(len(p_values))
-    by_size = np.array(p_values)[order]
-    corrected[order] = np.maximum.accumulate(tests_left * by_size)
+    ascending = np.array(p_values)[order]
+    corrected[order] = np.maximum.accumulate(tests_left * ascending)
     at_most_1: list[float] = np.minimum(corrected, 1.0).tolist()
     return at_most_1

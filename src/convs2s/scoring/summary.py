@@ -1,6 +1,6 @@
-"""bleu.txt and rouge.txt: a task's scores over runs that differ in the seed, and the same as JSON.
+"""Summarize a task's scores over runs that differ in the seed, in bleu.txt or rouge.txt and JSON.
 
-The paper's are averages over three runs (section 4.3).
+The paper's scores are averages over three runs (section 4.3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,10 +21,10 @@ E = TypeVar("E", bound=Evaluation)
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs and their sample deviation; None for a single run."""
+    """A mean over runs and its sample standard deviation."""
 
     mean: float
-    deviation: float | None
+    deviation: float | None  # None for a single run
 
 
 def summarize_runs(
@@ -32,9 +32,12 @@ def summarize_runs(
     evaluations: Mapping[tuple[str, str], Path],
     report: Report,
 ) -> None:
-    """Write what the runs of a task scored on its test sets, as a report and unrounded as JSON.
+    """Write a report of the scores of a task's runs on its test sets, and unrounded scores as JSON.
 
-    A UserError refuses two runs of a test set that were scored on other lines or in other ways.
+    ``evaluations`` are the JSON files of the evaluations, by test set and run.
+
+    Raises:
+        UserError: two runs were scored on different lines of a test set, or in different ways.
     """
     tests: dict[str, dict[str, Evaluation]] = {}
     for (test, run), path in evaluations.items():
@@ -46,8 +49,8 @@ def summarize_runs(
             if value != expected.get(name):
                 raise UserError(
                     f"{path}: {name}: {value}, but {expected.get(name)} in "
-                    f"{evaluations[test, first]}: a mean needs equal measures; delete both files "
-                    "and score again"
+                    f"{evaluations[test, first]}; runs with different measures have no mean; "
+                    "delete both files and score again"
                 )
     report.write(
         "bleu.txt.j2" if evaluation_class is BleuEvaluation else "rouge.txt.j2",
@@ -56,19 +59,27 @@ def summarize_runs(
 
 
 def read_evaluation(evaluation_class: type[E], path: Path) -> E:
-    """Read the scores of one run on one test set; a UserError refuses those of other versions."""
-    with failures_of_file(str(path), "no evaluation of this version; delete it and score again"):
+    """Read the evaluation of one run on one test set.
+
+    Raises:
+        UserError: the file is not an evaluation, or one of another version of this program.
+    """
+    problem = "not an evaluation of this version; delete it and score again"
+    with failures_of_file(str(path), problem):
         return TypeAdapter(evaluation_class).validate_json("\n".join(read_lines(path)))
 
 
 def mean_and_deviation(values: Sequence[float]) -> Mean:
-    """Return the mean, and the sample's deviation unless there is a single value."""
+    """Return the mean and, if there are several values, their sample standard deviation."""
     return Mean(fmean(values), stdev(values) if len(values) > 1 else None)
 
 
 def _summary(runs: Mapping[str, Evaluation]) -> dict[str, object]:
-    """Return what the runs share, the means of their scores, and each run's evaluation."""
-    first, *_ = runs.values()
+    """Return the runs' shared fields, the means of their scores, and the evaluation of each run.
+
+    For ROUGE, there is also the ``difference`` between the mean and the lead baseline.
+    """
+    first = next(iter(runs.values()))
     summary: dict[str, Any] = {name: getattr(first, name) for name in first.SHARED}
     trees = [asdict(evaluation) for evaluation in runs.values()]
     for name in first.AVERAGED:
@@ -85,7 +96,10 @@ def _summary(runs: Mapping[str, Evaluation]) -> dict[str, object]:
 
 
 def _averaged(trees: Sequence[Any]) -> object:
-    """Return one tree for several of the same form: a mean for each number and each score."""
+    """Return one tree for several trees with the same keys, with a mean for each number and score.
+
+    A tree is a number, a score (a dictionary with ``signature``), or a dictionary of trees.
+    """
     first = trees[0]
     if not isinstance(first, dict):
         return asdict(mean_and_deviation(trees))

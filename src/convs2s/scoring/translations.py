@@ -1,4 +1,4 @@
-"""The decoder's JSON lines, read back: one translation a line, in the test set's order."""
+"""Read the decoder's JSON lines: one translation on each line, in the order of the test set."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,16 @@ from convs2s.files.text import read_lines, write_text
 from convs2s.scoring.bleu import check_lines
 from convs2s.scoring.reports.layout import render_text
 
-UNKNOWN_WORD = "<unk>"  # how the decoder writes an unknown word that nothing has replaced
-SHOWN = 5  # sentences that a file of examples shows
+UNKNOWN_WORD = "<unk>"  # what the decoder writes for an unknown word that is not replaced
+SHOWN = 5  # evenly spaced sentences in a file of examples
 
 
 @dataclass(frozen=True)
 class ReplacedWord:
-    """An unknown word's replacement by the source word with the most attention (section 4.3)."""
+    """The replacement of an unknown word, found by the source word with the most attention.
+
+    It is the source word's entry in the dictionary, or a copy of the source word (section 4.3).
+    """
 
     source_word: str
     word: str
@@ -28,7 +31,11 @@ class ReplacedWord:
 
 @dataclass(frozen=True)
 class DecodedLine:
-    """One sentence, numbered from 1, as the decoder leaves it; ``before`` has its unknown words."""
+    """One decoded sentence, as on one line of the decoder's output.
+
+    ``line`` counts from 1. The fields whose names end in ``_before`` are from before the
+    replacement of unknown words, and still contain ``<unk>``.
+    """
 
     line: int
     source: str
@@ -43,17 +50,22 @@ _LINE = TypeAdapter(DecodedLine)
 
 
 def read_translations(path: Path) -> list[DecodedLine]:
-    """Read the decoder's output; a UserError names a line that is malformed or out of order."""
+    """Return the lines of the decoder's output.
+
+    Raises:
+        UserError: a line is malformed or out of order; the message names it.
+    """
     translations: list[DecodedLine] = []
-    wrong = "no translation of this program's decoder; decode the test set again"
+    problem = "not a translation by this program's decoder; decode the test set again"
     for expected, line in enumerate(read_lines(path), start=1):
-        place = f"{path}:{expected}"
-        with failures_of_file(place, wrong):
+        location = f"{path}:{expected}"
+        with failures_of_file(location, problem):
             translation = _LINE.validate_json(line, strict=True)
         if translation.line != expected:
             raise UserError(
-                f"{place}: holds the translation of line {translation.line} where line {expected} "
-                "was expected: the file is cut or out of order; decode the test set again"
+                f"{location}: expected the translation of line {expected}, found that of line "
+                f"{translation.line}; the file is truncated or out of order; decode the test set "
+                "again"
             )
         translations.append(translation)
     return translations
@@ -64,25 +76,31 @@ def read_reference(
     translations: Path,
     system: Sequence[DecodedLine],
 ) -> list[str]:
-    """Read a reference of each line that was translated; any other number is a UserError."""
+    """Return the lines of a reference file, one for each line of the system's output.
+
+    Raises:
+        UserError: the reference has a different number of lines; the message names both files.
+    """
     lines = [line.removesuffix("\r") for line in read_lines(reference)]
     check_lines(system, [lines], translations, [reference])
     return lines
 
 
-def in_place(
+def with_replacements(
     text: str,
     replacements: Iterator[ReplacedWord],
     form: str = "{}",
 ) -> str:
-    """Return a text in which each unknown word is the next replacement, while there are any.
+    """Return a text in which replacements take the place of unknown words, one after the other.
 
-    A copied word may itself be written ``<unk>``.
+    ``replacements`` is advanced by one for each ``<unk>``. If it runs out, the remaining ``<unk>``
+    stay as they are. ``form`` is the format string for a replacement's word. A copied word may
+    itself be ``<unk>`` and must not be replaced again, so the text is searched only once.
     """
 
     def next_word(unknown: re.Match[str]) -> str:
-        item = next(replacements, None)
-        return unknown[0] if item is None else form.format(item.word)
+        replacement = next(replacements, None)
+        return unknown[0] if replacement is None else form.format(replacement.word)
 
     return re.sub(re.escape(UNKNOWN_WORD), next_word, text)
 
@@ -92,28 +110,32 @@ def write_examples(
     reference: Path,
     output: Path,
 ) -> None:
-    """Write sources, translations and references of some sentences of a test set.
+    """Write the sources, translations and references of a few sentences of a test set.
 
-    A score alone hides what a model does wrong. The sentences are the middles of ``SHOWN`` equal
-    parts of the test set, so that every run and model shows the same ones. The first other sentence
-    with a replaced unknown word comes last.
+    They show what a model does wrong, which a score alone hides. The sentences are the middles of
+    ``SHOWN`` equal parts of the test set, so that the files of all runs and models show the same
+    ones. The first other sentence with a replaced unknown word is added at the end.
     """
     system = read_translations(translations)
     references = read_reference(reference, translations, system)
     chosen = spread(len(system), SHOWN)
-    for place, translation in enumerate(system):
-        if translation.replacements and place not in chosen:
-            chosen.append(place)
+    for index, translation in enumerate(system):
+        if translation.replacements and index not in chosen:
+            chosen.append(index)
             break
     shown = []
-    for place in chosen:
-        line = system[place]
-        in_words = in_place(" ".join(line.words_before), iter(line.replacements), "[{}]")
-        shown.append((line, references[place], in_words))
+    for index in chosen:
+        line = system[index]
+        words_before = " ".join(line.words_before)
+        marked = with_replacements(words_before, iter(line.replacements), form="[{}]")
+        shown.append((line, references[index], marked))
     write_text(output, render_text("examples.txt.j2", shown=shown))
 
 
 def spread(total: int, count: int) -> list[int]:
-    """Return the middles of ``count`` equal parts of ``range(total)``, or all of fewer."""
+    """Return the middles of ``count`` equal parts of ``range(total)``, in ascending order.
+
+    If ``total`` is at most ``count``, they are all of ``range(total)``.
+    """
     count = min(count, total)
     return [(2 * part + 1) * total // (2 * count) for part in range(count)]

@@ -1,6 +1,7 @@
-"""A decoding's settings with the length penalty that was tuned for the run.
+"""Insert the length penalty that was tuned for a run into the settings of a decoding.
 
-Jobs that translate and jobs that score ask for them; neither needs what the other computes with.
+Both jobs that translate and jobs that score use this module. So it imports neither torch nor
+sacrebleu.
 """
 
 import json
@@ -14,23 +15,29 @@ from convs2s.config.decoding import DecodingSettings, LengthPenalty, TunedLength
 from convs2s.errors import failures_of_file
 from convs2s.files.text import read_lines
 
-PLAIN = 1.0  # the paper's length penalty where none is tuned
+PLAIN = 1.0  # the paper's length penalty if none is tuned
 _ALPHA = TypeAdapter(LengthPenalty)
 _PRECISION = TypeAdapter(Literal["fp32", "bf16", "int8"])
 
 
 def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
-    """Return a decoding, as config/decodings.yaml states it, with a number for the length penalty.
+    """Return the settings of a decoding, with a number for the length penalty.
 
-    ``tuned`` is the JSON file of the tuning: none where the number is stated, and for the list that
-    the tuning goes by, whose order does not matter. A file that is no tuning is a UserError.
+    ``stated`` are the settings in config/decodings.yaml. ``tuned`` contains the tuning's JSON file
+    if the length penalty is to be tuned. It is empty if the length penalty is stated as a number,
+    and for the n-best list on which it is tuned: the tuning does not depend on the list's order, so
+    any number serves, and it is `PLAIN`.
+
+    Raises:
+        UserError: the file is not a tuning of a length penalty.
     """
     settings = DecodingSettings.model_validate(stated)
     if not isinstance(settings.length_penalty, TunedLengthPenalty):
         return settings
     alpha = PLAIN
     for path in tuned:  # at most one
-        with failures_of_file(path, "no tuning of a length penalty; delete it and tune again"):
+        problem = "not a tuning of a length penalty; delete it and tune again"
+        with failures_of_file(path, problem):
             alpha = _ALPHA.validate_python(json.loads(Path(path).read_bytes())["length_penalty"])
     return settings.model_copy(update={"length_penalty": alpha})
 
@@ -40,10 +47,14 @@ def decoding_as_run(
     tuned: Sequence[str],
     translations: Path,
 ) -> dict[str, object]:
-    """Return a decoding for a score's manifest; the translations say what ``auto`` stood for."""
+    """Return the settings of a decoding, as JSON, for the manifest of a score.
+
+    If the stated precision is ``auto``, it is replaced by the precision that was used, which the
+    first line of ``translations`` states.
+    """
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
     if decoding["precision"] == "auto":
-        expected = "no translation of this program's decoder; decode the test set again"
+        expected = "not a translation by this program's decoder; decode the test set again"
         with failures_of_file(f"{translations}:1", expected):
             first = next(read_lines(translations), "")
             decoding["precision"] = _PRECISION.validate_python(json.loads(first)["precision"])

@@ -1,1 +1,1 @@
-"""A server for demonstrations: requests in batches, and a page that asks it."""
+"""A server that translates requests in batches, with a web page to try it."""

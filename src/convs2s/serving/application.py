@@ -1,4 +1,7 @@
-"""The server's answers: a page, its state, translations; its own faults are lines of JSON."""
+"""The HTTP endpoints of the server: its page, its state, its metrics and translations.
+
+Every refusal and every fault is answered by a line of JSON, ``{"error": "..."}``.
+"""
 
 import asyncio
 import sys
@@ -36,7 +39,7 @@ from convs2s.serving.requests import (
 )
 from convs2s.serving.settings import ServerSettings, is_loopback
 
-GONE = 499  # noted where the client has closed the connection; nobody reads it
+GONE = 499  # status in the metrics if the client closed the connection before the answer
 
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html; charset=utf-8"
@@ -55,16 +58,17 @@ def application(
     search: DecodingSettings,
     settings: ServerSettings,
 ) -> Starlette:
-    """Return the application of a model, which translates for as long as it lives.
+    """Return the web application that translates with a model.
 
-    A request may state another search than ``search``, within the bounds of ``settings``.
+    ``search`` has the defaults of requests. A request may state other values, within the limits of
+    ``settings``. Translating begins and ends with the application's lifespan.
 
     Raises:
-        UserError: ``search`` itself exceeds them, or asks for attention that no model has.
+        UserError: ``search`` exceeds the limits, or needs attention and no model has any.
     """
     check_search(search, settings)
 
-    # What no request could have is refused now.
+    # Translating nothing checks the settings of the search before the first request comes.
     translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
     batches = Batches(translator.translate, search.batch_sentences, settings.most_waiting)
 
@@ -112,10 +116,10 @@ class _Handlers:
         waiting.set_function(lambda: batches.waiting)
 
     def routes(self) -> list[Route]:
-        """Return what answers at which address, by which method."""
+        """Return the routes: each path with its method and its handler."""
         source = self._languages["source"]
         target = self._languages["target"]
-        shown = {
+        values = {
             **self._settings.model_dump(),
             **self._search.model_dump(),
             **self._languages,
@@ -124,8 +128,8 @@ class _Handlers:
         }
         style = asset("attention_view.css") + asset("serve.css")
         program = asset("attention_view.js") + asset("serve.js")
-        content = render_page("serve.html.j2", shown, programs=[program], styles=[style])
-        # The page may run and show what it holds, and ask its server; it fetches nothing else.
+        page = render_page("serve.html.j2", values, programs=[program], styles=[style])
+        # The page may use its own program and style, and send requests to its own server only.
         policy = (
             f"default-src 'none'; script-src '{policy_digest(script(program))}'; "
             f"style-src '{policy_digest(style)}'; "
@@ -133,23 +137,23 @@ class _Handlers:
             "frame-ancestors 'none'"
         )
         languages = [{"code": source, "name": source, "targets": [target]}]
-        answers: dict[str, Response | Handler] = {
-            "/": Response(content, headers={"Content-Security-Policy": policy}, media_type=HTML),
+        handlers: dict[str, Response | Handler] = {
+            "/": Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML),
             "/openapi.json": Response(asset("openapi.json"), media_type="application/json"),
             "/languages": JSONResponse(languages),
             "/health": self.health,
             "/metrics": self.metrics,
             "/translate": self.translate,
         }
-        self._paths = set(answers)
-        return [self._route(path, handler) for path, handler in answers.items()]
+        self._paths = set(handlers)
+        return [self._route(path, handler) for path, handler in handlers.items()]
 
     def _route(
         self,
         path: str,
         handler: Response | Handler,
     ) -> Route:
-        """Return a route that is counted."""
+        """Return a route that counts its answers and their times in the metrics."""
 
         async def counted(request: Request) -> Response:
             started = time.monotonic()
@@ -166,17 +170,22 @@ class _Handlers:
         request: Request,
         handler: Response | Handler,
     ) -> Response:
-        """Give a handler's answer to a request to this server's own name; faults are JSON."""
+        """Return the answer of a handler, or the error in JSON if it raises one.
+
+        ``handler`` may also be a constant answer. A server that listens on a loopback address only
+        answers requests to such a host.
+        """
         try:
             host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-        except ValueError:  # such as "[::1" without its end
+        except ValueError:  # such as "[::1" without the closing bracket
             host = ""
-        # A page from elsewhere may have a name that leads here (DNS rebinding).
+        # Another site's page could reach this server by a name of its own that resolves to
+        # 127.0.0.1 (DNS rebinding). Its requests state that name as their host.
         if is_loopback(self._settings.host) and not is_loopback(host):
             return _fault(
                 421,
-                f"Host: {host[:60]!r}: this server answers on this machine alone: ask for "
-                "127.0.0.1, or have your proxy send Host: 127.0.0.1",
+                f"Host: {host[:60]!r}: this server only answers requests to this machine itself: "
+                "send them to 127.0.0.1, or make your proxy send Host: 127.0.0.1",
             )
         if isinstance(handler, Response):
             return handler
@@ -188,25 +197,26 @@ class _Handlers:
             return _fault(400, str(error))
         except ClientDisconnect:
             return Response(status_code=GONE)
-        except asyncio.CancelledError:  # uvicorn, once stop_seconds are over
+        except asyncio.CancelledError:  # by uvicorn, when stop_seconds are over
             return _fault(503, "the server stops before it is done: ask again later")
         except Exception:
             traceback.print_exc(file=sys.stderr)
             return _fault(500, "a fault of the server: its log says more")
 
     async def health(self, _: Request) -> Response:
-        """Say that the server lives, how many sentences wait, and what it takes."""
-        bounds = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
+        """Answer with the number of waiting sentences, the model and the limits of requests."""
+        limits = self._settings.model_dump(exclude={"host", "port", "allow_origin"})
         return JSONResponse(
             {
                 "status": "ok",
                 "waiting": self._batches.waiting,
                 "model": {"name": repr(self._translator), **self._languages},
-                "bounds": bounds,
+                "bounds": limits,
             }
         )
 
     async def metrics(self, _: Request) -> Response:
+        """Answer with the metrics in the format of Prometheus."""
         content = prometheus.generate_latest(self._registry)
         return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
@@ -215,7 +225,10 @@ class _Handlers:
         request: Request,
         error: Exception,
     ) -> Response:
-        """Say that there is no such address, or that it has no such method, which counts."""
+        """Answer a request that has no route: 404 for an unknown path, 405 for a wrong method.
+
+        The latter is counted in the metrics, as its path is known.
+        """
         assert isinstance(error, HTTPException)
         path = request.scope["path"]
         if path in self._paths:
@@ -224,41 +237,47 @@ class _Handlers:
         return _fault(error.status_code, error.detail, headers)
 
     async def translate(self, request: Request) -> Response:
-        """Translate what a request asks, together with others."""
-        query: bytes = request.scope["query_string"]  # where some clients have their form
+        """Answer with the translations of a request's texts.
+
+        The request is JSON or a form, in this server's format or in that of LibreTranslate.
+        """
+        query: bytes = request.scope["query_string"]  # some clients put their form here
         headers = request.headers
-        stated_kind = headers.get("content-type", FORM if query else "")
-        kind = stated_kind.partition(";")[0].strip().lower()
-        # Browsers send another site's form or text without asking, JSON never; they say so.
+        content_type = headers.get("content-type", FORM if query else "")
+        kind = content_type.partition(";")[0].strip().lower()
+        # A browser sends forms and plain text to any server for a page of any site. So a form from
+        # a browser, which states one of these headers, is refused. For JSON a browser asks the
+        # server first (CORS).
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:
             return _fault(415, "request: expected the header Content-Type: application/json")
         settings = self._settings
-        most = 6 * settings.longest_text * settings.most_texts + 4096  # JSON: a byte may be six
+        # In JSON, a byte of text may be written in six bytes, such as \u0041.
+        most = 6 * settings.longest_text * settings.most_texts + 4096
         try:
             async with asyncio.timeout(settings.request_seconds):
                 body = await read_body(request.stream(), most)
         except TimeoutError:
             message = f"request: not complete within {settings.request_seconds:g} s"
             return _fault(408, message, {"Connection": "close"})
-        stated = read_form(body or query) if is_form else read_json(body)
-        as_libretranslate = None
-        if KEYS & stated.keys():
-            as_libretranslate = validated(LibreTranslateRequest, stated, "request")
-            stated = as_libretranslate.as_own(self._languages, self._search.most_n_best)
-        lines, options = check_request(stated, settings, self._search, self._languages["source"])
+        fields = read_form(body or query) if is_form else read_json(body)
+        libretranslate_request = None
+        if KEYS & fields.keys():
+            libretranslate_request = validated(LibreTranslateRequest, fields, "request")
+            fields = libretranslate_request.as_own(self._languages, self._search.most_n_best)
+        lines, options = check_request(fields, settings, self._search, self._languages["source"])
         if options["attention"] and not self._translator.attends:
             raise UserError("request: attention: no model here has any: leave it out")
         try:
             translations = await _await_translations(request, self._batches, lines, options)
         except RefusedError:
             raise
-        except UserError as error:  # of the model: the request has been checked
+        except UserError as error:  # a fault of the model, as the request was checked before
             print(f"convs2s serve: {error}", file=sys.stderr)
             return _fault(500, str(error))
         self._sentences.inc(len(lines.sentences))
-        if as_libretranslate:
-            return JSONResponse(as_libretranslate.answer(translations))
+        if libretranslate_request:
+            return JSONResponse(libretranslate_request.answer(translations))
         rows = []
         for translation in translations:
             row = translation.as_json()
@@ -275,23 +294,27 @@ async def _await_translations(
     lines: SplitLines,
     options: RequestOptions,
 ) -> list[Translation]:
-    """Wait for translations, or for the client to leave, whose place in the queue is free then."""
+    """Return the translations of a request; take it out of the queue if its client disconnects.
 
-    async def leaving() -> None:
+    Raises:
+        ClientDisconnect: the client has gone before the translations were made.
+    """
+
+    async def client_leaves() -> None:
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
     texts = [sentence for _, sentence in lines.sentences]
-    translated = asyncio.create_task(batches.translate(texts, options))
-    left = asyncio.create_task(leaving())
+    translating = asyncio.create_task(batches.translate(texts, options))
+    leaving = asyncio.create_task(client_leaves())
     try:
-        await asyncio.wait({translated, left}, return_when=asyncio.FIRST_COMPLETED)
-        if not translated.done():
+        await asyncio.wait({translating, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not translating.done():
             raise ClientDisconnect
-        return lines.joined(translated.result())
+        return lines.joined(translating.result())
     finally:
-        translated.cancel()
-        left.cancel()
+        translating.cancel()
+        leaving.cancel()
 
 
 def _fault(

@@ -1,4 +1,4 @@
-"""A client's connection: how long it may take to ask, and what its end means."""
+"""A client's connection, with time limits and a check whether the client is still there."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,57 +6,66 @@ from collections.abc import Callable
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-PROBE_SECONDS = 0.5  # seconds between looks whether a client that sends nothing more still listens
-ANSWER_SECONDS = 300.0  # after so long, a connection that closes does not wait for its client
+PROBE_SECONDS = 0.5  # between two checks whether a client that sends nothing more is still there
+ANSWER_SECONDS = 300.0  # that a client has to read the answer before its connection is aborted
 
 
 class Connection(H11Protocol):
     """uvicorn's connection, with time limits for the head of a request and for reading the answer.
 
-    Without them, a client that never ends its head, or reads no answer, keeps its connection, of
-    which there are only so many. The limit of a body is the application's own.
+    Without them, a client that never ends the head of its request, or never reads the answer, would
+    keep its connection, and the number of connections is limited. The time for the body of a
+    request is limited by the application.
     """
 
     head_seconds: float
-    """Seconds from a connection or a request's first byte to the end of its head; a subclass
-    states it, as uvicorn makes connections of a class."""
+    """Seconds in which a client must have sent the head of a request.
+
+    They begin with the connection, and with the first byte of each further request. A subclass
+    defines the value, because uvicorn makes connections from a class without arguments of ours.
+    """
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the time limit."""
+        """Start the time limit for the head of the first request."""
         super().connection_made(transport)
         self._limit(self.head_seconds, self.timeout_keep_alive_handler)
 
     def data_received(self, data: bytes) -> None:
         """Start the time limit with a request's first byte, and end it with its head."""
         super().data_received(data)
-        answered = self.cycle is not None and self.cycle.response_complete
-        if self.conn.their_state is not h11.IDLE and not answered:
+        is_answered = self.cycle is not None and self.cycle.response_complete
+        has_head = self.conn.their_state is not h11.IDLE
+        if has_head and not is_answered:
             self._end_limit()
         elif self._timer is None:
             self._limit(self.head_seconds, self.timeout_keep_alive_handler)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close the connection, once its client has read the answer."""
+        """Close the connection when its client has read the answer, or after a time limit.
+
+        uvicorn calls this after an idle time, and the time limit for the head does.
+        """
         super().timeout_keep_alive_handler()
         self._limit(ANSWER_SECONDS, self.transport.abort)
 
     def on_response_complete(self) -> None:
-        """Start the time limit of an answer that ends the connection."""
+        """Start the time limit for reading the answer if it is the last one of the connection."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._limit(ANSWER_SECONDS, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the time limit."""
+        """End the time limit, if there is one."""
         self._end_limit()
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep the connection of a client that has asked, and sends nothing more.
+        """Return whether to keep the connection of a client that sends nothing more.
 
-        It may have shut down its side alone, and be waiting for the answer.
+        It is kept if the client has sent a whole request and has no answer yet: it may have closed
+        only its own side, and wait for the answer.
         """
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
             return False
@@ -65,10 +74,11 @@ class Connection(H11Protocol):
         return True
 
     def _probe(self) -> None:
-        """Send interim responses until the answer begins.
+        """Send interim responses (100 Continue) until the answer begins.
 
-        A client that has gone resets the connection at the first, and the next one fails: its
-        place is free. One that listens ignores them (RFC 9110, section 15.2; none for HTTP/1.0).
+        The machine of a client that has gone resets the connection after the first one. The
+        connection is then lost, and its request leaves the queue. A client that still waits ignores
+        them (RFC 9110, section 15.2). HTTP/1.0 has no interim responses, so none are sent.
         """
         if self.transport.is_closing() or self.cycle.response_started:
             return
@@ -82,6 +92,7 @@ class Connection(H11Protocol):
         seconds: float,
         close: Callable[[], None],
     ) -> None:
+        """Call ``close`` after a time, in place of the time limit that may run now."""
         self._end_limit()
         self._timer = self.loop.call_later(seconds, close)
 

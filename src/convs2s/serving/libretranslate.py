@@ -1,4 +1,4 @@
-"""What LibreTranslate's clients ask and are told, in terms of this server's own requests."""
+"""Requests and answers in the format of LibreTranslate, converted to and from this server's own."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -12,26 +12,30 @@ from convs2s.decoding.split_lines import join
 from convs2s.decoding.translate import Translation
 from convs2s.errors import UserError, failures_of_file
 
-KEYS = {"q", "source", "target"}  # keys any of which tells such a request from this server's own
+KEYS = {"q", "source", "target"}
+"""A request with any of these keys is one of LibreTranslate; this server's own keys differ."""
 
 
 class LibreTranslateRequest(Section):
-    """A request as LibreTranslate has it; other keys, such as ``api_key``, mean nothing here."""
+    """A request of LibreTranslate's API. Its other keys, such as ``api_key``, are ignored."""
 
-    model_config = ConfigDict(extra="ignore", strict=False)  # in a form, a number is a text
+    model_config = ConfigDict(extra="ignore", strict=False)  # not strict: numbers in forms are text
 
-    q: str | list[str]  # texts, whose lines stay lines
-    source: str  # auto: the language that the model has, as nothing is detected
-    target: str
+    q: str | list[str]  # a text or texts; the lines of a text are translated separately
+    source: str  # language code; ``auto`` means the model's source language, nothing is detected
+    target: str  # language code
     format: Literal["text"] = "text"
-    alternatives: NonNegativeInt = 0  # further translations of each text, at most
+    alternatives: NonNegativeInt = 0  # maximum number of further translations of each text
 
     def as_own(
         self,
         languages: Mapping[str, str],
         most: int,
     ) -> dict[str, object]:
-        """Return what this server's own form has for it: a text for each line, ``most`` n-best.
+        """Return the fields of the equivalent request in this server's own format.
+
+        Each line is one text. ``languages`` are those of the model, and ``most`` is the largest
+        n-best that it can give.
 
         Raises:
             UserError: the model does not translate these languages.
@@ -40,43 +44,50 @@ class LibreTranslateRequest(Section):
         for side, language in {"source": source, "target": self.target}.items():
             if language != languages[side]:
                 raise UserError(f"{language[:20]!r} is not supported: expected {languages[side]!r}")
-        texts = [line for lines in self._lines() for line in lines]
+        texts = []
+        for lines in self._lines():
+            texts += lines
         return {"texts": texts, "n_best": min(self.alternatives + 1, most)}
 
     def answer(self, translations: Iterable[Translation]) -> dict[str, object]:
-        """Return what the client is told, by the translations of its lines."""
-        rest = iter(translations)
-        texts: list[list[str]] = []  # the hypotheses of each, the best first
+        """Return the answer in LibreTranslate's format.
+
+        ``translations`` are those of the lines of all texts, in the order of ``as_own``. The lines
+        of each text are joined again. If ``q`` is one text, the values are not lists of texts.
+        """
+        remaining = iter(translations)
+        hypotheses: list[list[str]] = []  # of each text, the best first
         for lines in self._lines():
-            joined = join(list(islice(rest, len(lines))), "\n")
-            texts.append([best.text for best in joined.n_best])
-        told: dict[str, list[str] | list[list[str]]] = {
-            "translatedText": [best for best, *_ in texts]
+            joined = join(list(islice(remaining, len(lines))), "\n")
+            hypotheses.append([hypothesis.text for hypothesis in joined.n_best])
+        answer: dict[str, list[str] | list[list[str]]] = {
+            "translatedText": [texts[0] for texts in hypotheses]
         }
         if self.alternatives:
-            told["alternatives"] = [others for _, *others in texts]
+            answer["alternatives"] = [texts[1:] for texts in hypotheses]
         if isinstance(self.q, str):
-            return {name: values[0] for name, values in told.items()}
-        return {**told}
+            return {name: values[0] for name, values in answer.items()}
+        return {**answer}
 
     def _lines(self) -> list[list[str]]:
+        """Return the lines of each text."""
         texts = [self.q] if isinstance(self.q, str) else self.q
         return [text.split("\n") for text in texts]
 
 
 def read_form(body: bytes) -> dict[str, object]:
-    """Return the fields of a form.
+    """Return the fields of a form (``application/x-www-form-urlencoded``).
 
     Raises:
-        UserError: it is no form in UTF-8, or states a field twice.
+        UserError: the body is not a form in UTF-8, or has a field twice.
     """
     with failures_of_file("request", "not a form in UTF-8"):
         fields = parse_qs(
             body.decode(), keep_blank_values=True, errors="strict", max_num_fields=100
         )
-    stated: dict[str, object] = {}
+    single: dict[str, object] = {}
     for name, values in fields.items():
         if len(values) > 1:
             raise UserError(f"request: {name[:20]!r} is stated twice: send several texts as JSON")
-        stated[name] = values[0]
-    return stated
+        single[name] = values[0]
+    return single

@@ -1,6 +1,6 @@
-"""From the bytes of a request to its translations: bounds, a queue, and batches of what fits.
+"""From the bytes of a request to its translations: reading, limits, a queue and batches.
 
-One thread translates together what can go together.
+One thread translates. It takes requests with the same options from the queue as one batch.
 """
 
 import asyncio
@@ -22,32 +22,40 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
-"""Bytes of an overlong request that are read and dropped, so that its client hears the answer."""
+"""Size up to which a request that is too large is still read, and dropped.
+
+A client that sends all of its request before it reads gets the answer only then.
+"""
 
 LULL_SECONDS = 0.005
 LULL_SHARE = 0.02
-"""A batch begins once no request has come for so long, or for this share of the time that the one
-before took, if that is more: clients that were answered together ask again together."""
+"""A batch begins after a lull: a time without a new request.
+
+The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time that the batch before took, whichever
+is longer. Clients that were answered together send their next requests together, and these should
+become one batch again.
+"""
 
 MOST_SECONDS = 0.05
 MOST_SHARE = 0.1
-"""A batch begins after so long, or this share of that time, in any case."""
+"""A batch waits for a lull at most ``MOST_SECONDS``, or ``MOST_SHARE`` of the time that the batch
+before took, whichever is longer."""
 
 
 class RefusedError(UserError):
-    """A request that is not answered, with the ``status`` of HTTP that says so."""
+    """A request that the server refuses to translate, with the HTTP ``status`` of the answer."""
 
     status: int
 
 
 class TooLargeError(RefusedError):
-    """A request has more than the server takes."""
+    """A request exceeds a limit of the server."""
 
     status = 413
 
 
 class BusyError(RefusedError):
-    """More sentences wait than the server takes: the client may ask again later."""
+    """Too many sentences wait already. The client may send the request again later."""
 
     status = 503
 
@@ -55,18 +63,25 @@ class BusyError(RefusedError):
 class _Request(Section):
     texts: list[str]  # raw texts, each on one line
     beam: PositiveInt  # hypotheses kept at each step
-    n_best: PositiveInt = 1  # how many of the best hypotheses each translation has
+    n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each translation has its attention
     split_sentences: bool = True  # whether each sentence is translated by itself
 
 
 RequestOptions = Mapping[str, object]
-"""What a request wants of each translation, as `Translator.translate` has it; requests that want
-the same share batches."""
+"""The keyword arguments of `Translator.translate` for a request.
+
+Requests with equal options are translated in the same batch.
+"""
 
 
 def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
-    """Check that a request which states nothing is within the bounds."""
+    """Check that the server's defaults are within its own limits.
+
+    Raises:
+        UserError: the default beam exceeds the largest beam, or a request may have more texts than
+            may wait.
+    """
     if search.beam > settings.largest_beam:
         raise UserError(
             f"--beam {search.beam}: --largest-beam is {settings.largest_beam}: raise that"
@@ -74,12 +89,18 @@ def check_search(search: DecodingSettings, settings: ServerSettings) -> None:
     if settings.most_texts > settings.most_waiting:
         raise UserError(
             f"--most-texts {settings.most_texts}: --most-waiting is {settings.most_waiting}: raise "
-            "that, or a request of so many sentences would never be taken"
+            "that, or a request with that many sentences would always be refused"
         )
 
 
 async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
-    """Return the body of a request; one of more than ``most`` bytes is read, within reason."""
+    """Return the body of a request, which has at most ``most`` bytes.
+
+    A larger body is read to its end, up to ``DRAINED_BYTES``, but not kept.
+
+    Raises:
+        TooLargeError: the body has more than ``most`` bytes.
+    """
     body = bytearray()
     size = 0
     async for part in parts:
@@ -91,39 +112,41 @@ async def read_body(parts: AsyncIterator[bytes], most: int) -> bytes:
     if size > most:
         raise TooLargeError(
             f"request: more than {most:,} bytes, the most that this server takes: send fewer "
-            "sentences at a time, or use: convs2s translate --input FILE"
+            "sentences at a time, or run `convs2s translate --input FILE`"
         )
     return bytes(body)
 
 
 def read_json(body: bytes) -> dict[str, object]:
-    """Return the object that a body in JSON is.
+    """Return the JSON object in a body.
 
     Raises:
-        UserError: it is no object, no JSON, or not UTF-8.
+        UserError: the body is not UTF-8, not JSON, or not an object.
     """
     with failures_of_file("request", 'not JSON in UTF-8, such as {"texts": ["..."]}'):
-        stated = json.loads(body.decode())
-    if not isinstance(stated, dict):
+        fields = json.loads(body.decode())
+    if not isinstance(fields, dict):
         raise UserError('request: expected a JSON object: send {"texts": ["..."]}')
-    return stated
+    return fields
 
 
 def check_request(
-    stated: Mapping[str, object],
+    fields: Mapping[str, object],
     settings: ServerSettings,
     search: DecodingSettings,
     language: str,
 ) -> tuple[SplitLines, RequestOptions]:
-    """Return what a request asks, searched by ``search`` where it does not say otherwise.
+    """Return the sentences of a request and the options to translate them with.
 
-    Its texts in a language are split into sentences where that is wanted.
+    ``fields`` are the keys of the request. What they do not state is taken from ``search``. The
+    texts, which are in ``language``, are split into sentences if both the server and the request
+    allow it; otherwise each text is one sentence.
 
     Raises:
-        TooLargeError: it has a text too many, or too long.
-        UserError: it has unknown keys, or values out of bounds.
+        TooLargeError: the request exceeds a limit of ``settings``.
+        UserError: it has unknown keys or values, or values out of bounds.
     """
-    request = validated(_Request, {"beam": search.beam, **stated}, "request")
+    request = validated(_Request, {"beam": search.beam, **fields}, "request")
     if request.beam > settings.largest_beam:
         raise UserError(f"request: beam: expected at most {settings.largest_beam}")
     search = search.model_copy(update={"beam": request.beam})
@@ -133,17 +156,22 @@ def check_request(
             f"request: {len(request.texts)} texts, and {settings.most_texts} is the most: send "
             "them in several requests"
         )
-    # Half a surrogate pair counts here, and is refused below.
-    longest = max((len(text.encode(errors="surrogatepass")) for text in request.texts), default=0)
+    # Half a surrogate pair has no UTF-8. It must not raise here, because check_texts refuses it
+    # below with a better message.
+    sizes = [len(text.encode(errors="surrogatepass")) for text in request.texts]
+    longest = max(sizes, default=0)
     if longest > settings.longest_text:
         raise TooLargeError(
             f"request: a text of {longest:,} bytes, and {settings.longest_text:,} is the most: "
             "send one sentence at a time"
         )
-    # A weight for each target and source token: some 40 MB of a layer for a longest text.
+    # Attention has a weight for each pair of a target and a source token, so its size grows with
+    # the square of the length: some 40 MB per layer for one text of the default longest_text.
     weights = request.n_best * sum(len(text) ** 2 for text in request.texts)
     if request.attention and weights > settings.longest_text**2:
-        raise TooLargeError("request: attention of so much text: send fewer or shorter texts")
+        raise TooLargeError(
+            "request: attention: too much text to show it for: send fewer or shorter texts"
+        )
     texts = check_texts(request.texts, "request: texts")
     splits = settings.split_sentences and request.split_sentences
     lines = SplitLines(list(enumerate(texts, start=1)), language if splits else None)
@@ -152,19 +180,23 @@ def check_request(
             f"request: {len(lines.sentences)} sentences, and {settings.most_waiting} is the most: "
             "send them in several requests"
         )
-    wanted = {"n_best": request.n_best, "attention": request.attention}
-    return lines, search.model_dump(exclude=OF_A_MODEL) | wanted
+    results = {"n_best": request.n_best, "attention": request.attention}
+    return lines, search.model_dump(exclude=OF_A_MODEL) | results
 
 
 @dataclass(frozen=True)
 class _Job:
     texts: Sequence[str]
     options: RequestOptions
-    result: "asyncio.Future[list[Translation]]"  # done already where the client has gone
+    result: "asyncio.Future[list[Translation]]"  # cancelled if the client has gone
 
 
 class Batches:
-    """The queue of one model; all but the translating happens in the server's own thread."""
+    """The queue of one model, from which waiting requests are translated in batches.
+
+    ``translate`` puts a request into the queue, and ``run`` answers it. Both run in the event loop
+    of the server; only the model itself runs in another thread.
+    """
 
     def __init__(
         self,
@@ -172,20 +204,24 @@ class Batches:
         most_together: int,
         most_waiting: int,
     ) -> None:
-        """Start empty; ``run`` translates, in a thread of its own.
+        """Make an empty queue.
 
-        A batch has ``most_together`` sentences at most, unless one request has more.
+        Args:
+            translate: `Translator.translate`; it is called in another thread, once at a time.
+            most_together: maximum number of sentences in a batch; a request with more sentences is
+                a batch of its own.
+            most_waiting: maximum number of sentences in the queue.
         """
         self._translate = translate
         self._most_together = most_together
         self._most_waiting = most_waiting
         self._jobs: deque[_Job] = deque()
         self._arrived = asyncio.Event()
-        self._took = 0.0  # seconds that the last batch took
+        self._seconds_of_last_batch = 0.0
 
     @property
     def waiting(self) -> int:
-        """How many sentences wait; those that are being translated do not count."""
+        """Number of sentences in the queue, without those that are being translated."""
         return sum(len(job.texts) for job in self._jobs)
 
     async def translate(
@@ -193,7 +229,9 @@ class Batches:
         texts: Sequence[str],
         options: RequestOptions,
     ) -> list[Translation]:
-        """Wait for the translations of a request; cancelled, it gives up its place.
+        """Put a request into the queue, and return its translations when they are made.
+
+        If this coroutine is cancelled, the request leaves the queue.
 
         Raises:
             BusyError: too many sentences wait already.
@@ -213,7 +251,7 @@ class Batches:
                 self._jobs.remove(job)
 
     async def run(self) -> None:
-        """Translate what arrives until cancelled."""
+        """Translate the requests in the queue, batch after batch, until cancelled."""
         with ThreadPoolExecutor(1, "translate") as pool:
             while True:
                 await self._arrived.wait()
@@ -223,19 +261,24 @@ class Batches:
                     self._arrived.clear()
                 started = time.monotonic()
                 await self._answer(pool, jobs)
-                self._took = time.monotonic() - started
+                self._seconds_of_last_batch = time.monotonic() - started
 
     async def _wait_for_more(self) -> None:
-        """Wait for as long as requests keep coming and fit into the batch, but not for long."""
-        lull = max(LULL_SECONDS, LULL_SHARE * self._took)
-        end = time.monotonic() + max(MOST_SECONDS, MOST_SHARE * self._took)
-        before = 0
-        while before < self.waiting < self._most_together and time.monotonic() < end:
-            before = self.waiting
+        """Wait until no request came during a lull, the batch is full, or the time is up."""
+        lull = max(LULL_SECONDS, LULL_SHARE * self._seconds_of_last_batch)
+        most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
+        end = time.monotonic() + most
+        waiting_before = 0
+        while waiting_before < self.waiting < self._most_together and time.monotonic() < end:
+            waiting_before = self.waiting
             await asyncio.sleep(lull)
 
     def _take(self) -> list[_Job]:
-        """Take the first request, and the others that want the same and fit, in their order."""
+        """Remove the requests of the next batch from the queue and return them in their order.
+
+        They are the first request, whatever its size, and all later ones with the same options that
+        still fit.
+        """
         taken: list[_Job] = []
         room = self._most_together
         for job in list(self._jobs):
@@ -250,7 +293,10 @@ class Batches:
         pool: ThreadPoolExecutor,
         jobs: Sequence[_Job],
     ) -> None:
-        """Translate requests together; where that fails, each alone, so that one fails alone."""
+        """Translate requests together and set their results.
+
+        If that fails, translate each request alone, so that only the faulty one fails.
+        """
         if not jobs:
             return
         texts = [text for job in jobs for text in job.texts]

@@ -1,4 +1,4 @@
-"""A model behind an address: from its file to a process that answers until it is stopped."""
+"""The server process: it loads a model, listens at an address, and answers until it is stopped."""
 
 import signal
 import socket
@@ -16,9 +16,12 @@ from convs2s.serving.connections import Connection
 from convs2s.serving.settings import ServerSettings, is_loopback
 
 CONNECTIONS_PER_SENTENCE = 2
-"""Open connections at most, for each sentence that may wait: more are told that it is busy."""
+"""Maximum number of open connections for each sentence that may wait.
 
-IDLE_SECONDS = 15  # seconds after which a connection is closed that asks nothing more
+A client with a further connection is told that the server is busy.
+"""
+
+IDLE_SECONDS = 15  # after which a connection without a further request is closed
 
 
 def serve(
@@ -30,10 +33,12 @@ def serve(
     threads: int,
     pretokenized: bool,
 ) -> None:
-    """Answer requests until the process gets SIGTERM or SIGINT; then finish those that are there.
+    """Answer requests until the process gets SIGTERM or SIGINT, then finish the running ones.
+
+    The address is taken before the model is loaded, so that a port in use is reported at once.
 
     Raises:
-        UserError: a file is no model, or the address cannot be used.
+        UserError: a file is not a model, or the address cannot be used.
     """
     with listen(settings) as listening:
         translator = Translator.load(
@@ -43,14 +48,14 @@ def serve(
             pretokenized=pretokenized,
             **search.model_dump(include=OF_A_MODEL),
         )
-        if pretokenized:  # which has no sentences to split
+        if pretokenized:  # only raw text can be split into sentences
             settings = settings.model_copy(update={"split_sentences": False})
         app = application(translator, search, settings)
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         if not is_loopback(settings.host):
             print(
-                f"warning: --host {settings.host}: whoever reaches this machine can ask, without a "
-                "password and unencrypted (SECURITY.md)",
+                f"warning: --host {settings.host}: whoever reaches this machine can send requests, "
+                "without a password and unencrypted (SECURITY.md)",
                 file=sys.stderr,
             )
         address = f"http://{host}:{listening.getsockname()[1]}/"
@@ -69,7 +74,8 @@ def serve(
             limit_concurrency=CONNECTIONS_PER_SENTENCE * settings.most_waiting,
         )
         server = uvicorn.Server(configuration)
-        # It raises the signal that stopped it once more when all is done.
+        # When all is done, uvicorn raises the signal that stopped it again. It must not end this
+        # process before its last line.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         server.run([listening])
@@ -77,10 +83,10 @@ def serve(
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """Return a socket that listens at the address.
+    """Return a socket that listens at the address of the settings.
 
     Raises:
-        UserError: it cannot listen there.
+        UserError: no socket can listen there.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
@@ -90,7 +96,8 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"--host {settings.host} --port {settings.port}: cannot listen there: "
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
-    # Else the second part of an answer waits 40 ms for the first one's delayed acknowledgment.
-    # Connections inherit it; asyncio sets it where the listening socket states its protocol alone.
+    # Without TCP_NODELAY the second part of an answer waits 40 ms until the client acknowledges the
+    # first. Connections inherit the option from this socket. asyncio would set it only if the
+    # socket stated its protocol, which one of create_server does not.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

@@ -1,4 +1,4 @@
-"""Where a server listens, and the bounds of what it takes."""
+"""The options of the server: its address and the limits of requests."""
 
 from ipaddress import ip_address
 from typing import Annotated
@@ -10,32 +10,35 @@ from convs2s.files.limits import LONGEST_LINE_BYTES, WIDEST_BEAM
 
 
 class ServerSettings(Section):
-    """Options of ``convs2s serve``; each by its name."""
+    """Options of ``convs2s serve``; ``most_texts`` is ``--most-texts``, and so on."""
 
     host: Text = "127.0.0.1"
-    """Address to listen at; any but a loopback one lets other machines ask, without a password."""
+    """Address to listen at. With any but a loopback address, other machines can send requests
+    without a password."""
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
-    """Port to listen at; 0: any that is free."""
+    """Port to listen at; 0 means any free port."""
     largest_beam: Annotated[int, Field(ge=1, le=WIDEST_BEAM)] = 10
-    """Hypotheses that a request may keep at each step, at most."""
+    """Maximum number of hypotheses that a request may keep at each step of the search."""
     longest_text: Annotated[int, Field(ge=1, le=LONGEST_LINE_BYTES)] = 2000
-    """Bytes of a text, as UTF-8, at most."""
+    """Maximum size of a text, in bytes of UTF-8."""
     most_texts: PositiveInt = 64
-    """Texts of a request at most."""
+    """Maximum number of texts in a request."""
     most_waiting: PositiveInt = 512
-    """Sentences that wait at most; a request beyond that is told to come again."""
+    """Maximum number of sentences that wait; a request for more is refused for the moment."""
     split_sentences: bool = True
-    """Translate each sentence of a text by itself (docs/translating.md); a request may say no."""
+    """Translate each sentence of a text by itself (docs/translating.md), unless a request states
+    split_sentences: false."""
     allow_origin: Annotated[str, Expecting("expected https://HOST", r"^(\*|https?://[^/]+)?$")] = ""
-    """Origin, such as https://example.org, whose pages may ask (CORS), * for any; empty: none."""
+    """Origin whose pages may send requests (CORS), such as https://example.org; * means any,
+    empty means none."""
     request_seconds: PositiveFloat = 30.0
-    """Seconds that a client has to send its request."""
+    """Seconds in which a client must have sent its whole request."""
     stop_seconds: PositiveInt = 30
-    """Seconds that requests have to be finished once the server is told to stop."""
+    """Seconds in which the server finishes its requests after it was told to stop."""
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether no other machine reaches a server that listens at an address."""
+    """Return whether a server at this address can be reached from this machine only."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -144,8 +144,8 @@ def test_a_model_without_attention(recurrent: Path) -> None:
 
 BAD_CALLS: dict[str, tuple[Callable[[Translator], object], str]] = {
     "a text": (lambda it: it.translate("w1"), "^texts: expected a list of texts.* one text: put"),
-    "bytes": (lambda it: it.translate(b"w1"), "found what Python calls bytes"),  # type: ignore[arg-type]
-    "a number": (lambda it: it.translate(["w1", 2]), "^texts:2: .* Python calls int$"),  # type: ignore[list-item]
+    "bytes": (lambda it: it.translate(b"w1"), "found the Python type bytes"),  # type: ignore[arg-type]
+    "a number": (lambda it: it.translate(["w1", 2]), "^texts:2: .* Python type int$"),  # type: ignore[list-item]
     "nul": (lambda it: it.translate(["w\0"]), "^texts:1: holds the character NUL at character 2"),
     "lines": (lambda it: it.translate(["w1\nw2"]), "^texts:1: holds a line feed at character 3"),
     "too long": (lambda it: it.translate(["é" * 600_000]), "1,200,000 bytes, and 1,048,576 is"),

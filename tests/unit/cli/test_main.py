@@ -122,7 +122,7 @@ BOTH = "a b c d e f", "g h i j k l"
     ("options", "said"),
     [
         (("--metric", "WER", "--lowercase"), "leave them out with --metric"),
-        (("--source", "text"), "for a metric that reads it"),
+        (("--source", "text"), "name the metric that does with --metric"),
     ],
 )
 def test_score_refuses_options_that_it_would_not_read(
@@ -294,7 +294,7 @@ def test_a_limit_of_a_batch_that_is_no_number(
 
 
 def test_an_lstm_has_no_attention_to_show(run: Terminal, recurrent: Path) -> None:
-    message = r"lstm\.safetensors: the kind lstm has no attention"
+    message = r"lstm\.safetensors: a model of kind lstm has no attention"
     with pytest.raises(SystemExit, match=message):
         run("attention", recurrent, "w1")
 

@@ -50,7 +50,7 @@ def test_stemming_exceptions_and_the_best_reference(run: Terminal, tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), r"convs2s: error: \S+out\.txt: 2 lines, but \S+b\.txt has 1: line N of one"),
+        ((), r"convs2s: error: \S+out\.txt: 2 lines, but \S+b\.txt has 1; line N of one"),
         (("--bytes", 0), r"options: bytes: expected at least 1, not 0"),
         (("--samples", -1), r"options: samples: expected at least 1, not -1"),
         (("--exceptions", "forms.tsv"), r"--exceptions forms\.tsv: .* add --stem"),

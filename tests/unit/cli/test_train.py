@@ -94,5 +94,5 @@ def test_a_network_of_other_layers_has_no_products_to_measure(
 ) -> None:
     monkeypatch.chdir(copy)
     monkeypatch.setattr("convs2s.models.kernels.choice.products_of", lambda network: [])
-    with pytest.raises(SystemExit, match="--model demo: has no maps of this package to measure"):
+    with pytest.raises(SystemExit, match="--model demo: has no layers of this package whose"):
         run("kernels", "--model", "demo")

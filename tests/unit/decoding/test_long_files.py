@@ -189,7 +189,7 @@ def test_a_part_that_lost_its_end_starts_over(
     with (killed / "out.part").open("r+b") as part:
         part.truncate(5)
     assert_starts_over(whole, killed)
-    assert "whose text is shorter than its state says" in capsys.readouterr().err
+    assert "its text is shorter than its state says" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("key", ["lines", "bytes"])
@@ -199,7 +199,7 @@ def test_a_state_of_fewer_than_no_lines_starts_over(
     state = killed / "out.part.json"
     state.write_text(json.dumps(json.loads(state.read_bytes()) | {key: -1}))
     assert_starts_over(whole, killed)
-    assert "whose state cannot be read" in capsys.readouterr().err
+    assert "its state cannot be read" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("change", "reason"), [("model", "models"), ("input", "input")])
@@ -213,7 +213,7 @@ def test_a_translation_of_something_else_starts_over(
     if change == "input":
         write_lines(killed / "in", reversed(sentences(50)))
     assert_starts_over(whole, killed, model="b" if change == "model" else "a")
-    assert f"starting over: there is an unfinished output, of another {reason} than" in (
+    assert f"there is an unfinished output, but it differs from this command in {reason}\n" in (
         capsys.readouterr().err
     )
 
@@ -327,7 +327,7 @@ def test_a_killed_worker_is_an_error_with_advice(
 
 def groups(descriptor: int, most: int = 3) -> Iterator[list[str]]:
     stream = ArrivingBytes(os.fdopen(descriptor, "rb"))
-    return arriving(text_lines(stream.readline, "pipe"), stream.waits, most)
+    return arriving(text_lines(stream.readline, "pipe"), stream.must_wait, most)
 
 
 def test_a_line_does_not_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,7 +365,7 @@ def test_lines_before_a_fault_are_still_answered() -> None:
 def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
     given = io.BytesIO(b"one\n" + bytes(4 << 20))
     stream = ArrivingBytes(io.BufferedReader(given))
-    found = arriving(text_lines(stream.readline, "pipe"), stream.waits, 3)
+    found = arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
     with pytest.raises(UserError, match="pipe:2: a line of more than 1048576 bytes"):
         list(found)
     assert given.tell() < 2 << 20
@@ -470,7 +470,7 @@ def test_a_file_of_another_program_is_not_overwritten(
 ) -> None:
     write_lines(tmp_path / "in", sentences(3))
     write_lines(tmp_path / "out.part", ["half a download"])
-    with pytest.raises(UserError, match=r"out\.part: is there already, and no unfinished output"):
+    with pytest.raises(UserError, match=r"out\.part: exists already, but is not an unfinished"):
         translate_file(whole, tmp_path)
     assert (tmp_path / "out.part").read_text() == "half a download\n"
 

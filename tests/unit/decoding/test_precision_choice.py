@@ -24,7 +24,7 @@ def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
 ) -> None:
     models = [(model, recurrent)[place] for place in order]
     assert LineTranslator(models, AUTO, "cpu").ensemble.precision == "fp32"
-    with pytest.raises(UserError, match="precision: int8 is for networks of kind: convs2s"):
+    with pytest.raises(UserError, match="`precision: int8` is only for networks of kind convs2s"):
         LineTranslator(models, AUTO.model_copy(update={"precision": "int8"}), "cpu")
 
 
@@ -66,5 +66,5 @@ def test_a_file_is_known_by_the_precision_that_auto_was(
 
 def test_lines_that_do_not_say_their_precision_are_named(tmp_path: Path) -> None:
     write_lines(tmp_path / "test.jsonl", ['{"line": 1}'])
-    with pytest.raises(UserError, match=r"test\.jsonl:1: no translation of this program"):
+    with pytest.raises(UserError, match=r"test\.jsonl:1: not a translation by this program"):
         decoding_as_run({"precision": "auto"}, [], tmp_path / "test.jsonl")

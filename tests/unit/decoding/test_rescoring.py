@@ -158,7 +158,11 @@ def test_scores_do_not_depend_on_what_is_scored_together(
         assert several[:3] == scores(lists[0][:3])
     whole = listed[: 8 * HYPOTHESES]
     together = scores(whole)
-    for name, value in (("TARGETS_PER_CHUNK", 1), ("TARGETS_PER_BATCH", 1), ("OF_ONE_SOURCE", 2)):
+    for name, value in (
+        ("TARGETS_PER_CHUNK", 1),
+        ("TARGETS_PER_BATCH", 1),
+        ("TARGETS_PER_UNIT", 2),
+    ):
         monkeypatch.setattr(rescoring, name, value)
         assert scores(whole) == together
 
@@ -305,9 +309,9 @@ def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
 )
 def test_an_overlong_line_is_not_scored(model: Path, side: str, pair: tuple[str, str]) -> None:
     scorer = PairScorer.load([model], "cpu", "tokens")
-    said = f"the {side} has 16 tokens, and 15 is the most that the model scores: .*w1"
-    with pytest.raises(UserError, match=f"^a.en:2: {said}"):
-        list(score_pairs(scorer, [("w1", "w1x"), pair], "a.en"))
+    said = f"the {side} has 16 tokens, but the model scores at most 15; .*w1"
+    with pytest.raises(UserError, match=f"^{side}.txt:2: {said}"):
+        list(score_pairs(scorer, [("w1", "w1x"), pair], "source.txt", "target.txt"))
     with pytest.raises(UserError, match=f"^pairs:2: {said}"):
         list(score_pairs(scorer, [("w1", "w1x"), pair]))
 

@@ -217,8 +217,8 @@ def test_an_overlong_line_is_cut_and_said(model: Path, capsys: pytest.CaptureFix
     assert cut.source_tokens == whole.source_tokens == ["w1"] * 15
     assert cut.text == whole.text
     assert capsys.readouterr().err == (
-        "warning: line 2, of 100,000 tokens, is cut: the model reads its first 15 alone; split it "
-        f"into sentences: {'w1 ' * 20}...\n"
+        "warning: line 2 has 100,000 tokens and is cut, because the model reads only the first 15; "
+        f"split it into sentences: {'w1 ' * 20}...\n"
     )
 
 
@@ -228,7 +228,7 @@ def test_a_model_without_positions_reads_a_bounded_number_of_tokens(
     assert cut_overlong(["w"] * 4095, None, 1, "w w") == ["w"] * 4095
     assert capsys.readouterr().err == ""
     assert cut_overlong(["w"] * 500_000, None, 1, "w w") == ["w"] * 4095
-    assert "reads its first 4,095 alone" in capsys.readouterr().err
+    assert "the model reads only the first 4,095;" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_a_line_longer_than_the_model_has_positions(
     (one,) = unknowing(model).translate([" ".join(words)])
     assert len(one.replacements) == 15
     assert set(one.words) <= set(words[:15])
-    said = "line 1, of 40 tokens, is cut: the model reads its first 15 alone"
+    said = "line 1 has 40 tokens and is cut, because the model reads only the first 15"
     assert said in capsys.readouterr().err
 
 

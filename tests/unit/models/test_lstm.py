@@ -210,7 +210,7 @@ def test_a_model_file_comes_back(recurrent: Path, tmp_path: Path) -> None:
 
 
 def test_replacement_without_attention_is_refused(recurrent: Path) -> None:
-    with pytest.raises(UserError, match=r"has no attention, .* replace_unknown: false"):
+    with pytest.raises(UserError, match=r"has no attention, .* `replace_unknown: false`"):
         translator(recurrent, replace_unknown=True)
 
 

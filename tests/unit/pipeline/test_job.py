@@ -43,7 +43,7 @@ def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
         with at_work(log) as rerun:
             assert rerun.stderr is not None
             assert rerun.stderr.readline() == (
-                f"{log}: {first} still does this work: waiting until it ends, or is ended\n"
+                f"{log}: {first} still does this work: waiting until it ends\n"
             )
             assert not log.exists()
             orphan.communicate("")

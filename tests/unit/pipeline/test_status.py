@@ -208,7 +208,7 @@ def test_a_lock_without_a_training(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (one,) = status(tmp_path).trainings
         assert one.condition == "locked"
-        assert one.why == "process 7 on elsewhere holds it and says nothing of a training"
+        assert one.why == "process 7 on elsewhere holds it and has noted no progress of a training"
     (one,) = status(tmp_path).trainings
     assert one.condition == "crashed"
 

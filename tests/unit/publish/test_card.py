@@ -35,7 +35,7 @@ def test_what_is_no_evaluation_of_this_model_is_left_out(results: Path) -> None:
         own.with_name("foreign.bleu.json").write_bytes(content)
         assert model_card(results / MODEL) == before
     own.write_text(own.read_text("utf-8").replace('"lines"', '"line"'), "utf-8")
-    with pytest.raises(UserError, match="no evaluation of this version"):
+    with pytest.raises(UserError, match="not an evaluation of this version"):
         model_card(results / MODEL)
 
 

@@ -154,7 +154,7 @@ def test_empty_translations_score_0(metric: type) -> None:
 def test_counts_must_be_equal(metric: type) -> None:
     with pytest.raises(UserError, match=r"hypotheses: 2 lines, but the reference has 1"):
         metric(HYPOTHESIS, REFERENCE[:1])
-    with pytest.raises(UserError, match=r"2 lines, but the reference 2 has 3"):
+    with pytest.raises(UserError, match=r"2 lines, but reference 2 has 3"):
         metric(HYPOTHESIS, REFERENCE, [*REFERENCE, "x"])
     with pytest.raises(UserError, match=r"hypotheses: no lines to score"):
         metric([], [])

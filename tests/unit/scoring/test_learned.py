@@ -97,7 +97,7 @@ def test_bleurt_scores_translation_and_reference(checkpoint: Path) -> None:
 def test_what_is_missing_is_said_in_one_line(
     extension: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UserError, match="metric COMET: reads the source: give it by --source"):
+    with pytest.raises(UserError, match="metric COMET: needs the source; give it with --source"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=None)
     with pytest.raises(UserError, match="COMET: 2 lines, but the source has 1"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES[:1])

@@ -42,11 +42,11 @@ def write_list(path: Path, hypotheses: Sequence[ListedHypothesis]) -> Path:
         ("0 ||| a b ||| LM= -1", "3 of the 4 fields"),
         ("just text", "1 of the 4 fields"),
         ("", "1 of the 4 fields"),
-        ("x ||| a ||| LM= -1 ||| -1", "the sentence is no number: 'x'"),
-        ("-1 ||| a ||| LM= -1 ||| -1", "the sentence is no number: '-1'"),
-        ("0 ||| a ||| LM= -1 ||| high", "the score is no number: 'high'"),
-        ("0 ||| a ||| LM= -1 ||| nan", "the score is no number: 'nan'"),
-        ("0 ||| a ||| LM= -1 ||| ", "the score is no number: ''"),
+        ("x ||| a ||| LM= -1 ||| -1", "the sentence is not a number: 'x'"),
+        ("-1 ||| a ||| LM= -1 ||| -1", "the sentence is not a number: '-1'"),
+        ("0 ||| a ||| LM= -1 ||| high", "the score is not a number: 'high'"),
+        ("0 ||| a ||| LM= -1 ||| nan", "the score is not a number: 'nan'"),
+        ("0 ||| a ||| LM= -1 ||| ", "the score is not a number: ''"),
     ],
 )
 def test_a_malformed_line_is_named(
@@ -69,7 +69,7 @@ def test_a_malformed_line_is_named(
     ("numbers", "command", "message"),
     [
         ([0, 1, 0], "rerank", "list:3: expected sentence 1 or a later one, found 0"),
-        ([0, 2], "rerank", "list:2: expected a hypothesis of sentence 1, found one of 2"),
+        ([0, 2], "rerank", "list:2: expected a hypothesis of sentence 1, found one of sentence 2"),
         ([0, 1, 2], "score-pairs", "list:3: sentence 2, but the source has 2 lines"),
     ],
 )
@@ -96,12 +96,12 @@ def test_an_empty_list_is_refused(run: Terminal, model: Path, tmp_path: Path) ->
         ("rerank", path),
         ("score", "oracle", path, "--reference", tmp_path / "source"),
     ):
-        with pytest.raises(SystemExit, match="list: is empty: give an n-best list with a hypothes"):
+        with pytest.raises(SystemExit, match="list: is empty; give an n-best list with a hypothes"):
             run(*command)
 
 
 def test_a_feature_is_found_by_its_name_and_not_added_twice() -> None:
-    one = ListedHypothesis(0, "a", "LM= -3 TM= -1 -2", 0.0, place="list:7")
+    one = ListedHypothesis(0, "a", "LM= -3 TM= -1 -2", 0.0, location="list:7")
     assert one.with_feature("Model", -1.5).feature("Model") == -1.5
     with pytest.raises(UserError, match=r"list:7: expected a feature 'Model= NUMBER', found 'LM= "):
         one.feature("Model")

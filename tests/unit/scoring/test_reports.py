@@ -150,9 +150,9 @@ def test_line_counts_must_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (translation(3, sentence(3)), r"test\.jsonl:2: holds the translation of line 3"),
-        ({"line": 2}, r"test\.jsonl:2: no translation of this program's decoder.*source"),
-        (7, r"test\.jsonl:2: no translation"),
+        (translation(3, sentence(3)), r"expected the translation of line 2, found that of line 3"),
+        ({"line": 2}, r"test\.jsonl:2: not a translation by this program's decoder.*source"),
+        (7, r"test\.jsonl:2: not a translation"),
     ],
 )
 def test_translations_must_be_whole(tmp_path: Path, second: Any, message: str) -> None:

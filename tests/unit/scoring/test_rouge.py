@@ -193,7 +193,7 @@ def test_the_signature_says_all_options() -> None:
 
 
 def test_texts_of_unequal_number_are_refused() -> None:
-    with pytest.raises(UserError, match="hypotheses: 2 lines, but the reference 2 has 1"):
+    with pytest.raises(UserError, match="hypotheses: 2 lines, but reference 2 has 1"):
         rouge_items(["a", "b"], ["a", "b"], ["a"], options=PLAIN)
     with pytest.raises(UserError, match="no lines to score"):
         rouge_items([], [], options=PLAIN)

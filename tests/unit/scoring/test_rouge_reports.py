@@ -200,6 +200,6 @@ def test_what_is_no_evaluation_is_said_in_one_line(tmp_path: Path) -> None:
     cases = {'{"test_set": 1}': "test_set", "[]": "an object", wanting: "before_replacement"}
     for content, place in cases.items():
         path.write_text(content)
-        message = rf"seed1\.rouge\.json: no evaluation of this version; .*: .*{place}"
+        message = rf"seed1\.rouge\.json: not an evaluation of this version; .*: .*{place}"
         with pytest.raises(UserError, match=message):
             report(tmp_path, {("test", "seed1"): path})

@@ -92,12 +92,12 @@ def packed(plain: bytes) -> str:
 )
 def test_other_text_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bleu, "MOST_LINES", 10)
-    with pytest.raises(UserError, match="ledger:3: not the statistics of sentences"):
+    with pytest.raises(UserError, match="ledger:3: not encoded statistics of sentences"):
         decode_statistics(text, "ledger:3")
 
 
 def test_more_matches_than_words_are_refused() -> None:
     for line in ([2, 2, 2, 2, 0, 0], [0, 2, 1, 0, 0, 0], [1, 2, 1, 1, 0, 0]):
         statistics = np.array([[2, 2, 2, 1, 0, 0], line])
-        with pytest.raises(UserError, match="sentence 2 has more matches than it has n-grams"):
+        with pytest.raises(UserError, match="sentence 2 has more matching n-grams than n-grams"):
             decode_statistics(encode_statistics(statistics))

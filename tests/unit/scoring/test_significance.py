@@ -56,8 +56,8 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
 @pytest.mark.parametrize("most", [10**8, 0])
 def test_drawn_sets_are_of_whole_sentences(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same whether the counts of a set are kept, or drawn again in parts."""
-    monkeypatch.setattr(significance, "_MOST_KEPT", most)
-    monkeypatch.setattr(significance, "_MOST_NUMBERS", 120 * 7)
+    monkeypatch.setattr(significance, "_MAX_CACHED_COUNTS", most)
+    monkeypatch.setattr(significance, "_MAX_INDICES_AT_ONCE", 120 * 7)
     statistics = statistics_of(*system(0.2, seed=3))
     generator = np.random.default_rng(significance.RESAMPLING_SEED)
     expected = [bleu_of(statistics[generator.integers(120, size=120)]) for _ in range(20)]
@@ -86,7 +86,7 @@ def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
     effect = effect_of([SampledRuns(first), SampledRuns([-score for score in second])])
     expected = stats.ttest_ind(first, second, equal_var=False)
     assert effect.value == pytest.approx(-2.1667, abs=1e-3)
-    p, error = effect.chance(0.0)
+    p, error = effect.two_sided_p(0.0)
     assert p == pytest.approx(expected.pvalue)
     assert error == 0
     assert expected.pvalue == pytest.approx(0.021, abs=5e-4)
@@ -98,11 +98,11 @@ def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
 def test_an_interval_ends_where_the_test_turns() -> None:
     effect = effect_of([SampledRuns([21.7, 21.5, 21.9]), SampledRuns([-21.0, -21.4, -21.1])])
     for end in effect.interval:
-        assert effect.chance(end)[0] == pytest.approx(0.05)
+        assert effect.two_sided_p(end)[0] == pytest.approx(0.05)
     low, high = effect.interval
-    assert effect.chance(low - 0.01, high + 1)[0] < 0.05  # inside both bounds
-    assert effect.chance(low + 0.01, high + 1)[0] > 0.05
-    assert effect.chance(high + 0.01, high + 1)[0] < 0.05  # outside
+    assert effect.two_sided_p(low - 0.01, high + 1)[0] < 0.05  # inside both bounds
+    assert effect.two_sided_p(low + 0.01, high + 1)[0] > 0.05
+    assert effect.two_sided_p(high + 0.01, high + 1)[0] < 0.05  # outside
 
 
 def test_equivalence_is_two_tests_of_one_side() -> None:
@@ -112,13 +112,15 @@ def test_equivalence_is_two_tests_of_one_side() -> None:
         stats.ttest_1samp(scores, bound, alternative=side).pvalue
         for bound, side in ((-1.0, "greater"), (1.0, "less"))
     ]
-    assert effect_of([SampledRuns(scores)]).chance(-1.0, 1.0)[0] == pytest.approx(2 * max(bounds))
+    assert effect_of([SampledRuns(scores)]).two_sided_p(-1.0, 1.0)[0] == pytest.approx(
+        2 * max(bounds)
+    )
 
 
 def test_scores_that_never_vary() -> None:
     effect = effect_of([SampledRuns([20.0, 20.0]), SampledRuns([-20.0, -20.0])])
     assert effect.interval == (0.0, 0.0)
-    assert [effect.chance(bound)[0] for bound in (0.0, 0.1, -0.1)] == [1.0, 0.0, 0.0]
+    assert [effect.two_sided_p(bound)[0] for bound in (0.0, 0.1, -0.1)] == [1.0, 0.0, 0.0]
 
 
 def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
@@ -165,13 +167,13 @@ def test_p_has_the_error_of_its_draws() -> None:
             SampledRuns([21.0, 21.1, 21.2], drawn[0]),
             SampledRuns([-20.0, -20.1, -20.2], drawn[1]),
         ]
-        found.append(effect_of(samples).chance(0.0))
+        found.append(effect_of(samples).two_sided_p(0.0))
     p_values, errors = zip(*found, strict=True)
     assert float(np.mean(errors)) == pytest.approx(float(np.std(p_values)), rel=0.4)
     last = effect_of(samples)
     assert len(last.batches) == BATCHES == 10  # as docs/claims.md says
-    of_batches = [Effect(last.value, spread).chance(0.0)[0] for spread in last.batches]
-    assert last.chance(0.0)[1] == pytest.approx(stats.sem(of_batches))
+    of_batches = [Effect(last.value, spread).two_sided_p(0.0)[0] for spread in last.batches]
+    assert last.two_sided_p(0.0)[1] == pytest.approx(stats.sem(of_batches))
 
 
 def test_holms_correction() -> None:
@@ -214,7 +216,7 @@ def verdicts(claims: int, *, ahead: float, comparisons: int, hard: float) -> dic
             for more, sign in ((ahead, 1), *((0.0, -1),) * comparisons)
         )
         effects = [effect_of([base, other]) for other in others]
-        decided = [p < 0.05 for p in holm([effect.chance(0.0)[0] for effect in effects])]
+        decided = [p < 0.05 for p in holm([effect.two_sided_p(0.0)[0] for effect in effects])]
         signs = [effect.value > 0 for effect in effects]
         if any(d and not above for d, above in zip(decided, signs, strict=True)):
             counts["not held"] += 1

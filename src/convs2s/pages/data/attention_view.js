@@ -1,10 +1,11 @@
 let attentionViews = 0;
 
-// A token that is pointed at or focused shows where attention goes from it, or comes to it from;
-// before any is, the translation's first one does.
-// A click keeps it; arrows go from token to token, Escape lets go.
+// Show an attention map in an element of a page.
+// A target token that is pointed at or focused shows where it looks; a source token shows which target
+// tokens look at it. Until then, the first target token is shown.
+// A click keeps a token shown. Arrow keys move from token to token, and Escape releases the token.
 function showAttention(view, map) {
-  const NAMED = 4; // tokens that the line below names
+  const NAMED = 4; // number of tokens that the line below the tokens names
   const ASKED = "Point at a token, or go to it by Tab and arrow keys.";
   const mean = map.target.map((_, n) =>
     map.source.map((_, m) => map.weights.reduce((sum, layer) => sum + layer[n][m], 0) / map.weights.length));
@@ -12,10 +13,10 @@ function showAttention(view, map) {
   let kept = null;
 
   const make = (name, attributes = {}, ...inner) => {
-    const one = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-    one.append(...inner);
-    return one;
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...inner);
+    return element;
   };
   const output = make("output", { "aria-live": "polite" });
   const table = make("table");
@@ -83,15 +84,15 @@ function showAttention(view, map) {
   }
 
   function cell(weight) {
-    const one = make("td", {}, weight.toFixed(2));
-    one.style.setProperty("--weight", weight.toFixed(4));
-    return one;
+    const element = make("td", {}, weight.toFixed(2));
+    element.style.setProperty("--weight", weight.toFixed(4));
+    return element;
   }
 
   function show(token) {
-    for (const one of [...source.tokens, ...target.tokens]) {
-      one.style.removeProperty("--weight");
-      one.setAttribute("aria-pressed", String(one === (token ?? kept)));
+    for (const each of [...source.tokens, ...target.tokens]) {
+      each.style.removeProperty("--weight");
+      each.setAttribute("aria-pressed", String(each === (token ?? kept)));
     }
     const shown = token ?? target.tokens[0];
     output.textContent = [shown && sentence(shown), token ? "" : ASKED].filter(Boolean).join(". ");

@@ -1,4 +1,4 @@
-// Tables sort and filter, plots answer to the pointer. The page is whole without either.
+// Make tables sortable and plots interactive. Without this program the page still has all values.
 for (const table of document.querySelectorAll("table.sortable")) {
   const caption = table.caption.textContent.trim();
   const filters = table.tBodies[0].rows.length >= 15;
@@ -14,11 +14,12 @@ for (const table of document.querySelectorAll("table.sortable")) {
     },
   });
 }
-// A plot needs its place's width, so that one in a closed part is drawn when that opens.
+// A plot is drawn as wide as the element that contains it. In a closed part of the page that width is
+// not known, so the plot is drawn when the part is opened.
 async function draw(chart) {
   const [spec, drawing] = [chart.querySelector("script"), chart.querySelector(".drawing")];
   chart.dataset.drawn = "yes";
-  // "ast": expressions are interpreted, as the page's policy forbids to compile them.
+  // "ast": expressions are interpreted, because the page's policy forbids to compile code.
   const options = { ast: true, renderer: "svg", actions: false };
   await window.vegaEmbed(drawing, JSON.parse(spec.textContent), options);
 }

@@ -41,11 +41,11 @@ function show(translations) {
 function item(translation) {
   const li = document.createElement("li");
   const add = (name, text, lang) => {
-    const one = document.createElement("p");
-    one.className = name;
-    one.textContent = text;
-    if (lang) one.lang = lang;
-    li.append(one);
+    const paragraph = document.createElement("p");
+    paragraph.className = name;
+    paragraph.textContent = text;
+    if (lang) paragraph.lang = lang;
+    li.append(paragraph);
   };
   add("source", translation.source, document.body.dataset.source);
   add("text", translation.text, document.body.dataset.target);

@@ -10,9 +10,9 @@ from convs2s.paper.ledger import LedgerEntry
 from convs2s.scoring.translations import (
     UNKNOWN_WORD,
     DecodedLine,
-    in_place,
     read_translations,
     spread,
+    with_replacements,
 )
 
 _SPREAD = 4  # lines at equal distances over the test set
@@ -87,7 +87,7 @@ def shown_words(translation: DecodedLine) -> tuple[ShownWord, ...]:
     for word in translation.words_before:
         taken = list(islice(replacements, word.count(UNKNOWN_WORD)))
         if taken:
-            text = in_place(word, iter(taken))
+            text = with_replacements(word, iter(taken))
             words.append(ShownWord(text, taken[-1].source_word, taken[-1].by))
         else:
             words.append(ShownWord(word))

@@ -1,1 +1,4 @@
-"""How reports of scores are laid out; decoding imports none of it, so that it runs no job again."""
+"""Lay out reports of scores.
+
+Decoding does not import this package, so a change here does not rerun decoding jobs.
+"""

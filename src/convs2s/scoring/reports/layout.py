@@ -1,4 +1,4 @@
-"""Reports as JSON and, from what that holds, as plain text."""
+"""Write reports as JSON and, with the same content, as plain text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from convs2s.scoring.text_table import aligned, underlined
 
 @dataclass(frozen=True)
 class Report:
-    """Where a report goes, as text and as JSON, and how it begins."""
+    """The two files of a report, and how it begins."""
 
     text: Path
     json: Path
-    stand_in: str | None  # what the data is where it is not the paper's
-    header: Mapping[str, str]  # what the report is about
+    stand_in: str | None  # describes the data if it is not the paper's
+    header: Mapping[str, str]  # the subject of the report, such as the task and its models
 
     def write(
         self,
         template: str,
         **content: object,
     ) -> None:
-        """Write both, the text by a template of ``data/`` from what the JSON holds."""
+        """Write both files. The text is rendered from ``content`` by a template of ``data/``."""
         write_json(self.json, {"stand_in": self.stand_in, **self.header, **content})
         beginning = {"stand_in": self.stand_in, "header": self.header}
         write_text(self.text, render_text(template, **beginning, **content))
 
 
 def render_text(template: str, **content: object) -> str:
-    """Return a text by a template of ``data/``.
+    """Return the text that a template of ``data/`` makes of ``content``.
 
-    The filter ``underlined`` makes a heading of its line; ``aligned`` makes a table of lines whose
-    cells end at bars.
+    Templates can use two filters. ``underlined`` makes a heading of a line. ``aligned`` makes a
+    table of lines whose cells are separated by bars; the first line is the table's header.
     """
     environment = Environment(
         loader=PackageLoader("convs2s.scoring.reports", "data"),
