@@ -1,6 +1,7 @@
-"""Where to compute, GPUs that no other job on this machine computes on, and memory.
+"""Choose the device, hold GPUs that no other job on this machine uses, and tune memory.
 
-It lies beside the rooms, as trainings, decodings, the API and commands all ask it.
+This module is outside of the subpackages because training, decoding, the API and the commands all
+use it.
 """
 
 import ctypes
@@ -30,26 +31,36 @@ _GRANTS = {
     "SLURM_JOB_GPUS": r"\d",
     "NVIDIA_VISIBLE_DEVICES": "GPU-|MIG-",
 }
-"""Variables by which a job is granted GPUs -> how a value that names one begins."""
+"""Environment variables by which a scheduler grants GPUs to a job.
+
+Each has a regular expression that matches the beginning of a value that names a GPU.
+"""
 
 SECONDS_BETWEEN_TRIES = 2.0
+"""Time between two attempts to lock enough free GPUs."""
 
-# Parameters of glibc's mallopt, of malloc.h.
+# Parameters of mallopt(3), from glibc's malloc.h.
 M_TRIM_THRESHOLD = -1
 M_MMAP_THRESHOLD = -3
-OF_ITS_OWN = 1 << 30  # Bytes of an allocation that goes back to the system once it is freed
+
+_MMAP_THRESHOLD = 1 << 30
+"""Bytes from which on an allocation is returned to the system when it is freed."""
+
+_OLD_MMAP_THRESHOLD = 1 << 25
+"""The largest such number of bytes that glibc before 2.35 accepts."""
 
 
 def pick_device(name: str, workers: int = 1) -> str:
-    """Return the device that ``auto`` stands for on this machine, or the name itself.
+    """Return ``cpu`` or ``cuda``: the device that ``auto``, ``cpu`` or ``cuda`` means here.
 
-    A GPU multiplies matrices of float32 in TF32 from then on: several times as fast, factors
-    rounded to 10 bits.
+    ``workers`` is the number of workers on all machines. If the device is a GPU, this also makes
+    torch multiply float32 matrices in TF32 from now on, which rounds the factors to 10 bits and is
+    several times as fast.
 
     Raises:
-        UserError: torch can use no GPU where ``cuda`` is asked for, or ``auto`` in a job that was
-            granted GPUs or for several workers, which compute on a CPU only if that is stated; or
-            torch has no code for the GPU.
+        UserError: torch has no code for the GPU of this machine, or it can use no GPU and ``name``
+            is ``cuda``, or ``auto`` in a job that was granted GPUs or with several workers. Such a
+            job computes on the CPU only if ``name`` is ``cpu``.
     """
     if name == "cpu":
         return "cpu"
@@ -57,103 +68,109 @@ def pick_device(name: str, workers: int = 1) -> str:
         check_architecture()
         torch.set_float32_matmul_precision("high")
         return "cuda"
-    asked = f"device {name}"
+    request = f"device {name}"
     need = gpus_granted()
     if not need and workers > 1:
         need = f"{workers} workers"
     if need:
-        asked += f" for {need}"
+        request += f" for {need}"
     if need or name == "cuda":
-        raise UserError(f"{asked}: torch can use no GPU: {why_no_gpu()}; or set device to cpu")
+        raise UserError(f"{request}: torch can use no GPU: {why_no_gpu()}; or set device to cpu")
     return "cpu"
 
 
 def gpus_granted() -> str:
-    """Return the variable by which a scheduler grants this job GPUs, as NAME=VALUE, or nothing.
+    """Return the variable by which a scheduler grants GPUs to this job, as NAME=VALUE.
 
-    CUDA_VISIBLE_DEVICES decides where it is set, also to nothing. Slurm's own names the job's GPUs
-    (sbatch(1), output environment variables), NVIDIA's device plugin for Kubernetes their UUIDs.
+    The result is empty if no GPU is granted. If CUDA_VISIBLE_DEVICES is set, even to nothing, the
+    other variables do not count. SLURM_JOB_GPUS has the numbers of the job's GPUs (sbatch(1),
+    output environment variables). NVIDIA_VISIBLE_DEVICES has their UUIDs, from NVIDIA's device
+    plugin for Kubernetes.
     """
-    for name, pattern in _GRANTS.items():
-        if re.match(pattern, os.environ.get(name, "")):
-            return f"{name}={os.environ[name]}"
-        if name == VISIBLE and name in os.environ:
-            break
+    names = [VISIBLE] if VISIBLE in os.environ else list(_GRANTS)
+    for name in names:
+        value = os.environ.get(name, "")
+        if re.match(_GRANTS[name], value):
+            return f"{name}={value}"
     return ""
 
 
 def gpu_names(stated: str) -> list[str]:
-    """Return the names of GPUs between commas."""
+    """Return the GPUs that a value such as ``0,1`` of CUDA_VISIBLE_DEVICES names."""
     return [name.strip() for name in stated.split(",") if name.strip()]
 
 
 def why_no_gpu() -> str:
-    """Return why torch can use no GPU here, and what to do."""
+    """Return the reason why torch can use no GPU on this machine, with a remedy."""
     build = f"torch {torch.__version__}"
     if not torch.backends.cuda.is_built():
         return (
-            f"{build} is built for CPUs alone: install its build for your GPUs, in a clone by "
-            "rm -rf .venv && make install TORCH=cuda (docs/install.md)"
+            f"{build} is built for CPUs only; install a build for your GPUs (docs/install.md), in "
+            "a clone with `rm -rf .venv && make install TORCH=cuda`"
         )
     build += f" is built for CUDA {torch.version.cuda}"
     try:
         torch.cuda.init()
-    except RuntimeError as error:  # it names the driver where that is too old, or missing
-        return f"{build} and says: {str(error).partition('. ')[0]}: see docs/install.md"
-    return f"{build} and sees none: see nvidia-smi"
+    except RuntimeError as error:  # the first sentence says that the driver is too old or missing
+        return f'{build} and reports "{str(error).partition(". ")[0]}" (see docs/install.md)'
+    return f"{build} but finds no GPU (see the output of `nvidia-smi`)"
 
 
 def check_architecture() -> None:
-    """Refuse a GPU, the current one of this process, that this build of torch has no code for.
+    """Check that this build of torch has code for the current GPU of this process.
 
-    Code for a compute capability runs on later ones of the same first digit; PTX ("compute_...")
-    is compiled for any later one (CUDA C++ Programming Guide, "Binary Compatibility").
+    Code for a compute capability ("sm_86" for 8.6) runs on GPUs with the same major number and the
+    same or a later minor number. PTX ("compute_86") is compiled for any later capability (CUDA C++
+    Programming Guide, "Binary Compatibility").
 
     Raises:
-        UserError: the GPU is older than all code, or newer where there is no PTX.
+        UserError: The GPU is older than all code, or it is newer and there is no PTX.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch's own words for it, eight lines
-        own = torch.cuda.get_device_capability()
+        warnings.simplefilter("ignore")  # torch warns about the same GPU in eight lines
+        gpu_capability = torch.cuda.get_device_capability()
     names = torch.cuda.get_arch_list()
-    is_known = False
+    has_cuda_code = False
     for name in names:
         code = re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name)
-        if not code:  # as of ROCm, whose names are others
+        if not code:  # torch for ROCm has other names, such as gfx90a; they are not checked
             continue
-        is_known = True
-        major = int(code[2])
-        is_earlier = (major, int(code[3])) <= own
-        if is_earlier and (code[1] == "compute" or major == own[0]):
+        has_cuda_code = True
+        kind = code[1]
+        capability = (int(code[2]), int(code[3]))
+        is_same_major = capability[0] == gpu_capability[0]
+        if capability <= gpu_capability and (kind == "compute" or is_same_major):
             return
-    if is_known:
+    if has_cuda_code:
         raise UserError(
-            f"{_gpu()}: this build of torch, {torch.__version__}, has code for "
-            f"{' '.join(names)} alone: install one for this GPU "
-            "(docs/install.md), or set device to cpu"
+            f"{_gpu()}: torch {torch.__version__} has code only for {' '.join(names)}; install a "
+            "build of torch for this GPU (docs/install.md), or set device to cpu"
         )
 
 
 def check_precision(precision: str, device: str) -> None:
-    """Refuse bf16 on a GPU that has none, as torch would emulate it.
+    """Refuse bf16 on a GPU that does not support it, because torch would emulate it.
 
     Raises:
-        UserError: the current GPU of this process has a compute capability below 8.0.
+        UserError: The current GPU of this process has a compute capability below 8.0.
     """
     is_on_gpu = torch.device(device).type == "cuda"
     if precision == "bf16" and is_on_gpu and not has_bf16():
         raise UserError(
-            f"precision: bf16: {_gpu()} has no bf16: ask for another GPU (docs/cluster.md), or "
-            "state precision: fp32, which trains anew"
+            f"precision bf16: {_gpu()} does not support bf16; request another GPU "
+            "(docs/cluster.md), or set precision to fp32, which starts a new training"
         )
 
 
 def check_recipe(recipe: Recipe, device: str) -> None:
-    """Refuse what a recipe asks of a device that has it not, before anything is computed.
+    """Check, before anything is computed, that the device supports what the recipe needs.
+
+    torch.compile generates code, which needs a C compiler for a GPU (by Triton), a C++ compiler for
+    a CPU, and Python's headers for both.
 
     Raises:
-        UserError: the current GPU of this process has no bf16, or this node no compiler for what
-            torch.compile writes, of C for a GPU, as Triton asks, of C++ for a CPU, or no Python.h.
+        UserError: The current GPU of this process does not support bf16, or the recipe compiles
+            and this node has no such compiler or no Python.h.
     """
     check_precision(recipe.precision, device)
     if not recipe.compile:
@@ -164,60 +181,71 @@ def check_recipe(recipe: Recipe, device: str) -> None:
         compilers = os.environ.get("CXX", "g++")
     if not any(map(which, compilers.split(" or "))):
         raise UserError(
-            f"compile: no compiler is on this node ({compilers}): install one, or state "
-            "compile: false"
+            f"compile: this node has no compiler ({compilers}); install one, or set compile to "
+            "false"
         )
     headers = sysconfig.get_path("include", "posix_prefix")
     folders = [headers, *os.environ.get("CPATH", "").split(os.pathsep)]
     if not any(Path(folder, "Python.h").exists() for folder in folders):
         python = f"python{sysconfig.get_python_version()}"
         raise UserError(
-            f"compile: Python's headers are not on this node (no Python.h in {headers}): install "
-            f"them ({python}-dev of Debian, {python}-devel of Fedora), or state compile: false"
+            f"compile: this node has no headers of Python (no Python.h in {headers}); install them "
+            f"({python}-dev on Debian, {python}-devel on Fedora), or set compile to false"
         )
 
 
 def has_bf16() -> bool:
-    """Return whether the current GPU of this process computes in bf16 by itself."""
+    """Return whether the current GPU of this process supports bf16 without emulation."""
     return bool(torch.cuda.is_bf16_supported(including_emulation=False))
 
 
 def _gpu() -> str:
+    """Return the name and compute capability of the current GPU of this process."""
     major, minor = torch.cuda.get_device_capability()
     return f"{torch.cuda.get_device_name()} (compute capability {major}.{minor})"
 
 
 @contextmanager
 def held_device(name: str, *, gpus: int = 1, workers: int = 1, waits: bool = True) -> Iterator[str]:
-    """Hold so many GPUs that are free while the block runs; yield the device.
+    """Hold ``gpus`` free GPUs while the block runs; yield the device as ``pick_device`` does.
 
-    This process sees these GPUs alone from then on, so nothing may have started CUDA before.
-    Without a GPU, or on a CPU, nothing is held. ``name`` is ``auto``, ``cpu`` or ``cuda``;
-    ``waits``, ``workers`` and the errors are those of ``own_gpus`` and ``pick_device``.
+    CUDA_VISIBLE_DEVICES is set to the held GPUs, so from then on this process sees only these. CUDA
+    must not have been started before. If ``name`` is ``cpu``, or this machine has no GPU, no GPU is
+    held. For ``name`` and ``workers`` see ``pick_device``, for ``waits`` see ``own_gpus``, and for
+    the errors see both.
     """
-    # Counting does not start CUDA, which would fix the GPUs that this process sees.
+    # device_count does not start CUDA, which would fix the GPUs that this process sees.
     present = 0 if name == "cpu" else torch.cuda.device_count()
     with ExitStack() as held:
         if present:
-            names = own_gpus(os.environ, present, gpus, lock_folder(), waits=waits)
-            os.environ[VISIBLE] = ",".join(held.enter_context(names))
+            locked = own_gpus(os.environ, present, gpus, lock_folder(), waits=waits)
+            names = held.enter_context(locked)
+            os.environ[VISIBLE] = ",".join(names)
         yield pick_device(name, workers)
 
 
 def worker_device(device: str) -> str:
-    """Return a worker's own device: on a GPU machine, the one of its number there."""
+    """Return the device of this process, and make it torch's current device.
+
+    A worker that torchrun started uses the GPU whose number is its rank on this machine. Any other
+    process, and each process on a CPU, uses ``device`` itself.
+
+    Raises:
+        UserError: This build of torch has no code for the GPU.
+    """
     if device == "cpu" or "LOCAL_RANK" not in os.environ:
         return device
-    own = f"cuda:{os.environ['LOCAL_RANK']}"
-    torch.cuda.set_device(own)
+    gpu = f"cuda:{os.environ['LOCAL_RANK']}"
+    torch.cuda.set_device(gpu)
     check_architecture()
-    return own
+    return gpu
 
 
 def lock_folder() -> Path:
-    """Return where this user's locks on this machine's GPUs are; they are no one's results.
+    """Return the folder, in TMPDIR or /tmp, of this user's locks on the GPUs of this machine.
 
-    All sessions on this machine share one; a job of Slurm, whose GPUs count anew, has its own.
+    All processes of this user on this machine share the folder. A Slurm job has a folder of its
+    own, because Slurm numbers the GPUs of each job from 0.
     """
     name = f"convs2s-gpus-{os.getuid()}"
     if os.environ.get("SLURM_JOB_ID"):
@@ -229,69 +257,85 @@ def lock_folder() -> Path:
 def own_gpus(
     environment: Mapping[str, str], present: int, wanted: int, folder: Path, *, waits: bool = True
 ) -> Iterator[list[str]]:
-    """Hold GPUs while the block runs, after waiting until they are free; yield their names.
+    """Hold GPUs while the block runs; yield their names.
 
-    The kernel frees them at any death of this process. Where the environment names exactly as many
-    as are wanted, they are this job's already: a scheduler has granted them, and numbers them anew
-    in each job, so that equal names mean nothing.
+    If too few GPUs are free, wait until enough are, or share GPUs (``waits``). Each GPU is held by
+    a lock on a file in ``folder``, which the kernel releases when this process ends, however it
+    ends.
+
+    If CUDA_VISIBLE_DEVICES names exactly as many GPUs as are wanted, nothing is locked. A scheduler
+    has then granted these GPUs to this job alone. Schedulers may number the GPUs of each job from
+    0, so the same name in two jobs can mean two GPUs.
 
     Args:
-        environment: of this process, in which CUDA_VISIBLE_DEVICES may name GPUs.
-        present: number of GPUs that this process sees.
+        environment: the environment of this process, in which CUDA_VISIBLE_DEVICES may name GPUs.
+        present: number of GPUs that CUDA finds.
         wanted: number of GPUs to hold.
-        folder: where the locks of this machine are.
-        waits: whether to wait for GPUs that others hold; else they are shared, and that is said.
+        folder: folder of the locks, the same for all jobs on this machine.
+        waits: whether to wait for GPUs that other jobs hold. If not, and too few are free, share
+            the first visible GPUs with other jobs, with a message on the standard error.
 
     Raises:
-        UserError: fewer are visible than are wanted, or the folder is not this user's own.
+        UserError: Fewer GPUs are visible than are wanted, or a lock cannot be opened, or the folder
+            is not safe: it belongs to another user, or others may write to it.
     """
     stated = gpu_names(environment.get(VISIBLE, ""))
     visible = stated or list(map(str, range(present)))
-    seen = min(len(visible), present)  # CUDA sees one part of a GPU (MIG) alone
-    if seen < wanted:
+    # CUDA_VISIBLE_DEVICES may name several parts of GPUs (MIG), but CUDA uses only one of them.
+    usable = min(len(visible), present)
+    if usable < wanted:
         raise UserError(
-            f"{wanted} GPUs are asked for, but this job sees {seen}; ask for fewer "
-            "(gpus: N, --resources gpu=N, or by hand --workers N)"
+            f"{wanted} GPUs are asked for, but this job sees {usable}; ask for fewer "
+            "(gpus: N or --resources gpu=N in the workflow, --workers N for a single command)"
         )
     if len(stated) == wanted:
         yield stated
         return
-    _make_own(folder)
+    _make_lock_folder(folder)
     with ExitStack() as locks:
         names = _lock_free_gpus(visible, wanted, folder, locks)
         if len(names) < wanted:
-            said = f"waiting for {wanted} of the GPUs {', '.join(visible)}"
+            message = f"waiting for {wanted} of the GPUs {', '.join(visible)}"
             if not waits:
                 names = visible[:wanted]
-                said = f"other jobs hold all GPUs: sharing {', '.join(names)} with one"
-            print(said, file=sys.stderr)
+                message = f"too few GPUs are free: sharing {', '.join(names)} with other jobs"
+            print(message, file=sys.stderr)
         while len(names) < wanted:
-            locks.close()  # all or none: two jobs that held half each would wait for ever
+            # Hold no GPU while waiting: two jobs that each held a half would wait for ever.
+            locks.close()
             time.sleep(SECONDS_BETWEEN_TRIES)
             names = _lock_free_gpus(visible, wanted, folder, locks)
         yield names
 
 
-def _make_own(folder: Path) -> None:
-    """Make the folder of locks where there is none; refuse one that others may change.
+def _make_lock_folder(folder: Path) -> None:
+    """Make the folder of locks if it is missing; refuse a folder that other users can change.
 
-    Everybody may write to /tmp: what lies there under its name may be another user's, or a link,
-    whose mode is that of no folder of this user's. One's own nobody else can replace there.
+    Everybody may write to /tmp, so another user may have put a folder or a link under this name.
+    The owner and the mode show both: a link always has a mode that is open to others. Nobody else
+    can replace a folder of this user in /tmp, which has the sticky bit.
+
+    Raises:
+        UserError: The folder is not safe.
     """
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()
     if status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise UserError(
-            f"{folder}: is no safe place for the locks of GPUs: other users own it or may read or "
-            "write it, or it is a link; remove it, or set TMPDIR to a folder of your own"
+            f"{folder}: is not a safe folder for the locks of GPUs, as it belongs to another user, "
+            "is open to other users or is a link; remove it, or set TMPDIR to a folder of your own"
         )
 
 
 def _lock_free_gpus(
     visible: Sequence[str], count: int, folder: Path, locks: ExitStack
 ) -> list[str]:
-    """Lock GPUs that nobody holds, one process at a time; return their names."""
+    """Lock up to ``count`` GPUs that no other process holds; return their names.
+
+    The locks are entered into ``locks``, also if there are fewer than ``count``. Only one process
+    at a time chooses: ``choosing.lock`` is held meanwhile.
+    """
     names: list[str] = []
     with _lock_file(folder / "choosing.lock") as choosing:
         wait_for_lock(choosing)
@@ -305,34 +349,42 @@ def _lock_free_gpus(
 
 
 def _lock_file(path: Path) -> IO[str]:
-    """Open a lock, never through a link, and never cutting what it holds."""
+    """Open a lock file, or create it; refuse a link, and never truncate the file.
+
+    Raises:
+        UserError: The file cannot be opened.
+    """
     try:
         return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+")
     except OSError as error:
         raise UserError(
-            f"the lock {path.name} of a GPU cannot be opened: {error.strerror}"
+            f"{path}: the lock of a GPU cannot be opened ({error.strerror}); remove it, or set "
+            "TMPDIR to a folder of your own"
         ) from None
 
 
 def keep_freed_memory() -> None:
-    """Have the C library keep freed memory for the next allocation.
+    """Make the C library keep freed memory for the next allocation.
 
-    It gives large tensors back to the system at once, which hands them out again page by page, each
-    cleared: a seventh of a training's processor time. glibc keeps those of more than 32 MB from
-    version 2.35 on. Other C libraries are left as they are.
+    By default, glibc returns the memory of a large tensor to the system as soon as it is freed. The
+    system hands the memory out again page by page and clears each page, which took a seventh of the
+    processor time of a training. With glibc before 2.35, blocks of more than 32 MB are still
+    returned. Other C libraries are left as they are.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
-        # Before 2.35 it refuses more than 32 MB (mallopt(3)); what follows would fix the default.
-        library.mallopt(M_MMAP_THRESHOLD, 1 << 25)
-        library.mallopt(M_MMAP_THRESHOLD, OF_ITS_OWN)
-        library.mallopt(M_TRIM_THRESHOLD, -1)
+        # glibc before 2.35 refuses a threshold above 32 MB (mallopt(3)), so set 32 MB first. If
+        # neither were set, setting M_TRIM_THRESHOLD would fix the threshold at its small default.
+        library.mallopt(M_MMAP_THRESHOLD, _OLD_MMAP_THRESHOLD)
+        library.mallopt(M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
+        library.mallopt(M_TRIM_THRESHOLD, -1)  # never return memory at the end of the heap
 
 
 def return_freed_memory() -> None:
-    """Give what the C library keeps back to the system.
+    """Return the freed memory that the C library keeps to the system.
 
-    Asked for once in a while, so that the gaps between tensors of many sizes do not add up.
+    Called from time to time during a training: tensors of many sizes leave gaps between them, which
+    would add up.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):

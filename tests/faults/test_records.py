@@ -50,12 +50,20 @@ def read_tuning(path: Path) -> object:
 @pytest.mark.parametrize(
     ("read", "content", "message"),
     [
-        (read_history, DEEP, "f:1: no epoch of a training's history"),
-        (read_history, "null", "f:1: no epoch of a training's history"),
-        (read_history, '{"epoch": 1}', "f:1: no epoch of a training's history"),
-        (read_history, json.dumps(EPOCH), "f:1: no epoch of a training's history"),
-        (read_history, json.dumps(EPOCH | {"tokens": 1 << 63}), "f:1: no epoch of a training's"),
-        (read_history, json.dumps(EPOCH | {"tokens": -1}), "f:1: no epoch of a training's history"),
+        (read_history, DEEP, "f:1: not an epoch of a training's history"),
+        (read_history, "null", "f:1: not an epoch of a training's history"),
+        (read_history, '{"epoch": 1}', "f:1: not an epoch of a training's history"),
+        (read_history, json.dumps(EPOCH), "f:1: not an epoch of a training's history"),
+        (
+            read_history,
+            json.dumps(EPOCH | {"tokens": 1 << 63}),
+            "f:1: not an epoch of a training's",
+        ),
+        (
+            read_history,
+            json.dumps(EPOCH | {"tokens": -1}),
+            "f:1: not an epoch of a training's history",
+        ),
         (read_report, "{", "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
         (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
@@ -105,7 +113,7 @@ def test_a_damaged_identity_of_another_training_stops_none(tmp_path: Path) -> No
     for content in ("{", DEEP, "[]"):
         (other / "identity.json").write_text(content)
         (line,) = StateFolder(tmp_path, {"seed": 1}).differences()
-        assert "identity.json: no identity of a training" in line
+        assert "identity.json: not an identity of a training" in line
 
 
 @pytest.mark.parametrize("word", ["\r", "\x1b[2J", "\u2028", "\ud800", "\x85"])

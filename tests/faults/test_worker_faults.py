@@ -63,7 +63,7 @@ def test_a_frozen_worker_is_killed_and_the_others_end(tmp_path: Path) -> None:
     os.kill(frozen, signal.SIGSTOP)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 1, said
-    assert f"process {frozen}, a worker, is frozen: no sign of life for 4.8 s: killed\n" in said
+    assert f"worker process {frozen} is frozen (no sign of life for 4.8 s) and is killed\n" in said
     assert "worker 1 was ended by SIGKILL, and the others with it; the last state is intact" in said
 
 

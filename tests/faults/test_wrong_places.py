@@ -77,7 +77,7 @@ def test_another_seed_s_best_state_is_not_exported(results: Path) -> None:
     (best,), (other,) = (run.glob("state/*/best.safetensors") for run in (first, second))
     (first / "model.safetensors").unlink()
     shutil.copy(other, best)
-    with pytest.raises(UserError, match=f"^{best}: is a state of another training: put back"):
+    with pytest.raises(UserError, match=f"^{best}: is a state of another training; put back"):
         train_run(results, "small/seed1")
     assert not (first / "model.safetensors").exists()
     (best.parent / "last.safetensors").write_bytes((other.parent / "last.safetensors").read_bytes())

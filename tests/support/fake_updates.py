@@ -263,7 +263,7 @@ def compiled_figures(updater: Updater, store: TokenStore, kernels: list[int]) ->
     updater._add_gradient(inputs, 1)
     forward, backward, block = kernels
     weight, total = updater.network.output.weight(), torch.zeros((), device=DEVICE)
-    features = torch.zeros(len(inputs.places), weight.shape[1], device=DEVICE)
+    features = torch.zeros(len(inputs.positions), weight.shape[1], device=DEVICE)
     entering = features.bfloat16(), weight.detach(), weight.new_zeros(TYPES)
     blocks: list[Tensor] = []
 

@@ -1,1 +1,1 @@
-"""The trainer: optimization, schedule, checkpoints, data order."""
+"""Train networks: data order, updates, schedule, validation, states and the exported model."""

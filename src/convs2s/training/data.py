@@ -1,4 +1,4 @@
-"""What a training reads: the token stores, how their text was prepared, and its shortlist."""
+"""The data of a training: token stores, vocabularies, BPE codes and the shortlist."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,26 +21,30 @@ SPLITS = ("train", "valid")
 
 @dataclass(frozen=True)
 class TrainingData:
-    """A task's folder as ``snakemake prepare`` makes it."""
+    """The content of a task's folder, as ``snakemake prepare`` makes it."""
 
     train: TokenStore  # pairs to learn from
-    valid: TokenStore  # pairs that decide the learning rate and the best epoch
-    types: dict[str, list[str]]  # the types of each side, in the order of their indices
+    valid: TokenStore  # validation pairs, which decide the learning rate and the best epoch
+    types: dict[str, list[str]]  # side (source, target) -> its types, in order of their indices
     description: StoreDescription  # of the training store: task, languages, preparation, vocabulary
-    bpe_codes: str | None  # BPE codes, or None
-    splittable: list[str] | None  # source tokens that BPE may leave, or None for all
-    checksums: dict[str, str]  # SHA-256 of every file that the weights depend on
+    bpe_codes: str | None  # text of the BPE codes; None if the vocabulary is of words
+    splittable: list[str] | None  # source tokens that BPE may output; None: any token
+    checksums: dict[str, str]  # file name -> SHA-256, of every file that the weights depend on
 
     @classmethod
     def read(cls, folder: Path) -> "TrainingData":
-        """Open a task's folder.
+        """Open the stores in a task's folder and read the other files.
+
+        The content of the stores is not compared with their checksums; see ``check_checksums``.
 
         Raises:
-            UserError: A file is missing, something else, or changed since it was made.
+            UserError: A file is missing, has another format, or was changed after it was made.
         """
         files = TaskFolder(str(folder))
         check_noted(map(files.store_description, SPLITS))
-        about = {split: read_description(Path(files.store_description(split))) for split in SPLITS}
+        about = {}  # split -> the description of its store
+        for split in SPLITS:
+            about[split] = read_description(Path(files.store_description(split)))
         description = about["train"]
         languages = description.languages
         vocabulary = description.vocabulary
@@ -74,31 +78,43 @@ class TrainingData:
         )
 
     def check_checksums(self) -> None:
-        """Read both stores to their ends, side by side, for their recorded checksums.
+        """Read both stores in parallel, and compare them with their recorded checksums.
 
-        A flipped bit would train another model under the same name; it is a UserError. It is done
-        once for each start of a training, as fast as the disk is, and leaves the stores in memory.
+        A flipped bit in a store would train a different model under the same name. The check is
+        made each time that a training starts. It takes as long as the disk needs to read the
+        stores, which are then cached in memory.
+
+        Raises:
+            UserError: A store differs from its checksum.
         """
-        stores = {store.path: self.checksums[f"dataset/{store.path.name}"] for store in self.stores}
+        expected = {}  # path of a store -> its checksum
+        for store in self.stores:
+            expected[store.path] = self.checksums[f"dataset/{store.path.name}"]
         with ThreadPoolExecutor() as pool:
-            list(pool.map(check_sha256, stores, stores.values()))
+            checks = pool.map(check_sha256, expected, expected.values())
+            list(checks)  # raises the error of a check that has failed
 
     @property
     def stores(self) -> tuple[TokenStore, TokenStore]:
-        """Both stores, that to learn from first."""
+        """The training store and the validation store."""
         return self.train, self.valid
 
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
-        """Refuse stores without pairs, and pairs with more tokens than the model has positions.
+        """Check that both stores have pairs, and that the model has a position for each token.
+
+        Args:
+            positions: side (source, target) -> number of positions of the model; None: unlimited.
 
         Raises:
-            UserError: Names the store, the side, the pair and what to change.
+            UserError: A store is empty, or a pair has more tokens than positions. The message names
+                the store, and the side and number of the pair.
         """
         for store in self.stores:
             if not len(store):
                 raise UserError(
-                    f"{store.path}: has no pairs: corpus/counts.txt and, by snakemake prepare, "
-                    "dataset/counts.txt say where they went; loosen clean, or give more text"
+                    f"{store.path}: has no pairs; corpus/counts.txt and (after `snakemake "
+                    "prepare`) dataset/counts.txt say which step dropped the pairs; loosen clean, "
+                    "or provide more text"
                 )
             for side, maximum in positions.items():
                 lengths = store.lengths(side)
@@ -106,40 +122,43 @@ class TrainingData:
                     raise UserError(
                         f"{store.path}: the {side} of pair {int(lengths.argmax()) + 1} has "
                         f"{lengths.max()} tokens with </s>, but the model has {maximum} "
-                        f"positions: lower clean.tokens to {maximum - 1} or raise positions.maximum"
+                        f"positions; lower clean.tokens to {maximum - 1} or raise positions.maximum"
                     )
 
 
 def read_shortlist(
     architecture: Architecture, candidates: Path | None, data: TrainingData
 ) -> Shortlist | None:
-    """Return how the model selects its vocabulary (section 5.4); None where it scores all types.
+    """Return the shortlist of a model with vocabulary selection (paper, section 5.4).
 
-    ``candidates``: the alignment's ``candidates.tsv``, for a model that selects.
+    Return None for a model without selection, which scores all types. ``candidates`` is the file
+    ``candidates.tsv`` of the alignment.
 
     Raises:
-        UserError: The model selects and there are no candidates, or the other way round, or its
-            vocabulary is of pieces of words, which the alignment does not have.
+        UserError: The model selects its vocabulary but ``candidates`` is None, or it does not and
+            ``candidates`` is given, or the vocabulary has BPE tokens, while the alignment has
+            words.
     """
-    wanted = architecture.selection
-    if wanted is None:
+    selection = architecture.selection
+    if selection is None:
         if candidates is not None:
             raise UserError(f"--candidates {candidates}: this model selects no vocabulary")
         return None
     if candidates is None:
         raise UserError(
-            "architecture.vocabulary_selection: needs the alignment's candidates: give "
-            "--candidates, such as results/TASK/alignment/candidates.tsv (snakemake align)"
+            "architecture.vocabulary_selection: needs the alignment's candidates; give them as "
+            "--candidates, such as results/TASK/alignment/candidates.tsv (made by `snakemake "
+            "align`)"
         )
     if data.bpe_codes is not None:
         raise UserError(
-            "architecture.vocabulary_selection: needs a vocabulary of words, as the alignment's "
-            "are; this task's is of pieces of words"
+            "architecture.vocabulary_selection: needs a vocabulary of words, because the alignment "
+            "is of words; the vocabulary of this task has BPE tokens"
         )
     return Shortlist.from_words(
         read_candidates(candidates),
         Vocabulary(data.types["source"]),
         Vocabulary(data.types["target"]),
-        frequent=wanted.frequent,
-        most=wanted.candidates,
+        frequent=selection.frequent,
+        most=selection.candidates,
     )

@@ -1,7 +1,8 @@
-"""A training that has ended: its model file and records, and the states that may be removed.
+"""Finished trainings: write the model file and the records, find and remove unneeded states.
 
-A finished training reads its state once more where its model would only be exported again, such as
-after its token stores were rebuilt to the same bytes. Without the state it would be trained again.
+The state of a finished training is still useful. If the workflow runs a finished training again,
+for example because its token stores were rebuilt to the same bytes, the model is only exported
+again from the state. Without the state it would be trained again.
 """
 
 import shutil
@@ -36,15 +37,17 @@ from convs2s.training.trainer import Trainer
 
 
 def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation) -> None:
-    """Write the model file of a trainer's network, and then the training's records.
+    """Write the model file, then the records ``history.jsonl`` and ``training.json`` beside it.
 
-    In this order no record speaks of a model that is not there: `finished_states` rests on both.
+    The trainer's network must have the weights to export (``Trainer.result``). The records are
+    written last, so that a record never describes a model file that does not exist.
+    ``finished_states`` needs the record and the model.
     """
     state = trainer.state
     shortlist = trainer.updater.shortlist
     weights = trainer.network.state_dict()
-    known = trainer.folder.identity
-    # What is absent is left out: a source use where there is but one validation pair, a shortlist.
+    identity = trainer.folder.identity
+    # With a single validation pair there is no ``source_use``; without a shortlist, no figures.
     summary: dict[str, object] = {
         "seed": job.seed,
         "epochs": state.epoch - 1,
@@ -59,7 +62,7 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: V
     if shortlist is not None:
         summary["shortlist"] = shortlist_figures(shortlist, data.valid, job.recipe)
     described = data.description
-    # What the model's card says of the data; nothing that scoring could change.
+    # For the model card. None of these fields depends on how the test sets are scored.
     origin = described.model_dump(mode="json", include={"pairs", "sources", "stand_in"})
     description = ModelDescription(
         task=described.task,
@@ -72,7 +75,7 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: V
         glossaries=list(described.vocabulary.glossaries),
         splittable=data.splittable,
         dictionary={} if job.dictionary is None else read_dictionary(job.dictionary),
-        training={**summary, "identity": known, **origin},
+        training={**summary, "identity": identity, **origin},
         shortlist=shortlist,
         truecasers=words_of_truecasers(job, data),
     )
@@ -84,7 +87,7 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: V
     made = {
         **manifest(),
         **_machine_of(state.history, trainer.machine),
-        "identity": known,
+        "identity": identity,
         "products": matmul.in_use(),
     }
     curve = [epoch.valid_perplexity for epoch in state.history]
@@ -93,24 +96,28 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: V
 
 
 def _machine_of(history: Sequence[EpochRecord], exporting: TrainingMachine) -> dict[str, object]:
-    """Return what trained, which may be another machine than the one that is exporting.
+    """Return a description of the machine that trained.
 
-    That is the machine of the last epoch; of several kinds of GPUs or processors each is named.
+    The machine ``exporting`` is described only if no epoch names its machine. Otherwise the result
+    is the machine of the last epoch; if the epochs ran on different GPUs or processors, all of them
+    are named, joined by semicolons.
     """
     machines = [dict(epoch.machine) for epoch in history if epoch.machine]
     machine = dict(machines[-1] if machines else exporting)
     for key in ("gpu", "processor"):
-        kinds = [str(each[key]) for each in machines if key in each]
-        if kinds:
-            machine[key] = "; ".join(dict.fromkeys(kinds))
+        names = [str(each[key]) for each in machines if key in each]
+        if names:
+            different_names = dict.fromkeys(names)
+            machine[key] = "; ".join(different_names)
     return machine
 
 
 def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
-    """Return what validation perplexity over a shortlist rests on.
+    """Return two figures that validation perplexity over a shortlist depends on.
 
-    That is a batch's target types on average, and the share of the reference tokens that are
-    outside and therefore count as unknown.
+    - ``types``: the mean number of target types in the shortlist of a validation batch.
+    - ``outside``: the fraction of reference tokens outside of the shortlist, which count as
+      ``<unk>``.
     """
     sizes = []
     outside = 0
@@ -125,16 +132,18 @@ def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -
 
 
 def finished_states(results: Path) -> dict[Path, int]:
-    """Return the folders of states of trainings that have ended -> their bytes, in order of paths.
+    """Return the folder of states of each finished training below ``results``, with its bytes.
 
-    A state of another recipe, seed or corpus than the finished model's is none of them: it may
-    belong to a training that was stopped and is to go on.
+    The folders are sorted by path. A folder is listed only if its states are those of the model
+    beside it. States of another recipe, seed or corpus are not listed: they may belong to a
+    training that was stopped and will be resumed.
 
     Raises:
-        UserError: There is no such folder, or the record of a training is damaged.
+        UserError: ``results`` is not a folder, or a record or a model file is damaged.
     """
     if not results.is_dir():
-        raise UserError(f"{results}: no such folder: name one of results, or of a run")
+        raise UserError(f"{results}: no such folder; name the folder of the results, or of a run")
+    # Files of states are RUN/state/FINGERPRINT/FILE, so these include each RUN/state.
     folders = {path.parent.parent for path in whole_files(results)}
     finished = {}
     for folder in sorted(folders):
@@ -143,7 +152,7 @@ def finished_states(results: Path) -> dict[Path, int]:
             continue
         identity = recorded_identity(record)
         states = folder / digest_of(identity)
-        # The record alone would not do: beside it may lie the model of another training.
+        # The model must also have this identity: it may be that of another training.
         if states.is_dir():
             models = map(describe_model, sorted(folder.parent.glob("*.safetensors")))
             if any(model.training.get("identity") == identity for model in models):
@@ -152,18 +161,19 @@ def finished_states(results: Path) -> dict[Path, int]:
 
 
 def remove_state(path: Path) -> None:
-    """Remove the folder of states of a training that has ended.
+    """Remove the folder of states of a finished training.
 
     Raises:
-        UserError: A training works there at this moment, or the folder cannot be removed.
+        UserError: A training is running in the parent folder, or the folder cannot be removed.
     """
     folder = path.parent
     try:
-        # Each training holds it while it runs.
+        # A running training holds this lock.
         with (folder / LOCK).open("a+", encoding="utf-8", errors="replace") as lock:
             take_lock(lock, folder)
-            with suppress(FileNotFoundError):  # another process has removed it before
-                # First: without it the training begins anew, whatever a kill leaves of the rest.
+            with suppress(FileNotFoundError):  # another process has removed the folder
+                # Remove the last state first. Without it the training starts from the beginning,
+                # so it does not matter which other files a kill leaves behind.
                 (path / "last.safetensors").unlink(missing_ok=True)
                 shutil.rmtree(path)
     except OSError as error:
@@ -171,5 +181,5 @@ def remove_state(path: Path) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Write bytes as MB of a million."""
+    """Return a number of bytes in MB (1 MB = 1,000,000 bytes), such as ``1,234.5 MB``."""
     return f"{size / 1e6:,.1f} MB"

@@ -1,9 +1,10 @@
-"""Workers that no longer move: each says that it lives, and the launcher of its machine ends them.
+"""Heartbeats: the launcher of each machine kills workers that are frozen.
 
-A worker that is stopped (SIGSTOP), or in which nothing runs any more, ends no connection: the
-others would wait for it as long as for a slow one. What lives is a thread of the worker, which runs
-through validations, compilation and reads that take long. The launcher counts how often it has
-looked in vain, and reads no clock: where all of them are suspended together, nothing is missed.
+A worker that was stopped (SIGSTOP) or hangs does not close its connections, so the other workers
+would wait for it as for a slow one. Each worker therefore updates the time of a file, from a thread
+that also runs during validation, compilation and slow reads. The launcher looks at the files. It
+counts looks without a new beat instead of measuring time: if the launcher and the workers are
+suspended together, no look is missed.
 """
 
 import os
@@ -17,33 +18,41 @@ from convs2s.files.locks import try_lock, wait_for_lock
 from convs2s.training.log import log
 
 HEARTBEATS = "CONVS2S_HEARTBEATS"
-"""Environment variable: the folder in which each worker of a machine has a file."""
+"""Environment variable with the path of the folder of heartbeats.
+
+Each worker of the machine has a file there, named by its process ID.
+"""
 
 SECONDS_BETWEEN_BEATS = 1.0
 SECONDS_BETWEEN_LOOKS = 5.0
-MOST_MISSED = 24  # so many looks in a row without a beat, two minutes, end a worker
+MOST_MISSED = 24  # a worker is killed after this many looks in a row without a beat (two minutes)
 
 
 @contextmanager
 def beating(folder: str | None) -> Iterator[None]:
-    """Say that this process lives while the block runs, if a launcher listens in a folder."""
+    """Update this process's file in the folder of heartbeats while the block runs.
+
+    ``folder`` is None if no launcher watches this process; then nothing is written.
+    """
     if folder is None:
         yield
         return
     with Path(folder, str(os.getpid())).open("w") as stream:
-        wait_for_lock(stream)  # it dies with this process: a number may become another's
+        # The lock ends with this process. It shows the launcher that the process ID is still that
+        # of this worker, and not of a later process.
+        wait_for_lock(stream)
         with _repeating(lambda: os.utime(stream.fileno()), SECONDS_BETWEEN_BEATS):
             yield
 
 
 @contextmanager
 def ending_frozen_workers(folder: Path) -> Iterator[None]:
-    """Kill each process that has a file in a folder and no longer beats, while the block runs."""
-    beats: dict[Path, int] = {}  # when each worker's last beat was
-    looks: dict[Path, int] = {}  # looks in vain since then
+    """Watch the folder of heartbeats while the block runs; kill each worker that is frozen."""
+    beats: dict[Path, int] = {}  # file of a worker -> time of its last beat, in ns
+    looks: dict[Path, int] = {}  # file of a worker -> number of looks without a new beat
 
     def look() -> None:
-        """Count the looks without a beat of each worker; kill one that has missed too many."""
+        """Look once at each worker's file, and kill the workers that have missed too many looks."""
         for path in folder.iterdir():
             beat = path.stat().st_mtime_ns
             if beat == beats.get(path):
@@ -53,11 +62,11 @@ def ending_frozen_workers(folder: Path) -> Iterator[None]:
                 looks[path] = 0
             if looks[path] == MOST_MISSED:
                 with path.open("r+") as stream:
-                    if not try_lock(stream):  # else it has ended
+                    if not try_lock(stream):  # the worker has not ended
                         seconds = SECONDS_BETWEEN_LOOKS * MOST_MISSED
                         log(
-                            f"process {path.name}, a worker, is frozen: no sign of life for "
-                            f"{seconds:g} s: killed"
+                            f"worker process {path.name} is frozen (no sign of life for "
+                            f"{seconds:g} s) and is killed"
                         )
                         os.kill(int(path.name), signal.SIGKILL)
 
@@ -67,7 +76,7 @@ def ending_frozen_workers(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _repeating(action: Callable[[], None], seconds: float) -> Iterator[None]:
-    """Have a thread do something again and again while the block runs."""
+    """Call ``action`` every ``seconds`` seconds in a thread, until the block ends."""
     ended = threading.Event()
 
     def repeat() -> None:

@@ -1,4 +1,4 @@
-"""What is recorded of a training: how far it is, a row for each epoch, its summary."""
+"""The records of a training: its progress, a row for each epoch, and its validation figures."""
 
 import json
 import math
@@ -14,13 +14,14 @@ from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines
 
 IGNORED_BELOW = 1.2
-"""A network hardly uses its source if the sources of other pairs raise perplexity by less."""
+"""A network hardly uses its source if ``SourceUse.ratio`` is below this number."""
 
-LARGEST_LOSS = 700.0  # Nats per token; e to the power of more is no number of a computer's
+LARGEST_LOSS = 700.0
+"""Largest loss in nats per token whose perplexity is computed; exp(710) overflows a float."""
 
 
 def perplexity(loss: float) -> float:
-    """Return e to the power of a loss in nats per token, of ``LARGEST_LOSS`` at most."""
+    """Return e to the power of a loss in nats per token, or of ``LARGEST_LOSS`` if it is larger."""
     return math.exp(min(loss, LARGEST_LOSS))
 
 
@@ -29,67 +30,71 @@ _Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 
 
 class TrainingMachine(TypedDict, total=False):
-    """What trains: so many workers with so many CPU threads each, and their GPU, if any."""
+    """The machine or machines of a training."""
 
-    workers: _Processes
-    threads: _Processes
-    processor: object
-    gpu: object
+    workers: _Processes  # number of workers, over all machines
+    threads: _Processes  # CPU threads of each worker
+    processor: object  # name of the CPU
+    gpu: object  # name of the GPU; absent without one
 
 
 Phase = Literal["starting", "training", "exporting", "finished", "stopped", "failed"]
-"""``stopped``: saved before the end, to be resumed; ``failed``: ended by an error."""
+"""``stopped``: ended early and can be resumed; ``failed``: ended by an error."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A training at one moment: what ``progress.json`` says."""
+    """The content of ``progress.json``: a training at one moment."""
 
-    owner: str  # the process that trains, in the words of the lock
-    phase: Phase = "starting"  # what it does
-    written: float = 0.0  # when this was written, in seconds since 1970
-    state: str = ""  # name of the folder of its states, beside this file
-    why: str | None = None  # why it was stopped or has failed, or why training ended; else None
-    epoch: int = 0  # the running epoch, from 1; 0 before the first
-    epochs: float | None = None  # how many there will be, or None where validation decides
-    batch: int = 0  # updates of the epoch so far
-    batches: int = 0  # updates of the epoch
-    updates: int = 0  # made since the training began
+    owner: str  # the process that trains, as in the lock file: "process PID on HOST"
+    phase: Phase = "starting"
+    written: float = 0.0  # time of writing, in seconds since 1970
+    state: str = ""  # name of the folder of states, which is beside this file
+    why: str | None = None  # reason of the phases stopped, failed and finished; else None
+    epoch: int = 0  # number of the running epoch, from 1; 0 before the first
+    epochs: float | None = None  # epochs of the whole training; None if validation decides
+    batch: int = 0  # updates made in the running epoch
+    batches: int = 0  # all updates of the running epoch
+    updates: int = 0  # updates made since the beginning of the training
     loss: float | None = None  # mean training loss of the epoch so far, in nats per target token
-    learning_rate: float | None = None  # of the last update
-    gradient: float | None = None  # its gradient's norm before clipping
+    learning_rate: float | None = None  # learning rate of the last update
+    gradient: float | None = None  # norm of the last update's gradient before clipping
     perplexity: float | None = None  # validation perplexity after the last finished epoch
-    best_epoch: int = 0  # by the recipe's best_by; 0 before the first
+    best_epoch: int = 0  # best epoch by the recipe's best_by; 0 before the first epoch has ended
     tokens_per_second: int | None = None  # target tokens
-    seconds_of_epoch: float | None = None  # left of the epoch
-    seconds: float | None = None  # left of the training, where its end is known
+    seconds_of_epoch: float | None = None  # seconds left of the epoch
+    seconds: float | None = None  # seconds left of the training; None if its end is unknown
 
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """A finished epoch."""
+    """The record of a finished epoch: a row of ``history.jsonl``."""
 
-    epoch: Count  # its number, from 1
-    updates: Count  # made since the training began
-    learning_rate: float  # of its last update
-    # mean loss over it, in nats per target token, smoothed where the recipe says so
+    epoch: Count  # number of the epoch, from 1
+    updates: Count  # updates from the beginning of the training to the end of this epoch
+    learning_rate: float  # learning rate of the last update
+    # mean training loss, in nats per target token; with the recipe's label smoothing
     train_loss: float
-    valid_loss: float  # validation loss after it, in nats per target token
-    valid_perplexity: float  # e to the power of that
-    tokens: Count  # its target tokens, ``</s>`` counted
-    tokens_per_second: Count  # of them
-    # over all types, where the model has a shortlist; else None
+    valid_loss: float  # validation loss after the epoch, in nats per target token
+    valid_perplexity: float  # perplexity of valid_loss
+    tokens: Count  # number of target tokens, including ``</s>``
+    tokens_per_second: Count  # target tokens
+    # validation perplexity over all types, if the model has a shortlist; else None
     valid_perplexity_full: float | None = None
-    valid_bleu: float | None = None  # of validation pairs, where ``best_by`` asks for it
-    machine: TrainingMachine | None = None  # what made its last update, maybe after others
+    valid_bleu: float | None = None  # BLEU of validation pairs if best_by is bleu; else None
+    # The machine of the last update. Earlier updates may have been made on other machines.
+    machine: TrainingMachine | None = None
 
     @property
     def criterion(self) -> float:
-        """What is lower in a better epoch: minus its BLEU where it has one, else its loss."""
+        """A number that is lower for a better epoch: minus BLEU if it is known, else the loss."""
         return self.valid_loss if self.valid_bleu is None else -self.valid_bleu
 
     def line(self, epochs: float | None) -> str:
-        """Return it as a line of a log; ``epochs``: how many there will be, where it is known."""
+        """Return the record as a line of the log.
+
+        ``epochs`` is the number of epochs of the whole training, or None if it is unknown.
+        """
         number = f"{self.epoch:3d}"
         if epochs is not None:
             number += f"/{math.ceil(epochs)}"
@@ -102,28 +107,33 @@ class EpochRecord:
 
 
 def without_absent(record: EpochRecord) -> dict[str, object]:
-    """Return a record's fields, but those that say nothing."""
+    """Return the fields of a record that are not None."""
     return {key: value for key, value in asdict(record).items() if value is not None}
 
 
 @dataclass(frozen=True)
 class History:
-    """A training's ``history.jsonl``: its finished epochs, and why it ended, if it has."""
+    """The content of a training's ``history.jsonl``."""
 
-    epochs: tuple[EpochRecord, ...]
-    stop: str | None
+    epochs: tuple[EpochRecord, ...]  # the finished epochs, in order
+    stop: str | None  # why the training ended; None if it has not
 
 
 def read_history(path: Path) -> History:
-    """Read a training's ``history.jsonl``: a row for each epoch; the last may say why it stopped.
+    """Read a training's ``history.jsonl``.
+
+    Each row is an epoch. The last row may be ``{"stop": REASON}``, if the training has ended.
 
     Raises:
-        UserError: The file is missing, or a line is no such row.
+        UserError: The file is missing, or a line is not such a row.
     """
     epochs = []
     stop = None
     record = TypeAdapter(EpochRecord)
-    expected = "no epoch of a training's history; train again, which goes by the state"
+    expected = (
+        "not an epoch of a training's history; run the training again, which writes its history "
+        "from the state"
+    )
     for number, line in enumerate(read_lines(path), start=1):
         with failures_of_file(f"{path}:{number}", expected):
             row = json.loads(line)
@@ -136,15 +146,15 @@ def read_history(path: Path) -> History:
 
 @dataclass(frozen=True)
 class SourceUse:
-    """How much the prediction of the validation targets rests on their sources.
+    """How much the predictions of the validation targets depend on their sources.
 
-    A network without attention can write fluent text that has nothing to do with its source, and
-    neither loss nor perplexity tells it from one that translates badly.
+    A network without attention can write fluent text that has nothing to do with its source. The
+    loss alone does not distinguish such a network from one that translates badly.
     """
 
-    perplexity: float  # with each pair's own source, over all types
-    permuted_perplexity: float  # with the source of another pair, over all types
-    ratio: float  # the second by the first
+    perplexity: float  # validation perplexity over all types
+    permuted_perplexity: float  # the same, but with the source of another pair for each target
+    ratio: float  # permuted_perplexity / perplexity
 
     def __str__(self) -> str:
         figures = (
@@ -158,11 +168,12 @@ class SourceUse:
 
 @dataclass(frozen=True)
 class Validation:
-    """What the exported parameters give on the validation data.
+    """Validation figures of the exported parameters.
 
-    The state keeps it for later exports: another machine would round differently, and a training
-    that starts from the model is known by the bytes of its file.
+    They are kept in the state and used again if the model is exported again. Another machine would
+    compute slightly different figures, and so write other bytes into the model file. The checksum
+    of that file identifies trainings that start from the model.
     """
 
     loss: float  # in nats per target token
-    source_use: SourceUse | None  # None where there is but one pair
+    source_use: SourceUse | None  # None if there is only one validation pair

@@ -1,4 +1,4 @@
-"""What a training is asked to do, and what it is known by."""
+"""Training jobs, and the identity of a training: everything that its result depends on."""
 
 import hashlib
 import json
@@ -15,55 +15,61 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 
 TRAINING_VERSION = 4
-"""Raised only when a change of the code changes results: it is part of a training's identity.
+"""Part of the identity of a training; increased only when a change of the code changes results.
 
-The workflow trains again when it changes, and for no other change of the code.
+When it changes, the workflow trains all models again. No other change of the code does that.
 """
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """One training."""
+    """Everything that one training is asked to do."""
 
-    folder: Path  # a task's prepared folder: ``dataset/`` and ``vocabulary/``
+    folder: Path  # the prepared folder of a task, with ``dataset/`` and ``vocabulary/``
     architecture: Architecture
     recipe: Recipe
-    seed: int  # of the initialization, the data order and dropout
-    output: Path  # the model file to write; the state and history lie beside it
+    seed: int  # seed of the initialization, the data order and dropout
+    output: Path  # the model file to write; states and history are written beside it
     dictionary: Path | None  # the alignment dictionary to put into the model file, or None
     device: str  # ``cpu``, ``cuda`` or ``auto``
     threads: int  # CPU threads of each worker
-    # the alignment's candidates where the model selects its vocabulary, or None
+    # the alignment's ``candidates.tsv``, if the model selects its vocabulary; else None
     candidates: Path | None = None
     time_limit: float | None = None  # minutes after which a scheduler ends the job, or None
-    requeues: bool = False  # whether Slurm is to queue its job again where it stops before the end
-    # library of float32 products on a CPU; ``auto``: the fastest on this machine
+    requeues: bool = False  # whether Slurm queues the job again if it stops before the end
+    # library of float32 matrix products on a CPU; ``auto``: the fastest on this machine
     products: Products = "auto"
-    # those of source and target, to put into the model file, or None
+    # truecasers of source and target, to put into the model file, or None
     truecasers: Sequence[Path] | None = None
-    label: str = ""  # what its lines begin with, such as ``TASK/MODEL/seed1``
-    quiet: bool = False  # whether they are in the log beside its states alone
-    # where the model lies that ``start`` of the recipe names, if not at the path there
+    label: str = ""  # beginning of each line of the log, such as ``TASK/MODEL/seed1``
+    quiet: bool = False  # whether to log only to the file beside the states
+    # the model that the recipe's ``start`` names, if it is in another file than ``start`` says
     start: Path | None = None
-    states: str | None = None  # a folder or URL where the states are kept as well
+    states: str | None = None  # a folder or URL where the states are also copied, or None
 
     def start_file(self, start: Start) -> Path:
-        """Return where the model lies that the training begins with.
+        """Return the file of the model that the training starts from.
 
         Raises:
-            UserError: There is none.
+            UserError: The file does not exist.
         """
         path = self.start or Path(start.model)
         if not path.is_file():
-            raise UserError(f"{path}: no such file, though training.start begins with it")
+            raise UserError(f"{path}: no such file, but training.start starts from it")
         return path
 
 
 def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
-    """Return everything that a training's result depends on but the machine.
+    """Return everything that the result of a training depends on, except the machine.
+
+    Trainings with equal identities share states and results (``digest_of``).
+
+    Args:
+        job: the training.
+        checksums: checksums of the token stores and vocabularies (``TrainingData.checksums``).
 
     Raises:
-        UserError: The model that it starts from is missing.
+        UserError: The model that the training starts from is missing.
     """
     known = recipe_identity(job.architecture, job.recipe)
     start = job.recipe.start
@@ -78,7 +84,7 @@ def identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, Any]:
 
 
 def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, str]:
-    """Return the checksums of what a training reads, by name."""
+    """Return file name -> SHA-256 of the data of a training, including the candidates, if any."""
     known = dict(checksums)
     if job.candidates is not None:
         known["candidates.tsv"] = sha256(job.candidates)
@@ -86,12 +92,16 @@ def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, s
 
 
 def digest_of(identity: Mapping[str, Any]) -> str:
-    """Return the fingerprint of a training's identity: the name of its folder."""
+    """Return the fingerprint of an identity, which is the name of the training's state folder."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    """Say of each key by which nested mappings differ what it was, and is not."""
+    """Return a line for each key whose values differ: ``training.clip is 0.1, not 0.2``.
+
+    The first value is that of ``before``. Keys of nested mappings are joined by dots. The lines are
+    sorted by key.
+    """
     old = flatten(before)
     new = flatten(after)
     found = []
@@ -102,7 +112,7 @@ def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[s
 
 
 def flatten(nested: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Return nested mappings as one, with keys joined by dots."""
+    """Return nested mappings as one flat mapping, with the keys joined by dots."""
     flat: dict[str, object] = {}
     for key, value in nested.items():
         if isinstance(value, Mapping):

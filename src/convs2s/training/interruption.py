@@ -1,4 +1,4 @@
-"""When a training stops before its end: a time limit, a signal, a launcher that has gone."""
+"""Reasons to stop a training early: a time limit, a signal, or a launcher that has ended."""
 
 import math
 import os
@@ -7,21 +7,28 @@ import time
 from types import FrameType
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT, signal.SIGHUP)
-"""What schedulers send before they kill, Ctrl-C, and a terminal that is closed."""
+"""Signals that stop a training.
 
-LONGEST_MARGIN = 10.0
-SHORTEST_MARGIN = 0.5
-"""Minutes before a time limit at which the last state is written: a tenth of it between these."""
+Schedulers send SIGTERM or SIGUSR1 before they kill a job. SIGINT is sent by Ctrl-C, and SIGHUP when
+a terminal is closed.
+"""
+
+LONGEST_MARGIN = 10.0  # minutes
+SHORTEST_MARGIN = 0.5  # minutes
 
 
 def margin(time_limit: float) -> float:
-    """Return how many minutes before a time limit the last state is written; at most half of it."""
+    """Return how many minutes before a time limit, in minutes, the training stops to save.
+
+    It is a tenth of the time limit, but at least ``SHORTEST_MARGIN`` and at most
+    ``LONGEST_MARGIN``, and never more than half of the time limit.
+    """
     tenth = max(SHORTEST_MARGIN, 0.1 * time_limit)
     return min(tenth, LONGEST_MARGIN, 0.5 * time_limit)
 
 
 def signals_to_handle() -> list[signal.Signals]:
-    """Return the signals that stop a training; under nohup a closed terminal does not."""
+    """Return the signals that stop a training, without SIGHUP if it is ignored, as under nohup."""
     handled = list(SIGNALS)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         handled.remove(signal.SIGHUP)
@@ -29,21 +36,23 @@ def signals_to_handle() -> list[signal.Signals]:
 
 
 class Interruption:
-    """Asked after each update; answers why training should stop, if it should."""
+    """Knows whether a training should stop early; the trainer asks after each update."""
 
     def __init__(
         self, time_limit: float | None = None, launcher: int | None = None, end: float | None = None
     ) -> None:
-        """Start the clock.
+        """Start the clock of the time limit.
 
-        ``time_limit``: minutes from now on. ``launcher`` is the process that started this one and
-        should outlive it. ``end``: when the scheduler kills the job, in seconds since 1970, where
-        it says so: it counts instead, as the job's start was some time ago.
+        Args:
+            time_limit: time limit of the job in minutes, counted from now on; None: no limit.
+            launcher: ID of the process that started this worker; the training stops if it ends.
+            end: when the scheduler will kill the job, in seconds since 1970, if it says so. It
+                replaces ``time_limit``, because the job may have started a while ago.
         """
         self.launcher = launcher
         self._signal: str | None = None
-        self._end = math.inf
-        self._limit = "the end of the job"  # what is near, in words
+        self._end = math.inf  # when to stop, by time.monotonic
+        self._limit = "the end of the job"  # the limit, in the words of the reason
         if time_limit is not None:
             self._limit = f"the time limit of {time_limit:g} minutes"
         minutes = time_limit if end is None else (end - time.time()) / 60.0
@@ -51,7 +60,7 @@ class Interruption:
             self._end = time.monotonic() + 60.0 * (minutes - margin(minutes))
 
     def reason(self) -> str | None:
-        """Return why to stop now, in words, or None."""
+        """Return why the training should stop now, or None if it should go on."""
         if self._signal is not None:
             return f"{self._signal} was received"
         if time.monotonic() > self._end:
@@ -61,5 +70,5 @@ class Interruption:
         return None
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Note a signal rather than die of it."""
+        """Remember a signal for ``reason``: a signal handler that does not end the process."""
         self._signal = signal.Signals(number).name

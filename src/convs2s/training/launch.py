@@ -1,8 +1,12 @@
-"""From one command to the workers of a training: GPUs, torchrun on each machine, srun over them.
+"""Start the workers of a training: hold GPUs, and run torchrun on each machine, by srun if several.
 
-On several machines of one Slurm job, the process that the job runs on its first node holds the
-store at which the nodes meet, so that the system can choose the port. It has srun start the same
-command on each node, which runs torchrun there.
+The same command runs in several roles:
+
+- On one machine, it holds GPUs, and trains itself or, for several workers, runs torchrun.
+- In a Slurm job of several nodes, the first process opens a TCP store, for which the system chooses
+  the port, and starts the command on each node with srun. CONVS2S_MEETING has the address of the
+  store. On each node, the command runs torchrun, whose agents find each other through the store.
+- A worker that torchrun started trains.
 """
 
 import logging
@@ -35,23 +39,24 @@ from convs2s.training.scheduler import is_in_a_job
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
 MEETING = "CONVS2S_MEETING"
-"""Environment variable: HOST:PORT of the store at which a job's nodes meet."""
+"""Environment variable: HOST:PORT of the TCP store through which a job's nodes find each other."""
 
 JOIN_SECONDS = 600  # How long the first node to be ready waits for the others
 
 SHUTDOWN_SECONDS = 120
-"""How long workers may take to write a state after a signal before they are killed."""
+"""How long workers may take to write a state after a signal; then they are killed."""
 
 
 def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
-    """Train with so many workers on each node, each on a GPU of its own where there are GPUs.
+    """Train with ``workers`` workers on each of ``nodes`` nodes, in whatever role this process has.
 
-    More than one node are those of this Slurm job; a single worker trains in this process. Others
-    are started with ``command``, the arguments of ``convs2s``.
+    Each worker has a GPU of its own, unless the device is the CPU. A single worker trains in this
+    process. More workers, and other nodes of this Slurm job, are started with ``command``: the
+    arguments of ``convs2s`` that started this process.
 
     Raises:
         UnfinishedError: Training stopped early.
-        UserError: It failed.
+        UserError: Training failed.
     """
     if is_worker():
         train(job)
@@ -67,45 +72,57 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
 
 
 def run_node(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
-    """Train with the workers of this node, on GPUs that no other training uses."""
-    meeting = os.environ.get(MEETING)
+    """Train with the workers of this node, on GPUs that no other job on this machine uses.
+
+    Raises:
+        UnfinishedError: Training stopped early.
+        UserError: Training failed. With several nodes, the message begins with the node's name.
+    """
+    store = os.environ.get(MEETING)  # None: all workers are on this machine
     if job.device != "cpu":
         check_grant(workers)
     with ExitStack() as resources:
         held = held_device(job.device, gpus=workers, workers=nodes * workers)
-        check_recipe(job.recipe, resources.enter_context(held))
-        if meeting is None and workers == 1:
+        device = resources.enter_context(held)
+        check_recipe(job.recipe, device)
+        if store is None and workers == 1:
             train(job)
             return
-        folder = Path(resources.enter_context(tempfile.TemporaryDirectory(prefix="convs2s-")))
-        os.environ[HEARTBEATS] = str(folder / "heartbeats")
-        (folder / "heartbeats").mkdir()
-        resources.enter_context(ending_frozen_workers(folder / "heartbeats"))
+        temporary = tempfile.TemporaryDirectory(prefix="convs2s-")
+        folder = Path(resources.enter_context(temporary))
+        heartbeats = folder / "heartbeats"
+        heartbeats.mkdir()
+        os.environ[HEARTBEATS] = str(heartbeats)
+        resources.enter_context(ending_frozen_workers(heartbeats))
         os.environ["OMP_NUM_THREADS"] = str(job.threads)
-        if meeting is None:
+        if store is None:
             os.environ.update(worker_environment(folder))
         try:
-            torchrun(torchrun_options(nodes, workers, meeting or folder), command)
+            torchrun(torchrun_options(nodes, workers, store or folder), command)
         except UserError as error:
-            if meeting is None:
+            if store is None:
                 raise
             node = os.environ.get("SLURMD_NODENAME", socket.gethostname())
             raise type(error)(f"{node}: {error}") from None
 
 
 def granted_workers() -> int:
-    """Return how many GPUs a scheduler has granted on this node; 1 without any."""
+    """Return the number of GPUs that a scheduler has granted on this node, at least 1.
+
+    Outside of a scheduler's job it is 1, even if CUDA_VISIBLE_DEVICES names several GPUs.
+    """
     granted = gpu_names(gpus_granted())
     return max(1, len(granted)) if is_in_a_job() else 1
 
 
 def check_grant(workers: int) -> None:
-    """Compare the workers of this node, a GPU each, with the GPUs that it was granted by name.
+    """Check that a scheduler has granted enough GPUs on this node: one for each worker.
 
-    More are those of a whole node: the job has the memory and the CPUs of what it asked for.
+    If it has granted more, as to a job that gets a whole node, print a message. The additional GPUs
+    are not used, because the job has only the memory and the CPUs that it asked for.
 
     Raises:
-        UserError: The GPUs are fewer.
+        UserError: Fewer GPUs were granted than there are workers.
     """
     grant = gpus_granted()
     granted = len(gpu_names(grant))
@@ -113,18 +130,21 @@ def check_grant(workers: int) -> None:
         raise UserError(
             f"{workers} workers are asked for, with a GPU each (gpus of config.yaml, or --workers),"
             f" but only {granted} GPUs were granted on this node ({grant}): set gpus to {granted}, "
-            f"or have the scheduler grant {workers} (docs/cluster.md)"
+            f"or request {workers} GPUs from the scheduler (docs/cluster.md)"
         )
     if granted > workers and is_in_a_job():
         print(
-            f"convs2s: {granted} GPUs were granted on this node ({grant}), of which {workers} are "
-            "used: gpus of config.yaml, or --workers, says how many",
+            f"convs2s: {granted} GPUs were granted on this node ({grant}), but only {workers} are "
+            "used; to use more, set gpus in config.yaml, or --workers",
             file=sys.stderr,
         )
 
 
 def worker_environment(folder: Path) -> dict[str, str]:
-    """Return the variables that keep the talk of one machine's workers on it."""
+    """Return environment variables by which the workers of one machine communicate only locally.
+
+    They find each other through a file in ``folder``, and use the loopback interface.
+    """
     loopback = "lo0" if sys.platform == "darwin" else "lo"
     return {
         RENDEZVOUS: str(folder / "workers"),
@@ -134,51 +154,54 @@ def worker_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def torchrun_options(nodes: int, workers: int, meeting: Path | str) -> list[str]:
-    """Return how many workers torchrun starts, and where they meet.
+def torchrun_options(nodes: int, workers: int, store: Path | str) -> list[str]:
+    """Return the options of torchrun for the number of workers and their rendezvous.
 
-    Those of one machine meet in files of a folder, as torchrun's own store would listen to the
-    network; those of several at HOST:PORT, the store of the job's first process.
+    ``store`` is a folder if all workers are on this machine: they find each other through files
+    there, because torchrun's own store would listen on the network. Otherwise it is the HOST:PORT
+    of the store that the job's first process has opened.
     """
-    if isinstance(meeting, Path):
-        meeting = str(meeting / "torchrun")
-        store = "store_type=file"
+    if isinstance(store, Path):
+        endpoint = str(store / "torchrun")
+        configuration = "store_type=file"
         address = "127.0.0.1"
     else:
-        store = f"is_host=0,join_timeout={JOIN_SECONDS}"
+        endpoint = store
+        configuration = f"is_host=0,join_timeout={JOIN_SECONDS}"
         address = socket.gethostname()
     return [
         f"--nnodes={nodes}",
         f"--nproc-per-node={workers}",
         "--rdzv-id=convs2s",
         "--rdzv-backend=c10d",
-        f"--rdzv-endpoint={meeting}",
-        f"--rdzv-conf={store}",
+        f"--rdzv-endpoint={endpoint}",
+        f"--rdzv-conf={configuration}",
         f"--local-addr={address}",
     ]
 
 
 def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
-    """Start the workers of this machine within this process and wait for them.
+    """Run torchrun in this process: start the workers of this machine and wait for them.
 
     Raises:
-        UnfinishedError: They stopped early.
-        UserError: One failed and has given the reason itself.
+        UnfinishedError: The workers stopped early, or this process received a signal.
+        UserError: A worker failed. Unless a signal killed it, it has printed the reason.
     """
-    # Each worker says in one line why it ends.
+    # Each worker reports its error in one line, so silence torchrun's own report.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
     endings = [
         "--max-restarts=0",
         f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
     ]
-    # As its option --shutdown-timeout, which torch has from 2.12 on; before, it waits for 30 s.
+    # The same as the option --shutdown-timeout, which torch has from 2.12 on. Older versions ignore
+    # it and wait for 30 s.
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(SHUTDOWN_SECONDS)
     try:
         run.run(run.parse_args([*options, *endings, "--module", "convs2s", *command]))
     except ChildFailedError as error:
         codes = {failure.local_rank: failure.exitcode for failure in error.failures.values()}
         if UnfinishedError.exit_code in codes.values():
-            message = "the workers stopped before the end, as said above"
+            message = "the workers stopped before the end, for the reason above"
             raise UnfinishedError(message) from None
         for worker, code in codes.items():
             if code < 0:
@@ -193,19 +216,19 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
 
 
 def run_nodes(nodes: int, command: Sequence[str]) -> None:
-    """Start the command on each node of this Slurm job and wait for all.
+    """Start the command on each node of this Slurm job and wait until all have ended.
 
     Raises:
-        UnfinishedError: Training stopped early.
-        UserError: This is no Slurm job, or a node failed.
+        UnfinishedError: Training stopped early, or a signal came before the nodes were started.
+        UserError: This process is not in a Slurm job, srun is missing, or a node failed.
     """
-    missing = ""
+    problem = ""
     if "SLURM_JOB_ID" not in os.environ:
-        missing = "this is no job of Slurm's: use a cluster profile (docs/cluster.md)"
+        problem = "this is not a Slurm job; use a cluster profile (docs/cluster.md)"
     elif shutil.which("srun") is None:
-        missing = "there is no srun here, as in a container: train without one (docs/container.md)"
-    if missing:
-        raise UserError(f"{nodes} nodes are asked for, but {missing}, or set nodes to 1")
+        problem = "srun is missing, as in a container; train without one (docs/container.md)"
+    if problem:
+        raise UserError(f"{nodes} nodes are asked for, but {problem}, or set nodes to 1")
     store = TCPStore(socket.gethostname(), 0, is_master=True)
     srun = [
         "srun",
@@ -213,20 +236,21 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         f"--ntasks={nodes}",
         "--ntasks-per-node=1",
         "--cpu-bind=none",
-        # Where one node has ended the others do so too, or are ended after the time of a state.
+        # After one node has ended, the others have this long to end, too; then srun kills them.
         f"--wait={SHUTDOWN_SECONDS}",
     ]
     started: list[subprocess.Popen[bytes]] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
+        """Forward a signal that stops a training to the workers on all nodes."""
         if not started:
             raise UnfinishedError(f"{signal.Signals(number).name} was received before the start")
-        # srun forwards SIGUSR1 to all nodes, while SIGTERM has it kill them.
+        # srun forwards SIGUSR1 to all nodes, but on SIGTERM it kills them.
         started[0].send_signal(signal.SIGUSR1)
 
     with handling(signals_to_handle(), forward):
-        # In a session of its own, as srun takes a signal to the group of this process for an order
-        # to kill all nodes at once.
+        # Start srun in a session of its own. Otherwise it would also get the signals that are sent
+        # to the process group of this process, and kill all nodes at once.
         process = subprocess.Popen(
             [*srun, sys.executable, "-m", "convs2s", *command],
             env=os.environ | {MEETING: f"{store.host}:{store.port}"},
@@ -236,9 +260,9 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         started.append(process)
         code = process.wait()
     if code == UnfinishedError.exit_code:
-        raise UnfinishedError("the nodes stopped before the end, as said above")
+        raise UnfinishedError("the nodes stopped before the end, for the reason above")
     if code:
         raise UserError(
-            f"the nodes ended with code {code}, as said above; the last state is intact: run the "
-            "same command again"
+            f"the nodes ended with exit code {code}, for the reason above; the last state is "
+            "intact: run the same command again"
         )

@@ -1,16 +1,15 @@
-"""What updates learn from, read and made ready while the device is busy with those before.
+"""Load the inputs of updates ahead, while the device still computes earlier updates.
 
-Nothing here is drawn at random: what is read follows from the rows alone, so that a training that
-is resumed reads what it would have read.
+Nothing here is random. The inputs of an update depend only on its rows, so a resumed training loads
+the same inputs as a training that was never interrupted.
 """
 
 import math
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -24,98 +23,126 @@ from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
 from convs2s.training.workers import Workers
 
-AHEAD = 2  # Updates that are read before their turn
+AHEAD = 2  # Number of updates that are loaded before their turn
 
 COMPILED_LENGTHS = 8
-"""What is compiled for a GPU reads sentences padded to a multiple of so many tokens: a kernel that
-serves such lengths reads whole vectors, and there are fewer of them. It costs a seventh of the
-arithmetic at 25 tokens, which only pays where the kernels are worth it."""
+"""For a network compiled for a GPU, sentences are padded to a multiple of this many tokens.
+
+Kernels for such lengths read whole vectors, and fewer kernels are needed. At 25 tokens the padding
+costs a seventh of the arithmetic, which pays off only with compiled kernels.
+"""
 
 VALIDATION_TOKENS = 4000
-"""Padded tokens of a validation batch; it bounds memory and changes no result without shortlist."""
+"""Maximum number of padded tokens in a validation batch.
 
-_Asked = TypeVar("_Asked")
+It bounds memory. Without a shortlist it does not change the validation loss. A shortlist is made
+for each batch, so with one the loss depends on how the pairs are batched.
+"""
+
+_Item = TypeVar("_Item")
 _Loaded = TypeVar("_Loaded")
 
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Some rows of a batch."""
+    """A part of a batch that a device computes at once."""
 
-    rows: Indices  # their numbers in the store
-    # where it is in the batch: its number, then which half of it, and so on. The seed of its
-    # dropout follows from it
-    place: tuple[int, ...]
-    size: int  # padded tokens
+    rows: Indices  # row numbers of its pairs in the store
+    # Identifies the micro-batch within its batch: its number, from 0, then 1 or 2 for each time
+    # that it was halved. (3, 1, 2) is the second half of the first half of micro-batch 3. The seed
+    # of the dropout masks is derived from it.
+    key: tuple[int, ...]
+    size: int  # padded tokens: number of rows times the length of the longest pair
 
     def halves(self) -> list["MicroBatch"]:
-        """Return two micro-batches for this one, of as many rows each."""
+        """Return the first and the second half of the rows as two micro-batches.
+
+        Each half keeps the length of the longest pair as its padded length, so ``size`` is an upper
+        bound for the half without that pair. Of an odd number of rows, the first half has one more.
+        """
         longest = self.size // len(self.rows)
-        return [
-            MicroBatch(rows, (*self.place, half), len(rows) * longest)
-            for half, rows in enumerate(np.array_split(self.rows, 2), start=1)
-        ]
+        halves = []
+        for number, rows in enumerate(np.array_split(self.rows, 2), start=1):
+            halves.append(MicroBatch(rows, (*self.key, number), len(rows) * longest))
+        return halves
 
 
 def split_batch(
     store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int
 ) -> list[MicroBatch]:
-    """Split a batch into what a device takes at a time, worker by worker in turn.
+    """Split a batch into micro-batches, and deal them out to the workers in turn.
 
-    Micro-batch i is worker i % workers'. For several workers they are as few as every worker has
-    the same number of, and cut where the slowest has the least to do, padding included. Where that
-    leaves fewer, or too large ones, the largest are halved, down to single pairs.
+    Each micro-batch is a run of consecutive ``rows``. Micro-batch i belongs to worker i % workers.
+
+    1. Cut the batch into runs of at most ``micro_batch_tokens`` padded tokens; None sets no limit.
+    2. For several workers, round the number of runs up to a multiple of ``workers``, and cut the
+       batch again into at most this many runs, so that the most expensive run is as cheap as
+       possible: all workers wait for the slowest one.
+    3. Halve the largest run until every worker has the same number of runs and no run exceeds the
+       limit. A run of one pair is never split. If all runs are single pairs, some workers may get
+       one run fewer than the others, or none.
     """
     pairs = [store[int(row)] for row in rows]
     lengths = np.array([(len(source), len(target)) for source, target in pairs], np.int32)  # (B, 2)
-    longest = lengths.max(1)  # (B,)
+    longest = lengths.max(1)  # (B,), the longer side of each pair
+    # A run is an array of indices into ``rows``.
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
     if workers > 1:
-        shares = -(-len(runs) // workers) * workers
-        runs = _even_runs(lengths.sum(1), shares)
+        runs_per_worker = math.ceil(len(runs) / workers)
+        runs = _even_runs(lengths.sum(1), runs_per_worker * workers)
 
     def padded_size(run: Indices) -> int:
         return len(run) * int(longest[run].max())
 
-    most = micro_batch_tokens or math.inf
+    limit = micro_batch_tokens or math.inf
     while len(runs) < len(rows):
         divisible = [number for number, run in enumerate(runs) if len(run) > 1]
         largest = max(divisible, key=lambda number: padded_size(runs[number]))
-        if len(runs) % workers == 0 and padded_size(runs[largest]) <= most:
+        if len(runs) % workers == 0 and padded_size(runs[largest]) <= limit:
             break
         runs[largest : largest + 1] = np.array_split(runs[largest], 2)
     return [MicroBatch(rows[run], (number,), padded_size(run)) for number, run in enumerate(runs)]
 
 
-def _even_runs(tokens: Indices, most: int) -> list[Indices]:
-    """Cut pairs of ``tokens``, (B,), into at most ``most`` runs, the largest as small as can be.
+def _even_runs(tokens: Indices, maximum_runs: int) -> list[Indices]:
+    """Cut a batch into at most ``maximum_runs`` runs, so that the largest is as small as possible.
 
-    Padding counts: a run is as large as its longest pair times its pairs.
+    ``tokens`` has the number of tokens of each pair, (B,). The size of a run includes padding: the
+    number of its pairs times the tokens of its longest pair. Each run is an array of indices into
+    ``tokens``.
     """
     longest = int(tokens.max())
+    # Possible sizes of the largest run: from that of the longest pair alone to that of one run with
+    # all pairs.
     limits = range(longest, len(tokens) * longest + 1)
 
     def suffices(limit: int) -> bool:
-        return len(cut_starts(tokens, None, limit)) <= most
+        return len(cut_starts(tokens, None, limit)) <= maximum_runs
 
+    # A larger limit never needs more runs, so ``suffices`` is False up to some limit and True from
+    # there on. False sorts before True: bisect_left finds the first limit that suffices.
     smallest = bisect_left(limits, True, key=suffices)
     return cut(np.arange(len(tokens)), tokens, None, limits[smallest])
 
 
 @dataclass(frozen=True)
 class LossInputs:
-    """A batch of B pairs as the loss reads it."""
+    """The tensors from which the loss of B pairs is computed."""
 
     source: Tensor  # (B, m), padded on the right
     previous: Tensor  # (B, n), the decoder's input
-    places: Tensor  # (N,), where in the flattened (B * n) the target is not padding
-    target: Tensor  # (N,), what stands there
-    lengths: Tensor  # (B,), tokens of each source, which stay on the CPU
-    # (S,), those that the softmax is over, by which ``target`` counts; None: all
+    positions: Tensor  # (N,), indices into the flattened target (B * n) that are not padding
+    target: Tensor  # (N,), the target tokens at these positions
+    lengths: Tensor  # (B,), tokens of each source; stays on the CPU
+    # (S,), the vocabulary types that the softmax is over; ``target`` then has indices into
+    # ``types``. None: the softmax is over the whole vocabulary.
     types: Tensor | None
 
     def to(self, device: str) -> "LossInputs":
-        """Return them on a device, which is not waited for where they are in pinned memory."""
+        """Return a copy on a device, with ``lengths`` left on the CPU.
+
+        If the tensors are in pinned memory, this does not wait for the device.
+        """
         moved = {}
         for name, tensor in vars(self).items():
             if tensor is not None and name != "lengths":
@@ -125,44 +152,47 @@ class LossInputs:
 
 @dataclass(frozen=True)
 class LoadedUpdate:
-    """What a worker needs for its share of an update."""
+    """What one worker needs for its share of an update."""
 
-    store: TokenStore  # where the pairs are from
-    rows: Indices  # the pairs of the whole update
-    tokens: int  # target tokens of the whole update
-    types: Types | None  # those of the whole update, where the softmax is over a shortlist
-    # this worker's, each with what the loss reads of it
+    store: TokenStore  # contains the pairs
+    rows: Indices  # rows of the whole update, over all workers
+    tokens: int  # target tokens of the whole update, over all workers
+    types: Types | None  # the shortlist of the whole update; None without a shortlist
+    # the micro-batches of this worker, each with the inputs of its loss
     micro_batches: list[tuple[MicroBatch, LossInputs]]
 
 
 @dataclass(frozen=True)
 class Loader:
-    """Reads what the loss needs."""
+    """Reads pairs from a store and turns them into the inputs of the loss."""
 
-    limits: BatchLimits  # of a batch
-    shortlist: Shortlist | None  # how the model selects its vocabulary, if it does
-    workers: Workers  # among which a batch is shared out
-    device: str  # what the loss is computed on
-    multiple: int  # of tokens, to which sentences are padded
+    limits: BatchLimits  # size limits of batches and micro-batches
+    shortlist: Shortlist | None  # selects the types that the softmax is over; None: all types
+    workers: Workers  # the workers that share each batch
+    device: str  # device that computes the loss
+    multiple: int  # sentences are padded to a multiple of this many tokens
 
     def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
-        """Read what an update from the pairs ``rows`` needs; any thread may."""
+        """Load this worker's share of an update from the pairs ``rows``.
+
+        May be called from any thread.
+        """
         pairs = [store[int(row)] for row in rows]
         sources, targets = zip(*pairs, strict=True)
         workers = self.workers
         micro_batches = split_batch(store, rows, self.limits.micro_batch_tokens, workers.count)
-        # One shortlist for the whole update, so that its micro-batches change nothing.
+        # The whole update has one shortlist, so the loss does not depend on the micro-batches.
         types = None
         if self.shortlist is not None:
             types = self.shortlist.types(np.concatenate(sources), np.concatenate(targets))
-        own = self.read(store, micro_batches[workers.rank :: workers.count], types)
+        share = self.read(store, micro_batches[workers.rank :: workers.count], types)
         tokens = sum(len(target) for target in targets)
-        return LoadedUpdate(store, rows, tokens, types, own)
+        return LoadedUpdate(store, rows, tokens, types, share)
 
     def read(
         self, store: TokenStore, micro_batches: Iterable[MicroBatch], types: Types | None
     ) -> list[tuple[MicroBatch, LossInputs]]:
-        """Return micro-batches, each with what the loss reads of it; ``types`` as of ``inputs``."""
+        """Return each micro-batch with the inputs of its loss; for ``types`` see ``inputs``."""
         loaded = []
         for micro_batch in micro_batches:
             batch = collate(store, micro_batch.rows, multiple=self.multiple)
@@ -170,42 +200,47 @@ class Loader:
         return loaded
 
     def inputs(self, batch: Batch, types: Types | None) -> LossInputs:
-        """Return what the loss reads of a batch, where its softmax is over ``types``, or over all.
+        """Return the inputs of the loss of a batch.
 
-        Any other target is ``<unk>``.
+        With ``types``, the softmax is over these types only, and a target token outside of them
+        counts as ``<unk>``. With None, the softmax is over the whole vocabulary.
         """
         tokens = batch.target if types is None else places_of(types, batch.target)
-        # Searched here, where no device has to be waited for.
+        # Computed here on the CPU: on a GPU, finding the positions would wait for the device.
         real = np.flatnonzero(tokens != PADDING)
         return LossInputs(
             source=self._tensor(batch.source),
             previous=self._tensor(batch.previous),
-            places=self._tensor(real),
+            positions=self._tensor(real),
             target=self._tensor(tokens.reshape(-1)[real]),
             lengths=torch.from_numpy((batch.source != PADDING).sum(1)),
             types=None if types is None else self._tensor(types),
         )
 
     def _tensor(self, array: Indices) -> Tensor:
+        """Return an array as a tensor in CPU memory, pinned if the device is a GPU."""
         tensor = torch.from_numpy(array)
         return tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
 
 
-def ahead(load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]) -> Generator[_Loaded]:
-    """Load items in a thread before their turn; it ends with this generator, which is to be closed.
+def ahead(load: Callable[[_Item], _Loaded], items: Iterable[_Item]) -> Generator[_Loaded]:
+    """Load items in a thread, up to ``AHEAD`` of them before their turn; yield them in order.
 
-    Yield what was loaded, in the items' order; a failure to load one is raised in its turn.
+    If loading an item fails, the exception is raised when the turn of this item comes. The caller
+    must close the generator, which ends the thread (``contextlib.closing``).
     """
-    # Each thread begins with the first GPU, and would start CUDA there; -1 leaves it alone.
+    # A new thread uses the first GPU by default, and would start CUDA there. It must use the GPU of
+    # this process instead. Without CUDA, set_device(-1) does nothing.
     gpu = torch.cuda.current_device() if torch.cuda.is_initialized() else -1
     pool = ThreadPoolExecutor(1, "loading", torch.cuda.set_device, (gpu,))
-    rest = iter(items)
+    started: deque[Future[_Loaded]] = deque()
     try:
-        started = deque(pool.submit(load, item) for item in islice(rest, AHEAD))
+        for item in items:
+            started.append(pool.submit(load, item))
+            if len(started) > AHEAD:
+                yield started.popleft().result()
         while started:
-            following = started.popleft()
-            started.extend(pool.submit(load, item) for item in islice(rest, 1))
-            yield following.result()
+            yield started.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -213,9 +248,11 @@ def ahead(load: Callable[[_Asked], _Loaded], items: Iterable[_Asked]) -> Generat
 def validation_batches(
     store: TokenStore, recipe: Recipe, shortlist: Shortlist | None, sources: Indices | None = None
 ) -> list[Indices]:
-    """Return the rows of each validation batch, with ``sources`` as of ``collate``.
+    """Return the rows of each validation batch, shortest pairs first.
 
-    With a shortlist, which widens with the batch, an update's limit of sentences holds as well.
+    ``sources`` replaces the sources of the pairs, as in ``collate``. A batch has at most
+    ``VALIDATION_TOKENS`` padded tokens. With a shortlist, it also has at most as many sentences as
+    a training batch, because a shortlist grows with its batch.
     """
     read = store.lengths("source")
     source_lengths = read if sources is None else read[sources]
@@ -226,11 +263,13 @@ def validation_batches(
 
 
 def permuted_sources(store: TokenStore) -> Indices | None:
-    """Return for each pair another one whose source takes the place of its own; None for one pair.
+    """Return for each pair the row of another pair, whose source replaces its own source.
 
-    What such pairs cost says whether a network reads its source. Each pair gets the source of the
-    next longer one, as what a source's length alone gives away shall not count as reading it. The
-    same store always has the same permutation.
+    The validation loss with these wrong sources shows whether a network reads its source. Each pair
+    gets the source of the pair that follows it in order of source length, and the longest gets the
+    shortest source. The lengths hardly change this way: a network that uses only the length of its
+    source must not appear to read it. The permutation depends only on the store. With fewer than
+    two pairs there is no other source, and the result is None.
     """
     lengths = store.lengths("source")
     if len(lengths) < 2:

@@ -1,7 +1,7 @@
-"""What a training logs: on the standard error, and in a file of its own that all its tries share.
+"""The log of a training: on the standard error, and in a file that all of its tries share.
 
-Snakemake removes the log of a job before it starts it again, so that of a training lies beside its
-states as well, where no rule knows of it.
+Snakemake removes the log of a job before it starts the job again. So a training also writes its log
+into a file beside its states, which no rule declares as an output.
 """
 
 import math
@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-LOG_NAME = "train.log"  # Name of the log of all tries, in the folder of the states
+LOG_NAME = "train.log"  # name of the kept log, which has all tries, in the folder of the states
 
 
 @dataclass
 class _Speaker:
-    """The speaker of this process: its lines' label, and the log that outlives its tries."""
+    """How this process logs."""
 
-    label: str = ""
-    quiet: bool = False
-    kept: Path | None = None
+    label: str = ""  # beginning of each line, with a separator: ``TASK/MODEL/seed1: ``
+    quiet: bool = False  # whether nothing is printed on the standard error
+    kept: Path | None = None  # the kept log, if one is open
 
 
 _speaker = _Speaker()
@@ -29,9 +29,9 @@ _speaker = _Speaker()
 
 @contextmanager
 def speaking_as(label: str, *, quiet: bool = False) -> Iterator[None]:
-    """Begin each line of the block with a label, as several trainings may share a terminal.
+    """Begin each line that the block logs with a label: several trainings may share a terminal.
 
-    ``quiet``: say the lines in the kept log alone.
+    With ``quiet``, write the lines only to the kept log.
     """
     _speaker.label = f"{label}: " if label else ""
     _speaker.quiet = quiet
@@ -44,7 +44,7 @@ def speaking_as(label: str, *, quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def kept_in(folder: Path) -> Iterator[None]:
-    """Add each line of the block to the log in a folder too."""
+    """Also append each line that the block logs to the kept log in ``folder``."""
     _speaker.kept = folder / LOG_NAME
     try:
         yield
@@ -53,34 +53,36 @@ def kept_in(folder: Path) -> Iterator[None]:
 
 
 def label() -> str:
-    """Return what lines begin with: a label and what parts it from the rest, or nothing."""
+    """Return the beginning of each line: the label and a colon, or nothing without a label."""
     return _speaker.label
 
 
 def on_terminal() -> bool:
-    """Return whether a person watches the lines as they are said."""
+    """Return whether lines are printed on a terminal."""
     return sys.stderr.isatty() and not _speaker.quiet
 
 
 def log(message: str) -> None:
-    """Say a line."""
+    """Log a line on the standard error, unless quiet, and in the kept log, if one is open."""
     if not _speaker.quiet:
         try:
             print(f"{_speaker.label}{message}", file=sys.stderr)
-        except OSError:  # its reader has gone, or its disk is full: the kept log has the lines
+        except OSError:
+            # The reader of a pipe has gone, or a disk is full. Discard all later output; the kept
+            # log still gets the lines.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     keep(message)
 
 
 def keep(message: str) -> None:
-    """Add a line to the kept log alone; a disk that is full ends no training over its log."""
+    """Log a line only in the kept log; ignore errors, so that a full disk ends no training."""
     if _speaker.kept is not None:
         with suppress(OSError), _speaker.kept.open("a", encoding="utf-8") as stream:
             stream.write(f"{_speaker.label}{message}\n")
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it: ``40 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
+    """Return a duration in words: ``40 s``, ``12 min``, ``3 h 20 min`` or ``2 d 4 h``."""
     if seconds < 60:
         return f"{math.ceil(seconds)} s"
     minutes = round(seconds / 60)

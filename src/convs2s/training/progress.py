@@ -1,8 +1,8 @@
-"""What others see of a training while it runs; nothing here decides what the training does.
+"""Show the progress of a training: a bar or log lines, and files. It never affects the training.
 
-On a terminal there is a bar, in a log a line now and then. ``Watch`` writes the files: progress,
-history, and TensorBoard's events. The package ``tensorboard`` is an extra: it is imported where a
-training asks for it, and nowhere else.
+``EpochProgress`` shows a bar on a terminal, and otherwise logs a line from time to time. ``Watch``
+writes ``progress.json``, ``history.jsonl`` and TensorBoard's events. The package ``tensorboard`` is
+an optional dependency, so it is imported only if a training writes events.
 """
 
 import json
@@ -25,17 +25,20 @@ from convs2s.training.schedule import TrainerState
 from convs2s.training.state_folder import ProgressFile
 
 QUIET_SECONDS = 60.0  # Seconds between two lines in a log
-MOVING_SECONDS = 0.2  # Seconds between two moves of the bar on a terminal
+MOVING_SECONDS = 0.2  # Seconds between two updates of the bar on a terminal
 
 EVENTS = "tensorboard"
-"""Name of the folder of TensorBoard's event files, in that of a training's states."""
+"""Name of the folder of TensorBoard's event files, in the folder of a training's states."""
 
 UNSHOWN = {"epoch", "updates", "tokens", "machine"}
-"""What TensorBoard does not show of a finished epoch: its axis has it, or it is no number."""
+"""Fields of an epoch's record that TensorBoard does not show.
+
+The updates are its horizontal axis, and a machine is not a number.
+"""
 
 
 class Watch:
-    """The files that are written for watchers."""
+    """Writes the files that show the progress of a training."""
 
     def __init__(
         self,
@@ -45,12 +48,16 @@ class Watch:
         *,
         silent: bool = False,
     ) -> None:
-        """Write to these: ``history.jsonl`` and the folder of TensorBoard's events, if given.
+        """Set the files to write.
 
-        ``silent``: have the training say nothing of its epochs, as another worker does.
+        Args:
+            progress: the file ``progress.json``.
+            history: the file ``history.jsonl``; None: not written.
+            events: the folder of TensorBoard's events; None: not written.
+            silent: whether the training shows no bar and no lines, because another worker does.
 
         Raises:
-            UserError: There is to be a folder of events, and TensorBoard is not installed.
+            UserError: ``events`` is given, but TensorBoard is not installed.
         """
         self.progress = progress
         self.silent = silent
@@ -62,44 +69,57 @@ class Watch:
                 import tensorboard  # noqa: F401
             except ImportError as error:
                 raise UserError(
-                    f"training.tensorboard: the package tensorboard is not installed ({error}): "
-                    "pip install 'convs2s[tensorboard]', or set it to false"
+                    f"training.tensorboard: the package tensorboard is not installed ({error}); "
+                    "run `pip install 'convs2s[tensorboard]'`, or set training.tensorboard to false"
                 ) from None
 
     def begin(self, state: TrainerState) -> None:
-        """Say where a training begins, or resumes."""
+        """Write the files for the state in which a training starts or resumes.
+
+        Call this once, before the first epoch.
+        """
         if self._events is not None:
             from torch.utils.tensorboard import SummaryWriter
 
             is_within_an_epoch = state.batch > 0
             first = state.updates + int(is_within_an_epoch)
             with writing(self._events):
-                # What a try that was killed wrote of later steps TensorBoard leaves out.
+                # A try that was killed may have written events of later updates. TensorBoard hides
+                # events from purge_step on.
                 self._writer = SummaryWriter(str(self._events), purge_step=first)
-            # A kill may have come between the state of an epoch's end and the epoch's events.
+            # The training may have been killed after the state at the end of an epoch was saved,
+            # but before the events of this epoch were written. Write them now.
             if state.history and not is_within_an_epoch:
                 self._add_epoch(state.history[-1])
         self._write_epochs(state)
 
     def end_epoch(self, state: TrainerState) -> None:
-        """Say what the finished epochs gave; their state is saved already."""
+        """Write the files at the end of an epoch.
+
+        Call this after the state was saved, so that the files have no epoch that no state has.
+        """
         self._write_epochs(state)
         self._add_epoch(state.history[-1])
 
     def add_events(self, updates: int, group: str, scalars: Mapping[str, object]) -> None:
-        """Show a group's scalars after so many updates on TensorBoard, if there is one."""
+        """Add scalars, named ``GROUP/NAME``, at the step ``updates`` to TensorBoard's events.
+
+        Do nothing if no events are written. Ignore errors of writing.
+        """
         if self._writer is not None:
-            with suppress(OSError):  # a disk that is full ends no training over this file
+            with suppress(OSError):  # a full disk must not end the training
                 for name, value in scalars.items():
                     self._writer.add_scalar(f"{group}/{name}", value, updates)
                 self._writer.flush()
 
     def _add_epoch(self, record: EpochRecord) -> None:
-        stated = without_absent(record)
-        scalars = {name: stated[name] for name in stated.keys() - UNSHOWN}
+        """Add the figures of a finished epoch to TensorBoard's events, if written."""
+        fields = without_absent(record)
+        scalars = {name: fields[name] for name in fields.keys() - UNSHOWN}
         self.add_events(record.updates, "epoch", scalars)
 
     def _write_epochs(self, state: TrainerState) -> None:
+        """Write the finished epochs of a state to ``progress.json`` and ``history.jsonl``."""
         self.progress.update(updates=state.updates, best_epoch=state.schedule.best_epoch)
         if state.history:
             last = state.history[-1]
@@ -113,9 +133,10 @@ class Watch:
 
 
 def write_history(path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str | None]) -> None:
-    """Write ``history.jsonl`` whole: a row for each epoch, and for why training ended.
+    """Write the whole ``history.jsonl``: a row for each epoch, then the rows ``end``.
 
-    It is renamed, not appended to, so that a kill leaves whole rows of epochs that a state has.
+    ``end`` is ``{"stop": REASON}`` for a training that has ended. The file is written under another
+    name and renamed, not appended to: a kill never leaves a part of a row.
     """
     forget_checksums([path])
     rows = [*map(without_absent, epochs), *end]
@@ -123,28 +144,36 @@ def write_history(path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str
 
 
 class EpochProgress:
-    """The running epoch; on a terminal a bar that moves, in a log a line now and then."""
+    """Shows the progress of one epoch, by a bar on a terminal or by lines in a log.
+
+    Speeds and times are those of this try, without updates that earlier tries have made.
+    """
 
     def __init__(
-        self, state: TrainerState, epochs: float | None, batches: int, whole: int, watch: Watch
+        self,
+        state: TrainerState,
+        epochs: float | None,
+        batches: int,
+        full_batches: int,
+        watch: Watch,
     ) -> None:
-        """Begin to watch the epoch that a state is in; the bar is closed at its end.
+        """Start to show the running epoch of ``state``; the caller closes ``bar`` at its end.
 
         Args:
-            state: of the training, which changes as the epoch goes on.
-            epochs: how many there will be, or None where validation decides.
-            batches: updates of this epoch.
-            whole: those of an epoch that is trained whole.
-            watch: the files to write.
+            state: the state of the training, which the trainer changes during the epoch.
+            epochs: number of epochs of the whole training, or None if it is unknown.
+            batches: number of updates in this epoch, which may be cut short.
+            full_batches: number of updates in a full epoch.
+            watch: writes the files.
         """
         self._state = state
         self._epochs = epochs
         self._batches = batches
-        self._whole = whole
+        self._full_batches = full_batches
         self._watch = watch
         self._terminal = on_terminal()
         self._started = time.monotonic()
-        self._last_line = self._started
+        self._last_line = self._started  # time of the last line, or of the bar's last change
         self._batch_before = state.batch
         self._tokens_before = state.tokens
         self._name = f"epoch {state.epoch}"
@@ -168,15 +197,20 @@ class EpochProgress:
         )
 
     def is_due(self) -> bool:
-        """Return whether it is time for a line, or for the files."""
+        """Return whether it is time for a line, for the bar or for the files."""
         return self._is_line_due() or self._watch.progress.is_due()
 
     def _is_line_due(self) -> bool:
+        """Return whether it is time for a line, or on a terminal for a change of the bar."""
         seconds = MOVING_SECONDS if self._terminal else QUIET_SECONDS
         return time.monotonic() - self._last_line >= seconds
 
     def advance(self, gradient: float) -> None:
-        """Say how far the state is, where that is due; ``gradient``: the last one's norm."""
+        """Show the current state, as far as a line, the bar or the files are due.
+
+        Call this after at least one update of this try, when the state's loss includes all updates.
+        ``gradient`` is the norm of the last update's gradient.
+        """
         state = self._state
         loss = state.loss / state.tokens
         elapsed = time.monotonic() - self._started
@@ -185,7 +219,7 @@ class EpochProgress:
         seconds_of_epoch = seconds_of_update * (self._batches - state.batch)
         seconds = None  # left of the training
         if self._epochs is not None:
-            later_updates = max(0.0, self._epochs - state.epoch) * self._whole
+            later_updates = max(0.0, self._epochs - state.epoch) * self._full_batches
             seconds = seconds_of_epoch + seconds_of_update * later_updates
         if self._is_line_due():
             self._last_line = time.monotonic()

@@ -1,7 +1,7 @@
-"""From a prepared task to a model file: what ``convs2s train`` does."""
+"""Train one model, from a prepared task to a model file: the work of ``convs2s train``."""
 
 import os
-from contextlib import nullcontext
+from contextlib import ExitStack
 from datetime import datetime
 from functools import partial
 
@@ -41,23 +41,27 @@ from convs2s.training.workers import Workers, is_worker, joined, worker_count
 
 
 def train(job: TrainingJob) -> None:
-    """Train, or resume where an earlier process was killed, and write the model file.
+    """Train, or resume a training from its last state, and write the model file and its records.
 
-    A finished training is exported again, never repeated. Several workers train together.
+    The model of a finished training is exported again from its state, without training. If torchrun
+    started this process, it trains together with the other workers.
 
     Raises:
         UnfinishedError: Training stopped early, because of the time limit or a signal.
         UserError: The input is bad, or training diverged.
+        SystemExit: The same, on another worker than the first, which reports the error.
     """
-    # Updates note a signal instead. Outside of them there is nothing to save: it ends at once.
+    # Outside of the training loop there is nothing to save, so a signal ends the process at once.
+    # ``Interruption.note`` handles signals during the loop.
     signals = handling(signals_to_handle(), interrupt)
     with speaking_as(job.label, quiet=job.quiet), beating(os.environ.get(HEARTBEATS)), signals:
         _train(job)
 
 
 def _train(job: TrainingJob) -> None:
+    """Do the work of ``train``, inside of its log and its signal handlers."""
     launcher = os.getppid() if is_worker() else None
-    stop = Interruption(job.time_limit, launcher, end_of_job())  # the clock starts here
+    stop = Interruption(job.time_limit, launcher, end_of_job())  # starts the clock
     device = worker_device(pick_device(job.device, worker_count()))
     check_recipe(job.recipe, device)
     if device == "cpu":
@@ -66,17 +70,19 @@ def _train(job: TrainingJob) -> None:
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
     first_epoch = begin(job, data, network)
-    known = identity(job, data.checksums)
-    folder = StateFolder(job.output.parent / STATE, known, job.states)
-    with joined(device) as workers, folder.locked() if workers.is_first else nullcontext():
+    folder = StateFolder(job.output.parent / STATE, identity(job, data.checksums), job.states)
+    with ExitStack() as resources:
+        workers = resources.enter_context(joined(device))
         if workers.is_first:
+            resources.enter_context(folder.locked())
             data.check_checksums()
-            log(place_line(job, device, workers.count))
-        workers.wait()  # for the lock and the checksums
+            log(first_log_line(job, device, workers.count))
+        workers.wait()  # until the first worker has the lock and has checked the checksums
         choose_kernel(job, network, folder, device, workers)
         bleu = None
         if job.recipe.best_by:
-            from convs2s.training.validation_bleu import validation_bleu  # loads sacrebleu
+            # Imported only here, because it imports sacrebleu.
+            from convs2s.training.validation_bleu import validation_bleu
 
             bleu = partial(validation_bleu, data, workers)
         updater = Updater(
@@ -96,9 +102,10 @@ def _train(job: TrainingJob) -> None:
             first_epoch=first_epoch,
             bleu=bleu,
         )
-        return_freed_memory()  # of how it was made: on a GPU it has left all of this memory
+        # The network was built in the CPU's memory. If it is on a GPU now, that memory is free.
+        return_freed_memory()
         if workers.is_first:
-            for line in folder.differences():  # states of other trainings are left alone
+            for line in folder.differences():
                 log(f"{line}: not loaded")
             if trainer.state.updates:
                 log(f"resuming in epoch {trainer.state.epoch} from {folder.last}")
@@ -107,18 +114,29 @@ def _train(job: TrainingJob) -> None:
         folder.progress.update(phase="exporting")
         validation = trainer.result()
         if workers.is_first:
-            log_end(trainer, validation)
-            export(job, data, trainer, validation)
-            trainer.drop_unneeded()
-            log(
-                f"{megabytes(size_of(folder.path))} of states are needed to export this model "
-                f"again, for nothing else: convs2s remove-states {folder.path.parent.parent} --yes"
-            )
-            folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
+            _finish(job, data, trainer, validation)
+
+
+def _finish(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation) -> None:
+    """Write the model and its records, and drop unneeded states; only the first worker does."""
+    folder = trainer.folder
+    log_end(trainer, validation)
+    export(job, data, trainer, validation)
+    trainer.drop_unneeded()
+    run_folder = folder.path.parent.parent
+    log(
+        f"{megabytes(size_of(folder.path))} of states are kept, only to export this model again; "
+        f"to remove them, run `convs2s remove-states {run_folder} --yes`"
+    )
+    folder.progress.update(phase="finished", why=trainer.state.schedule.stop_reason)
 
 
 def initial_network(job: TrainingJob, data: TrainingData) -> Network:
-    """Return the network as the seed makes it; for errors see ``TrainingData.check_lengths``."""
+    """Build the network, with its weights initialized from the seed.
+
+    Raises:
+        UserError: The data does not fit the network; see ``TrainingData.check_lengths``.
+    """
     torch.manual_seed(job.seed)
     source_types = len(Vocabulary(data.types["source"]))
     target_types = len(Vocabulary(data.types["target"]))
@@ -130,33 +148,39 @@ def initial_network(job: TrainingJob, data: TrainingData) -> Network:
 def choose_kernel(
     job: TrainingJob, network: Network, folder: StateFolder, device: str, workers: Workers
 ) -> None:
-    """Have this process compute products as the training's first worker says.
+    """Choose the kernel for matrix products in this process: the same for all workers and tries.
 
-    Kernels round differently, so a training keeps the one that it began with, wherever it resumes.
+    Kernels round differently. So the first worker chooses a kernel when the training starts, and
+    writes it to ``kernels.json`` in the folder of states; a resumed training uses the same kernel.
+    There is a choice only for fp32 on a CPU. Every worker must call this function.
 
     Raises:
-        UserError: This machine does not have the kernel.
+        UserError: This machine does not have the kernel that the training started with, or the
+            kernel that the job asks for.
     """
     kernels = matmul.kernels()
-    number = 0
-    # Elsewhere there is but one kernel, the first.
+    number = 0  # without a choice, the first kernel
     has_choice = torch.device(device).type == "cpu" and job.recipe.precision == "fp32"
     if workers.is_first and has_choice:
         if not folder.kernels.is_file():
             write_json(folder.kernels, {"products": _new_kernel(job, network)})
-        begun = read_json(folder.kernels)
-        known = [{"products": kernel} for kernel in kernels]
-        if begun not in known:
+        recorded = read_json(folder.kernels)
+        available = [{"products": kernel} for kernel in kernels]
+        if recorded not in available:
             raise UserError(
-                f"{folder.kernels}: says {begun}, which this machine does not have: remove it to "
-                "resume with another kernel, which rounds differently"
+                f"{folder.kernels}: says {recorded}, which this machine does not have; remove the "
+                "file to resume with another kernel, which rounds differently"
             )
-        number = known.index(begun)
+        number = available.index(recorded)
     matmul.use(kernels[workers.from_first(number)])
 
 
 def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
-    """Return the kernel that a new training is to have: a stated one, or the fastest."""
+    """Return the kernel for a new training: the one that the job names; for ``auto``, the fastest.
+
+    Raises:
+        UserError: This machine does not have the kernel that the job names.
+    """
     kernels = matmul.kernels()
     if job.products == "auto":
         try:
@@ -166,52 +190,53 @@ def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
             return "blas"
     if job.products not in kernels:
         raise UserError(
-            f"products: {job.products}: this machine has {', '.join(kernels)} alone: state one of "
-            "these, or auto"
+            f"products {job.products}: this machine has only {', '.join(kernels)}; set products to "
+            "one of these, or to auto"
         )
     return job.products
 
 
 def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
-    """Return what others are to see of a training; for errors see ``Watch``."""
+    """Return the writer of the files that show a training's progress; for errors see ``Watch``."""
     events = folder.path / EVENTS if job.recipe.tensorboard else None
-    # Beside the result of another training, which this one replaces at its end, no history grows.
+    # If the output folder has the result of an earlier training, its history is left as it is until
+    # this training ends and replaces the whole result.
     is_replacing = job.output.with_name("training.json").exists()
     history = None if is_replacing else job.output.with_name("history.jsonl")
     return Watch(folder.progress, history, events)
 
 
-def place_line(job: TrainingJob, device: str, workers: int) -> str:
-    """Return a training's first line: when, where, on what and how it computes."""
-    number = os.environ.get("SLURM_JOB_ID")
+def first_log_line(job: TrainingJob, device: str, workers: int) -> str:
+    """Return the first line of a training's log: time, process, host, device and precision."""
+    slurm_job = os.environ.get("SLURM_JOB_ID")
     place = os.uname().nodename
-    if number is not None:
-        place += f", Slurm job {number}"
-    computing = "the CPU"
+    if slurm_job is not None:
+        place += f", Slurm job {slurm_job}"
+    device_name = "the CPU"
     precision: str = job.recipe.precision
     backend = "gloo"
     if torch.device(device).type == "cuda":
-        computing = torch.cuda.get_device_name(device)
+        device_name = torch.cuda.get_device_name(device)
         backend = "nccl"
         if precision == "fp32":
             precision += " (products in TF32)"
     count = f"{workers} workers by {backend}" if workers > 1 else "1 worker"
     return (
         f"{datetime.now():%Y-%m-%d %H:%M:%S}, process {os.getpid()} on {place}: "
-        f"{count} on {computing}, {precision}"
+        f"{count} on {device_name}, {precision}"
     )
 
 
 def log_end(trainer: Trainer, validation: Validation) -> None:
-    """Log why training ended, and whether the network reads its source."""
+    """Log why the training ended, whether to train longer, and how much the source is used."""
     schedule = trainer.state.schedule
     recipe = trainer.recipe
     log(f"stopped: {schedule.stop_reason}")
     if schedule.best_epoch == trainer.state.epoch - 1:
-        advice = f"more would help: lower training.schedule.minimum ({recipe.schedule.minimum:g})"
+        advice = f"lower training.schedule.minimum ({recipe.schedule.minimum:g})"
         maximum = recipe.maximum_epochs
         if maximum is not None and schedule.best_epoch >= maximum:
-            advice = f"more epochs would help: raise training.maximum_epochs ({maximum:g})"
-        log(f"the last epoch was the best one: {advice}")
+            advice = f"raise training.maximum_epochs ({maximum:g})"
+        log(f"the last epoch was the best one, so more epochs would help; {advice}")
     if validation.source_use is not None:
         log(str(validation.source_use))

@@ -1,8 +1,12 @@
-"""Where a training stands: its counts, its learning rate, and the optimizer's steps.
+"""The schedule of the learning rate, the state of a training, and the optimizer.
 
-Shapes of a schedule: ``plateau`` (paper, section 4.2) is constant until validation stops improving,
-then divided after every epoch; ``step`` is divided at fixed times (Sutskever et al. 2014, section
-3.4: every half epoch after the fifth); ``cosine`` rises for a while and falls to 0 at the end.
+A schedule has one of three kinds:
+
+- ``plateau`` (paper, section 4.2): the rate is constant until validation stops improving. From then
+  on it is divided after every epoch.
+- ``step`` (Sutskever et al. 2014, section 3.4: every half epoch after the fifth): the rate is
+  divided at fixed times.
+- ``cosine``: the rate rises linearly during the warm-up, then falls to 0 at the end.
 """
 
 import math
@@ -20,26 +24,26 @@ from convs2s.training.history import EpochRecord, TrainingMachine, Validation, p
 
 @dataclass(frozen=True)
 class Schedule:
-    """Where the schedule stands."""
+    """The schedule after the epochs so far."""
 
-    learning_rate: float  # of the next epoch, as far as validation decides it
-    # whether an epoch has failed to improve: from then on every epoch divides
+    learning_rate: float  # of the next epoch, for a plateau; the other kinds do not use it
+    # whether an epoch has failed to improve; from then on every epoch divides the rate of a plateau
     annealing: bool = False
-    # criterion of the best epoch: its validation loss, or -BLEU (best_by); None before the first
+    # lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start
     best_loss: float | None = None
-    best_epoch: int = 0  # its epoch, from 1; 0 before the first
-    stop_reason: str | None = None  # why training is over, in words, or None
+    best_epoch: int = 0  # the epoch of best_loss, from 1; 0 before the first epoch has ended
+    stop_reason: str | None = None  # why the training has ended; None if it has not
 
     def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
-        """Return the learning rate of an update; ``progress`` epochs are finished before it."""
+        """Return the learning rate after ``progress`` epochs; 2.5 is the middle of the third."""
         schedule = recipe.schedule
         if schedule.kind == "step":
-            # The summand keeps a division that is due from coming late by a rounding error.
+            # 1e-9 keeps a rounding error from delaying a division by one update.
             divisions = math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
             divisor = schedule.divide_by ** max(0, divisions)
             return recipe.learning_rate / divisor
         if schedule.kind == "cosine":
-            assert recipe.maximum_epochs is not None  # `check_model`
+            assert recipe.maximum_epochs is not None  # checked by `check_model`
             if progress < schedule.warmup:
                 return recipe.learning_rate * (progress / schedule.warmup)
             falling = (progress - schedule.warmup) / (recipe.maximum_epochs - schedule.warmup)
@@ -48,7 +52,10 @@ class Schedule:
         return self.learning_rate
 
     def after_epoch(self, epoch: int, loss: float, recipe: Recipe) -> "Schedule":
-        """Return the schedule after epoch ``epoch`` (from 1) with this criterion."""
+        """Return the schedule after epoch ``epoch``, from 1.
+
+        ``loss`` is the criterion of the epoch: its validation loss, or -BLEU with best_by.
+        """
         after = self
         improved = self.best_loss is None or loss < self.best_loss
         annealing = self.annealing or not improved
@@ -60,25 +67,31 @@ class Schedule:
         return replace(after, stop_reason=after._stop_reason(epoch, recipe))
 
     def last_epoch(self, epoch: int, recipe: Recipe) -> float | None:
-        """Return how many epochs there will be, as seen from the running one; None if unknown.
+        """Return the number of epochs of the whole training; ``epoch`` is the running one.
 
-        While a plateau's rate is constant, validation decides: only the maximum is known.
+        While the rate of a plateau is constant, validation decides when it falls. Only the maximum
+        of the recipe is known then, if there is one; otherwise the result is None.
         """
         maximum = recipe.maximum_epochs
         if self._may_go_on(recipe):
             return maximum
-        schedule = self.after_epoch(epoch, math.inf, recipe)  # by now no loss changes the end
+        # From here on the rate falls whatever the losses are, so simulate epochs until the end.
+        schedule = self.after_epoch(epoch, math.inf, recipe)
         while schedule.stop_reason is None:
             epoch += 1
             schedule = schedule.after_epoch(epoch, math.inf, recipe)
         return epoch if maximum is None else min(epoch, maximum)
 
     def _may_go_on(self, recipe: Recipe) -> bool:
-        """Whether no learning rate ends the training, as far as is known."""
+        """Return whether a low learning rate cannot end the training yet.
+
+        A cosine ends only at the maximum of epochs, and the rate of a plateau is still constant.
+        """
         kind = recipe.schedule.kind
         return kind == "cosine" or (kind == "plateau" and not self.annealing)
 
     def _stop_reason(self, epoch: int, recipe: Recipe) -> str | None:
+        """Return why the training ends after ``epoch``, or None if it goes on."""
         schedule = recipe.schedule
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
             return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
@@ -93,37 +106,44 @@ class Schedule:
 
 
 class Moment(NamedTuple):
-    """An update's place in a training, and the learning rate there."""
+    """The number of an update, and its learning rate."""
 
-    epoch: int  # from 1
-    batch: int  # its number in the epoch, from 0
-    learning_rate: float  # of its step
+    epoch: int  # number of the epoch, from 1
+    batch: int  # number of the update in the epoch, from 0
+    learning_rate: float  # learning rate of the update
 
 
 @dataclass
 class TrainerState:
-    """How far a training is."""
+    """The counts, the schedule and the history of a training, which a state file contains.
 
-    schedule: Schedule  # where the learning rate stands
-    learning_rate: float  # that of the last update
-    epoch: int  # the running epoch, from 1
-    batch: int = 0  # the next batch of it, from 0
-    updates: int = 0  # updates made
-    loss: float = 0.0  # summed training loss of the running epoch, in nats
-    tokens: int = 0  # its target tokens so far
-    seconds: float = 0.0  # time spent on it so far; it decides nothing
-    history: list[EpochRecord] = field(default_factory=list)  # a record of each finished epoch
-    machine: TrainingMachine | None = None  # what made the last update
-    validation: Validation | None = None  # of what is exported, once it is
+    The trainer changes it during the training.
+    """
+
+    schedule: Schedule  # the schedule after the last finished epoch
+    learning_rate: float  # learning rate of the last update
+    epoch: int  # number of the running epoch, from 1
+    batch: int = 0  # number of the next update in the running epoch, from 0
+    updates: int = 0  # updates made since the beginning of the training
+    loss: float = 0.0  # training loss of the running epoch so far, in nats, summed over its tokens
+    tokens: int = 0  # target tokens of the running epoch so far
+    seconds: float = 0.0  # time spent on the running epoch so far; only for the records
+    history: list[EpochRecord] = field(default_factory=list)  # the finished epochs, in order
+    machine: TrainingMachine | None = None  # the machine that made the last update
+    validation: Validation | None = None  # figures of the exported model; None before the export
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
-        """Read what ``asdict`` gave."""
+        """Return the state whose fields ``dataclasses.asdict`` returned."""
         return TypeAdapter(cls).validate_python(fields)
 
     def begin_update(self, batches: int, recipe: Recipe) -> Moment:
-        """Count the next update of an epoch of so many, and return its place."""
-        # An update's middle decides: no warm-up begins at 0, and a division comes in time.
+        """Count the next update of the running epoch; return its number and learning rate.
+
+        ``batches`` is the number of updates of a full epoch.
+        """
+        # Use the learning rate in the middle of the update. So a warm-up does not start with a rate
+        # of 0, and a division applies from the update that is nearest to its time.
         progress = self.epoch - 1 + (self.batch + 0.5) / batches
         self.learning_rate = self.schedule.learning_rate_at(progress, recipe)
         moment = Moment(self.epoch, self.batch, self.learning_rate)
@@ -134,9 +154,13 @@ class TrainerState:
     def finish_epoch(
         self, loss: float, full_loss: float | None, recipe: Recipe, bleu: float | None = None
     ) -> EpochRecord:
-        """Record the running epoch with its validation losses, and go on to the next one.
+        """Add the running epoch to the history, update the schedule, and start the next epoch.
 
-        ``full_loss`` is over all types, where the model has a shortlist; ``bleu`` decides, if any.
+        Args:
+            loss: validation loss, in nats per target token.
+            full_loss: validation loss over all types, if the model has a shortlist; else None.
+            recipe: the recipe of the training.
+            bleu: BLEU of validation pairs, which then decides the best epoch; None: the loss does.
         """
         record = EpochRecord(
             epoch=self.epoch,
@@ -164,8 +188,9 @@ class TrainerState:
 def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Return the recipe's optimizer over the network's parameters.
 
-    ``nesterov`` is the paper's (section 4.2), ``sgd`` the LSTM's (Sutskever et al. 2014, section
-    3.4); ``adam`` is for small corpora, with the decay rates usual in translation.
+    ``nesterov`` is the optimizer of the paper (section 4.2), and ``sgd``, without momentum, that of
+    the LSTM (Sutskever et al. 2014, section 3.4). ``adam`` is for small corpora, with the decay
+    rates that are usual in translation.
     """
     parameters = network.parameters()
     if recipe.optimizer == "adam":
@@ -179,13 +204,18 @@ def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
 def set_learning_rate(
     optimizer: torch.optim.Optimizer, learning_rate: float, velocity: Literal["keep", "rescale"]
 ) -> None:
-    """Set the learning rate; torch's velocity is in units of the gradient.
+    """Set the learning rate of the next step.
 
-    A step is learning rate x velocity, so leaving the velocity rescales the step with the rate
-    (fairseq), and dividing it by the rate's change keeps the step (fairseq-lua).
+    torch makes a step of learning rate x velocity, so its velocity is in units of the gradient.
+
+    - ``rescale`` leaves the velocity as it is. A change of the rate then also changes the part of
+      the step that comes from earlier gradients (as in fairseq).
+    - ``keep`` multiplies the velocity by old rate / new rate, so that this part of the step stays
+      the same (as in fairseq-lua).
     """
     (group,) = optimizer.param_groups
-    is_changed = learning_rate not in (0.0, group["lr"])  # 0: the end of a cosine
+    # A cosine ends with a rate of 0, by which the velocity cannot be divided.
+    is_changed = learning_rate not in (0.0, group["lr"])
     if is_changed and velocity == "keep":
         states = optimizer.state.values()
         velocities = [state["momentum_buffer"] for state in states if "momentum_buffer" in state]
@@ -197,7 +227,7 @@ def set_learning_rate(
 def optimizer_tensors(
     optimizer: torch.optim.Optimizer, network: nn.Module
 ) -> Iterator[tuple[str, Tensor]]:
-    """Yield the optimizer's state, each tensor named ``KEY.PARAMETER``."""
+    """Yield the tensors of the optimizer's state, each with the name ``KEY.PARAMETER``."""
     for name, parameter in network.named_parameters():
         for key, value in optimizer.state[parameter].items():
             yield f"{key}.{name}", value
@@ -209,11 +239,15 @@ def restore_optimizer(
     tensors: Mapping[str, Tensor],
     state: TrainerState,
 ) -> None:
-    """Take up what ``optimizer_tensors`` gave; the velocity is in units of the last rate."""
+    """Load the tensors of ``optimizer_tensors`` into the optimizer, and set its learning rate.
+
+    The rate is that of the last update, to which the velocity belongs (``set_learning_rate``).
+    """
     parameters = dict(network.named_parameters())
     for name, tensor in tensors.items():
         key, parameter = name.split(".", 1)
-        # On a CPU the tensor is a view of the state's file, which is replaced but held on the disk.
+        # On a CPU the tensor is a view of the state file. Without a copy, the view would keep the
+        # file on the disk even after a new state has replaced it.
         optimizer.state[parameters[parameter]][key] = tensor.clone()
     (group,) = optimizer.param_groups
     group["lr"] = state.learning_rate

@@ -1,6 +1,6 @@
-"""What the environment says of the job that a training runs in, and of the run of the workflow.
+"""Information from environment variables: the scheduler's job, and the run of the workflow.
 
-The rules load it, and so no library.
+The rules import this module each time that Snakemake starts, so it imports no library.
 """
 
 import os
@@ -16,33 +16,41 @@ SCHEDULERS = {
     "HTCondor": "_CONDOR_JOB_AD",
     "Kubernetes": "KUBERNETES_SERVICE_HOST",
 }
-"""Schedulers, which end a job at its time limit -> a variable that each sets in all of its jobs."""
+"""Scheduler -> an environment variable that it sets in each of its jobs.
+
+All of these schedulers end a job at its time limit.
+"""
 
 END_OF_SLURM_JOB = "SLURM_JOB_END_TIME"
-"""Slurm's variable, from 23.02 on, with when it ends a job, in seconds since 1970."""
+"""Variable of Slurm, from 23.02 on: when it will end the job, in seconds since 1970."""
 
 
 def begin_run() -> None:
-    """Name this run of the workflow to its jobs, unless this process is in one of them itself."""
+    """Set the variable CONVS2S_RUN, by which jobs know the run of the workflow they belong to.
+
+    A process inside of such a job keeps the variable, and so the run, of its job.
+    """
     process = f"{os.uname().nodename}:{os.getpid()}:{time.time_ns()}"
     os.environ.setdefault(RUN, f"{os.environ.get(SCHEDULERS['Slurm'], '')}@{process}")
 
 
 def is_in_a_job() -> bool:
-    """Return whether a scheduler has started this process, in a job that it ends in time."""
+    """Return whether this process is in a scheduler's job."""
     return any(name in os.environ for name in SCHEDULERS.values())
 
 
 def end_of_job() -> float | None:
-    """Return when the scheduler ends this job, in seconds since 1970; None if it does not say."""
+    """Return when Slurm will end this job, in seconds since 1970; None if it is unknown."""
     stated = os.environ.get(END_OF_SLURM_JOB, "")
     return float(stated) if stated.isdecimal() else None
 
 
 def own_slurm_job() -> str | None:
-    """Return the number of the Slurm job that does nothing but this work; None without one.
+    """Return the number of the Slurm job that was submitted for this work alone, or None.
 
-    Where Snakemake itself runs in a job, its local jobs share that one.
+    If Snakemake itself runs in a Slurm job, its local jobs run in the same Slurm job, which must
+    not be requeued for one of them. For these the result is None.
     """
     job = os.environ.get(SCHEDULERS["Slurm"])
-    return None if job == os.environ.get(RUN, "").partition("@")[0] else job
+    job_of_snakemake = os.environ.get(RUN, "").partition("@")[0]
+    return None if job == job_of_snakemake else job

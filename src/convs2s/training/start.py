@@ -1,4 +1,4 @@
-"""The model that a training begins with: where it lies, whether it fits, and what it brings."""
+"""Start a training from an existing model: fetch it, check that it fits, and load its weights."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,50 +17,62 @@ from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, changes, data_identity
 
 _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
-"""What of an architecture neither the weights nor what they compute depend on."""
+"""Keys of an architecture that change neither the weights nor what a trained network computes."""
 
 _MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum_epochs")
-"""The keys of a recipe that may differ when a training continues from a model."""
+"""Beginnings of the keys of a recipe that may differ when a training continues from a model."""
 
-_MOST_SHOWN = 3  # Keys that differ, with their values
+_MOST_SHOWN = 3  # number of differing keys that a message shows
 
 _ADVICE = "take the model's by `vocabulary_of` in the task's file"
+"""Advice for a task whose vocabulary or BPE codes differ from those of the model."""
 
 
 def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:
-    """Fetch the model of ``training.start`` where it is named by a URL; return where it lies.
+    """Download the model of ``training.start`` if it is a URL; return the path of the file.
 
-    It is fetched once: workers and later tries find it beside the output of the training, by the
-    name of its URL. ``downloads`` is what is known of files by URL. Where that is nothing, the
-    checksum of the first download holds from then on.
+    Return None if the training starts from no model or from a file. The model is downloaded once,
+    into a file beside ``output`` whose name is derived from the URL, where workers and later tries
+    find it.
+
+    Args:
+        recipe: the recipe of the training.
+        output: the model file that the training writes.
+        downloads: URL -> the known size and checksums of a file. If those of this URL are unknown,
+            later downloads must have the checksum of the first one.
 
     Raises:
-        UserError: It cannot be fetched, or is another file.
+        UserError: The model cannot be downloaded, or the file differs from its checksum.
     """
     if recipe.start is None or not parse_file_reference(recipe.start.model).is_url:
         return None
     url = recipe.start.model
     known = known_download(url, downloads) or Download(url=url)
-    place = output.with_name(f"start.{hashlib.sha256(url.encode()).hexdigest()[:8]}.safetensors")
-    if not place.is_file() or known.sha256 not in (None, sha256(place)):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        download_file(url, place, sha256=known.sha256, md5=known.md5, size=known.bytes)
-    return place
+    digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+    path = output.with_name(f"start.{digest}.safetensors")
+    is_downloaded = path.is_file() and known.sha256 in (None, sha256(path))
+    if not is_downloaded:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        download_file(url, path, sha256=known.sha256, md5=known.md5, size=known.bytes)
+    return path
 
 
 def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
-    """Give a network the weights that its training begins with; return the first epoch, from 1.
+    """Load the weights of ``training.start``, if any, into the network; return the first epoch.
+
+    The first epoch is 1, unless the training continues that of the model (``as: continue``).
 
     Raises:
-        UserError: The model does not fit; says what differs and how.
+        UserError: The model does not fit the task or the recipe. The message says what differs.
     """
     start = job.recipe.start
     if start is None:
         return 1
     path = job.start_file(start)
     trained, description = load_model(path)
-    for difference in _differences(job, data, description):
-        raise UserError(f"{path}: this training cannot start from it: {difference}")
+    first_difference = next(_differences(job, data, description), None)
+    if first_difference is not None:
+        raise UserError(f"{path}: this training cannot start from it: {first_difference}")
     network.load_state_dict(trained.state_dict())
     if start.mode == "initialise":
         return 1
@@ -68,24 +80,28 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
 
 
 def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) -> Iterator[str]:
-    """Say how what turns text into numbers, or the network, is another one than the model's."""
+    """Yield a description of each difference between a model and this training.
+
+    What matters is how text becomes tokens and numbers, and the architecture of the network. "It"
+    and "its" in a description mean the model.
+    """
     description = data.description
     if model.preparation != description.preparation:
         yield (
-            f"its words are those of the preparation {model.preparation}, the task's of "
+            f"its text was prepared by {model.preparation}, that of the task by "
             f"{description.preparation}"
         )
-    wanted = description.languages
+    languages = description.languages  # of the task
     source = model.languages["source"]
     target = model.languages["target"]
-    is_reverse = source == wanted.target and target == wanted.source
+    is_reverse = source == languages.target and target == languages.source
     if is_reverse and source != target:
         yield f"it translates from {source} to {target}, the task in reverse"
     if model.bpe_codes != data.bpe_codes:
         yield f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {_ADVICE}"
     glossaries = list(description.vocabulary.glossaries)
     if model.glossaries != glossaries or model.splittable != data.splittable:
-        yield "its vocabulary has another threshold or other glossaries"
+        yield "its vocabulary was made with another threshold or with other glossaries"
     its_types = {"source": model.source_types, "target": model.target_types}
     for side, types in its_types.items():
         if types != data.types[side]:
@@ -96,11 +112,11 @@ def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) 
     its = model.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
     ours = job.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
     if changed := changes(its, ours):
-        yield f"its network is another one: architecture: {_shown(changed)}"
+        yield f"its architecture differs ({_shown(changed)})"
 
 
 def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
-    """Say how the types of two vocabularies differ."""
+    """Return how the model's vocabulary ``its``, which is not equal, differs from the task's."""
     if len(its) != len(ours):
         return f"it has {len(its):,} types, the task {len(ours):,}"
     index = 0
@@ -110,13 +126,16 @@ def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
 
 
 def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[str]]:
-    """Return language -> the words of its truecaser, as a model file has them."""
+    """Return language -> the words of its truecaser, as a model file contains them."""
+    if not job.truecasers:
+        return {}
     languages = data.description.languages
-    tables = zip((languages.source, languages.target), job.truecasers or (), strict=False)
+    tables = zip((languages.source, languages.target), job.truecasers, strict=False)
     return {language: read_truecaser(table) for language, table in tables}
 
 
 def _codes(owner: str, codes: str | None) -> str:
+    """Return a description of the BPE codes of ``owner``, such as "the task reads whole words"."""
     if codes is None:
         return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
@@ -124,39 +143,43 @@ def _codes(owner: str, codes: str | None) -> str:
 
 
 def _shown(changed: list[str]) -> str:
-    """Join the first few changes."""
+    """Return the first few changes, joined by commas."""
+    shown = changed[:_MOST_SHOWN]
     if len(changed) > _MOST_SHOWN:
-        changed[_MOST_SHOWN:] = ["and others"]
-    return ", ".join(changed)
+        shown.append("and others")
+    return ", ".join(shown)
 
 
 def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path) -> int:
-    """Return the epochs that made a model, for its training to go on after them.
+    """Return the number of the epoch whose weights a model has.
+
+    A training that continues that of the model goes on with the next epoch.
 
     Raises:
-        UserError: It was trained on other data or by another recipe, or has its last epoch.
+        UserError: The model was trained on other data or by another recipe, or no epoch is left.
     """
     identity = model.training.get("identity")
     if not isinstance(identity, Mapping):
         raise UserError(
-            f"{path}: does not say how it was trained, as an imported model does not: start from "
-            "it by `as: initialise`"
+            f"{path}: does not say how it was trained (imported models never do); start from it by "
+            "`as: initialise`"
         )
     ours = recipe_identity(job.architecture, job.recipe)
     ours["data"] = data_identity(job, data.checksums)
     its = {part: identity[part] for part in ours if part in identity}
-    # These keys may differ, all else has to be as it was.
+    # Everything except for these keys must be unchanged.
     changed = [line for line in changes(its, ours) if not line.startswith(_MAY_DIFFER)]
     if changed:
         raise UserError(
             f"{path}: its training cannot continue with other data or another recipe: "
-            f"{_shown(changed)}; state the same, or start from it by `as: initialise`"
+            f"{_shown(changed)}; use the same, or start from the model by `as: initialise`"
         )
+    # A mean of weights includes the last epoch. Otherwise the model is that of the best epoch.
     newest = "best_epoch" if job.recipe.average is None else "epochs"
     epochs = int(str(model.training[newest]))
     if job.recipe.maximum_epochs is not None and epochs >= job.recipe.maximum_epochs:
         raise UserError(
-            f"{path}: is of epoch {epochs}, and maximum_epochs is {job.recipe.maximum_epochs:g}: "
-            "raise it to continue the training"
+            f"{path}: has the weights after epoch {epochs}, but maximum_epochs is "
+            f"{job.recipe.maximum_epochs:g}; raise maximum_epochs to continue the training"
         )
     return epochs

@@ -1,8 +1,11 @@
-"""A training's own folder: one writer, states that a killed training is resumed from.
+"""The folder of a training's states, its lock, and its progress file.
 
-The workflow's outputs are deleted when a job fails (snakemake#509), so the state lies beside them
-in a folder that no rule declares, named by a fingerprint of everything that the result depends on.
-A state of another fingerprint is never loaded.
+Snakemake deletes the outputs of a job that fails (snakemake#509). So the states are in a folder
+``state/`` beside the outputs, which no rule declares. A training that was killed resumes from them.
+
+``state/`` contains the lock, the progress file, the kept log, and a folder for each training that
+ran here. The name of this folder is a fingerprint of everything that the result depends on, so a
+training never loads the states of another one. Only one training at a time may run in ``state/``.
 """
 
 import json
@@ -24,43 +27,50 @@ from convs2s.training.log import keep, kept_in, log
 from convs2s.training.state_copies import StateCopies
 from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
 
-STATE = "state"  # Name of the folder, beside a model, of its training's states
-LOCK = "lock"  # Name of the file, in the folder of the states, that one training at a time holds
+STATE = "state"  # Name of the folder of states, beside the model
+LOCK = "lock"  # Name of the lock file in ``state/``, which the running training holds
 
 REFUSED = "refused.json"
-"""Name of the file beside it that says which process was refused last, and who held the lock."""
+"""Name of a file in ``state/`` about the last process that did not get the lock.
 
-PROGRESS = "progress.json"  # Name of the file beside it that says how far the training is
+It has the owner of the lock (``owner``) and the refused process (``refused``).
+"""
 
-SECONDS_BETWEEN_NOTES = 10.0  # Between two writings of a running epoch's progress
+PROGRESS = "progress.json"  # Name of the progress file in ``state/``
+
+SECONDS_BETWEEN_NOTES = 10.0  # between two updates of the progress file during an epoch
 
 
 class ProgressFile:
-    """How far one training is: what ``convs2s status`` reads.
+    """Writes ``progress.json``, which ``convs2s status`` reads.
 
-    It is read on other machines, so nothing in it needs this machine's table of processes: a reader
-    goes by the lock of the states, and by when the file was written.
+    Other machines may read the file, and cannot look up the process there. They use the lock of the
+    folder and the time in the file to find out whether the training is alive.
     """
 
     def __init__(self, folder: Path) -> None:
+        """Set the folder of the file; nothing is written before ``start``."""
         self.path = folder / PROGRESS
         self._progress: Progress | None = None
         self._written = 0.0
 
     def start(self, owner: str, state: str) -> None:
-        """Say that a process has begun with a training."""
+        """Start the file anew for a training.
+
+        ``owner`` names this process, and ``state`` is the name of the folder of its states.
+        """
         self._progress = Progress(owner, state=state)
         self.update()
 
     def is_due(self) -> bool:
-        """Return whether the last writing is so long ago that the next one is due."""
+        """Return whether the file should be updated; always False before ``start``."""
         waited = time.monotonic() - self._written > SECONDS_BETWEEN_NOTES
         return self._progress is not None and waited
 
     def update(self, **changes: object) -> None:
-        """Change what the file says; before ``start`` there is nothing to change.
+        """Change fields of ``Progress`` and write the file; do nothing before ``start``.
 
-        A disk that is full ends no training over this file.
+        Errors of writing are ignored, so that a full disk does not end the training.
         """
         if self._progress is None:
             return
@@ -68,20 +78,28 @@ class ProgressFile:
         self._progress = replace(self._progress, **changes)  # type: ignore[arg-type]
         self._written = time.monotonic()
         partial = self.path.with_name(f".{PROGRESS}.{os.getpid()}")
-        with suppress(OSError):  # not waited for to reach the disk, as it is soon out of date
+        with suppress(OSError):
+            # Without fsync: the file is soon out of date anyway.
             partial.write_text(json.dumps(asdict(self._progress), sort_keys=True), "utf-8")
             partial.replace(self.path)
 
 
 class StateFolder:
-    """The folder of one training: its states, its identity, and the kernels that it began with."""
+    """The folder ``state/FINGERPRINT`` of one training.
+
+    It contains the last state (``last``), the weights of the best epoch (``best``) or of the last
+    epochs (``epoch_file``), the identity, and the kernel for matrix products (``kernels``).
+    """
 
     def __init__(
         self, parent: Path, identity: Mapping[str, Any], copies: str | None = None
     ) -> None:
-        """Name the folder in ``parent`` for the identity: what the training's result depends on.
+        """Set the paths; nothing is created before ``locked``.
 
-        ``copies`` is where its states are kept as well, if they are.
+        Args:
+            parent: the folder ``state/``.
+            identity: everything that the training's result depends on.
+            copies: a folder or URL where the states are also copied, or None.
         """
         self.parent = parent
         self.identity = dict(identity)
@@ -93,32 +111,39 @@ class StateFolder:
         self.progress = ProgressFile(parent)
 
     def epoch_file(self, epoch: int) -> Path:
-        """Return where the parameters after an epoch lie, where a recipe averages epochs."""
+        """Return the file of the parameters after an epoch, for a recipe that averages epochs."""
         return self.path / f"epoch{epoch}.safetensors"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the parent folder's lock while the block runs; the kernel frees it at any death.
+        """Hold the lock of the parent folder while the block runs.
 
-        Its file names the owner for as long as it lives, then what it ended with, if not the end of
-        training: the next owner's log begins with it. What is logged meanwhile is kept here too.
-        The block is one try (``tries.counted``).
+        The kernel releases the lock when the process ends, however it ends. The lock file contains
+
+        - "process PID on HOST" while the block runs, and still after the process was killed,
+        - "process PID on HOST: ERROR" after the block has raised an exception,
+        - nothing after the block has ended without one.
+
+        The next owner of the lock logs what it finds there. While the block runs, the log is also
+        kept in the parent folder, and the progress file is written. States are fetched from the
+        other place first, if they are copied. The block counts as one try (``tries.counted``).
 
         Raises:
-            UserError: A try would be in vain, another process trains here, nothing can be written
-                here, or the file system has no locks.
+            UserError: Another process trains here, another try would fail again, nothing can be
+                written here, or the file system has no locks.
         """
         owner = f"process {os.getpid()} on {os.uname().nodename}"
         with writing(self.parent):
             self.parent.mkdir(parents=True, exist_ok=True)
             lock = (self.parent / LOCK).open("a+", encoding="utf-8", errors="replace")
         with lock:
-            said = take_lock(lock, self.parent, owner)  # by the owner before, of how it ended
+            previous = take_lock(lock, self.parent, owner)
             with kept_in(self.parent):
-                if said:
-                    if ": " not in said:
-                        said += f" has {WITHOUT_A_WORD}"
-                    log(f"before: {said}")
+                if previous:
+                    has_reported_its_end = ": " in previous
+                    if not has_reported_its_end:
+                        previous += f" has {WITHOUT_A_WORD}"
+                    log(f"before: {previous}")
                 with writing(self.parent):
                     _rewrite(lock, owner)
                     (self.parent / REFUSED).unlink(missing_ok=True)
@@ -131,37 +156,46 @@ class StateFolder:
                     with counted(self.last, owner):
                         yield
                 except (Exception, KeyboardInterrupt) as error:
-                    said = line_of(error)
-                    keep(f"error: {said}")
+                    why = line_of(error)
+                    keep(f"error: {why}")
                     stopped = isinstance(error, UnfinishedError | KeyboardInterrupt)
-                    self.progress.update(phase="stopped" if stopped else "failed", why=said)
-                    with suppress(OSError):  # a full disk must not hide how it ended
-                        _rewrite(lock, f"{owner}: {said}")
+                    self.progress.update(phase="stopped" if stopped else "failed", why=why)
+                    with suppress(OSError):  # an error of writing must not hide this error
+                        _rewrite(lock, f"{owner}: {why}")
                     raise
             lock.truncate(0)
 
     def differences(self) -> list[str]:
-        """Return a line for each other state in the parent folder, with the keys that differ."""
+        """Return a line for each other training with states in the parent folder.
+
+        The line has the keys in which the identities differ.
+        """
         lines = []
         for path in sorted(self.parent.glob("*/identity.json")):
             if path.parent == self.path:
                 continue
             try:
-                with failures_of_file(str(path), "no identity of a training"):
+                with failures_of_file(str(path), "not an identity of a training"):
                     differing = changes(json.loads(path.read_bytes()), self.identity)
-            except UserError as error:  # a damaged one is told of and stops no training
+            except UserError as error:  # a damaged file is only reported
                 differing = [str(error)]
             lines.append(f"{path.parent} is a state of another training ({', '.join(differing)})")
         return lines
 
 
 def take_lock(lock: TextIO, folder: Path, owner: str | None = None) -> str:
-    """Take the lock of a folder of states; return what is written in it.
+    """Take the lock of a folder ``state/``; return the content of the lock file.
 
-    A training that is refused leaves word who it is, the ``owner``.
+    If another process holds the lock and ``owner`` is given, write ``refused.json`` with both
+    processes, so that ``convs2s status`` can report it.
+
+    Args:
+        lock: the lock file, open for reading and writing.
+        folder: the folder ``state/``.
+        owner: the name of this process, if it is going to train.
 
     Raises:
-        UserError: A training holds it, or the file system has no locks.
+        UserError: Another process holds the lock, or the file system has no locks.
     """
     try:
         is_taken = try_lock(lock, tries=PATIENT)
@@ -171,17 +205,19 @@ def take_lock(lock: TextIO, folder: Path, owner: str | None = None) -> str:
             "not write here at once: use a file system with flock (docs/cluster.md)"
         ) from None
     lock.seek(0)
-    said = lock.read().strip()
+    content = lock.read().strip()
     if is_taken:
-        return said
+        return content
     if owner:
-        write_json(folder / REFUSED, {"owner": said, "refused": owner})
+        write_json(folder / REFUSED, {"owner": content, "refused": owner})
     raise UserError(
-        f"{folder}: another training is writing here ({said}); "
+        f"{folder}: another training is writing here ({content}); "
         "wait for it to end or stop it, then run the same command again"
     )
 
 
 def _rewrite(lock: TextIO, line: str) -> None:
+    """Replace the content of the lock file by a line."""
     os.ftruncate(lock.fileno(), 0)
-    os.write(lock.fileno(), f"{line}\n".encode())  # what a buffer held would fail as it is closed
+    # Not through the buffer of the stream: on a full disk it would fail again when it is closed.
+    os.write(lock.fileno(), f"{line}\n".encode())

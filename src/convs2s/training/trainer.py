@@ -1,9 +1,10 @@
 """The training loop: epochs of updates, validation, and states to resume from.
 
-Paper, section 4.2. The order of the data and every dropout mask are functions of the seed, the
-epoch, the batch and the micro-batch's place in it alone, so that a training which was killed
-anywhere ends with the same bytes, on a GPU up to rounding. With several workers each runs this
-loop; the first one alone writes and speaks.
+Paper, section 4.2. The order of the data depends only on the seed and the epoch. A dropout mask
+depends only on the seed, the epoch, the batch and the key of the micro-batch. So a training that
+was killed at any moment and resumed ends with the same bytes as one that was never killed, on a GPU
+up to rounding. With several workers, each worker runs this loop, but only the first one writes
+files and logs.
 """
 
 import math
@@ -42,11 +43,20 @@ from convs2s.training.schedule import Schedule, TrainerState, optimizer_tensors,
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 
-MEMORY_UPDATES = 100  # after which freed memory goes back to the system; costs half a percent
+MEMORY_UPDATES = 100
+"""After this many updates, freed memory is returned to the system.
+
+It makes the training half a percent slower.
+"""
 
 
 class Trainer:
-    """One training of one network; ``run`` ends with the best weights in the state folder."""
+    """One training of one network.
+
+    Call ``run``, then ``result``, then, after the model was exported, ``drop_unneeded``. With
+    several workers, every worker calls ``run`` and ``result``, but only the first worker exports
+    the model and drops states.
+    """
 
     def __init__(
         self,
@@ -59,12 +69,23 @@ class Trainer:
         first_epoch: int = 1,
         bleu: Callable[[Network], float] | None = None,
     ) -> None:
-        """Start from the folder's last state if it has one, else from the network as it is.
+        """Resume from the last state in the folder, or start with the network as it is.
 
-        A network that was trained before goes on with ``first_epoch``.
+        Every worker must create its trainer: the workers compare their parameters.
+
+        Args:
+            updater: makes the updates; it has the network, the recipe and the workers.
+            stores: the pairs to learn from, and the validation pairs.
+            folder: the folder of this training's states.
+            stop: says after each update whether to stop the training.
+            watch: writes progress, history and TensorBoard's events; by default progress only.
+            first_epoch: number of the first epoch, more than 1 if the training continues that of an
+                existing model. Ignored if there is a state.
+            bleu: computes the BLEU score that decides the best epoch, if the recipe asks for it.
+                Every worker calls it after each epoch.
 
         Raises:
-            UserError: The state is no state, or the workers have not started from the same.
+            UserError: The last state cannot be read, or the parameters differ between workers.
         """
         self.updater = updater
         self.network = updater.network
@@ -82,18 +103,22 @@ class Trainer:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
-        self.is_dropped = False  # true once the last state has no parameters any more
+        self.is_dropped = False  # whether the last state is without parameters (drop_unneeded)
         if folder.last.is_file():
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
 
     def run(self) -> TrainerState:
-        """Train until the schedule says why to stop.
+        """Train until the schedule has a reason to stop; return the state.
+
+        The best weights, or those of the last epochs if the recipe averages them, are then in the
+        folder of states. Read them with ``result``.
 
         Raises:
             LastingError: Training diverged.
-            UnfinishedError: Training stopped early; the last state is from this moment.
-            UserError: A state cannot be written.
+            UnfinishedError: Training stopped early, after it saved its state.
+            UserError: A state cannot be written, or a pair does not fit into memory.
+            SystemExit: On another worker than the first, in place of the first two.
         """
         state = self.state
         self.watch.begin(state)
@@ -103,15 +128,23 @@ class Trainer:
         return state
 
     def _train_epoch(self) -> None:
-        """Make the updates of the running epoch that are left."""
+        """Make the remaining updates of the running epoch.
+
+        The losses of updates stay on the device until they are needed, because reading them waits
+        for the device: for a save, for a progress line or file, or to stop.
+        """
         state = self.state
         batches = self.plan(state.epoch)
-        epochs_left = (self.recipe.maximum_epochs or math.inf) - (state.epoch - 1)
-        end = math.ceil(min(1.0, epochs_left) * len(batches))  # the last one may be cut short
-        epochs = state.schedule.last_epoch(state.epoch, self.recipe)
-        progress = EpochProgress(state, epochs, end, len(batches), self.watch)
-        seconds_before = state.seconds  # by earlier tries of this epoch
-        if state.batch < end:  # else the epoch is of the machine that was killed in validation
+        maximum_epochs = self.recipe.maximum_epochs or math.inf
+        epochs_left = maximum_epochs - (state.epoch - 1)
+        # If maximum_epochs is not a whole number, the last epoch is cut short.
+        end = math.ceil(min(1.0, epochs_left) * len(batches))
+        last_epoch = state.schedule.last_epoch(state.epoch, self.recipe)
+        progress = EpochProgress(state, last_epoch, end, len(batches), self.watch)
+        seconds_before = state.seconds  # spent on this epoch by earlier tries
+        # If no update is left, an earlier try made them all and was stopped before the end of
+        # validation. The epoch's record then keeps naming the machine of that try.
+        if state.batch < end:
             state.machine = self.machine
         started = time.monotonic()
         saved = started
@@ -127,12 +160,11 @@ class Trainer:
                     return_freed_memory()
                 reason = self.stop.reason()
                 is_last = state.batch == end
-                # The last one of an epoch is saved before validation, which may take long.
+                # After the last update of an epoch, save before validation, which may take long.
                 save_is_due = is_last or time.monotonic() - saved > checkpoint_seconds
                 has_to_read = save_is_due or progress.is_due()
-                # All workers stop, or read, where one of them has to.
+                # If one worker has to stop or to read, all workers do.
                 stops, reads = self.workers.flags([reason is not None, has_to_read])
-                # Reading waits for the device, so it is done only where the figures are needed.
                 if stops or reads:
                     self._count(self.updater.read(unread), progress)
                     unread.clear()
@@ -144,7 +176,7 @@ class Trainer:
                     saved = time.monotonic()
 
     def plan(self, epoch: int) -> EpochPlan:
-        """Return the rows of each update of an epoch, in their order."""
+        """Return the rows of each update of an epoch, in order."""
         return plan_batches(
             self.train.lengths("source"),
             self.train.lengths("target"),
@@ -153,7 +185,11 @@ class Trainer:
         )
 
     def _count(self, reports: Sequence[UpdateReport], progress: EpochProgress) -> None:
-        """Add the last updates to the state's loss, which must be finite."""
+        """Add the reports of the last updates to the state, and update the progress display.
+
+        There must be at least one report. The training ends if a loss or a gradient norm is not
+        finite.
+        """
         state = self.state
         first = state.updates - len(reports) + 1
         for number, report in enumerate(reports, start=first):
@@ -164,20 +200,24 @@ class Trainer:
         progress.advance(reports[-1].norm)
 
     def _finish_epoch(self) -> None:
-        """Validate, move the schedule on, and save what the epoch gave."""
+        """Validate, record the epoch, advance the schedule, and save the state and the weights.
+
+        All workers validate. The first one writes the files.
+        """
         state = self.state
         epoch = state.epoch
         loss = self.updater.validate(self.valid)
+        # This also holds if the loss is not a number.
         if not loss < LARGEST_LOSS:
             self._diverged(f"with validation loss {loss:g}")
         full_loss = None
         if self.updater.shortlist is not None:
             full_loss = self.updater.validate(self.valid, full=True)
-        epochs = state.schedule.last_epoch(epoch, self.recipe)
+        last_epoch = state.schedule.last_epoch(epoch, self.recipe)
         bleu = None if self.bleu is None else self.bleu(self.network)
         record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
         if self.workers.is_first:
-            log(record.line(epochs))
+            log(record.line(last_epoch))
             if self.recipe.average is not None:
                 path = self.folder.epoch_file(epoch)
                 self._write(path, self.network.state_dict(), {"epoch": epoch})
@@ -188,9 +228,13 @@ class Trainer:
         self.watch.end_epoch(state)
 
     def _stop(self, reason: str | None) -> NoReturn:
-        """Save and stop, as this worker or another one has a reason to."""
+        """Save the state and end the training early.
+
+        ``reason`` is this worker's reason to stop; None if only another worker has one.
+        """
         self._save()
-        self.workers.wait()  # or the first to end would have the others killed while they save
+        # torchrun kills the other workers as soon as one ends, so wait until the first has saved.
+        self.workers.wait()
         self.workers.fail(
             UnfinishedError(
                 f"training is not finished: {reason or 'another worker was told to stop'}; "
@@ -200,18 +244,28 @@ class Trainer:
         )
 
     def _diverged(self, how: str) -> NoReturn:
-        """End training; the last state is from before it, and never one that is not finite."""
+        """End the training without a save: ``how`` it diverged, such as "at update 7: loss nan".
+
+        The last state was saved before, so all of its losses are finite.
+        """
         message = (
             f"training diverged in epoch {self.state.epoch} {how}; lower the learning rate or "
             f"clip ({self.recipe.clip:g})"
         )
         if self.folder.last.exists():
-            message += f"; the state before it is kept: {self.folder.last}"
+            message += f"; the last state before that is kept in {self.folder.last}"
         self.workers.fail(LastingError(message))
 
     def result(self) -> Validation:
-        """Give the network the parameters that a training exports; return what they give."""
-        self.workers.wait()  # for the first one to have written the last epoch
+        """Load the weights to export into the network; return their validation figures.
+
+        These are the weights of the best epoch, or the mean of the last epochs if the recipe
+        averages. Every worker must call this method.
+
+        Raises:
+            UserError: A file of weights is missing or damaged, or is of another epoch or training.
+        """
+        self.workers.wait()  # until the first worker has written the weights of the last epoch
         if self.recipe.average is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
         else:
@@ -219,28 +273,29 @@ class Trainer:
         self.network.load_state_dict(weights)
         if self.state.validation is None:
             loss = self.state.schedule.best_loss
+            # The mean of weights was never validated, and with best_by the schedule has -BLEU.
             is_known = self.recipe.average is None and self.recipe.best_by is None
-            if loss is None or not is_known:  # of a mean, or where the best is a BLEU
+            if loss is None or not is_known:
                 loss = round(self.updater.validate(self.valid), 6)
             self.state.validation = Validation(loss, self._source_use(loss))
         return self.state.validation
 
     def _mean_weights(self, average: int) -> dict[str, Tensor]:
-        """Return the mean of the parameters after so many last epochs."""
+        """Return the mean of the parameters after each of the last ``average`` epochs."""
         epochs = [record.epoch for record in self.state.history[-average:]]
         states = [self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs]
         mean = {}
         for name, value in self.network.state_dict().items():
-            # In float64, in the order of the states.
+            # Add up in float64, in the order of the epochs.
             stacked = torch.stack([state[name].double() for state in states])
             mean[name] = stacked.mean(0).to(value.dtype)
         return mean
 
     def drop_unneeded(self) -> None:
-        """Keep of the states what exporting the model again needs.
+        """Remove what is not needed to export the model again from the folder of states.
 
-        Those are the parameters that it is made of, and where training ended, without the
-        parameters and the optimizer of the last epoch.
+        The weights that the model was made from stay, and so does the last state, but without
+        tensors: the parameters and the optimizer's state of the last epoch are dropped.
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
@@ -248,11 +303,16 @@ class Trainer:
             self._write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
-        """Return how much the network, whose validation loss is given, reads of its source."""
+        """Return how much the predictions of the network depend on the source.
+
+        ``loss`` is the validation loss of the network. The result is None if there is only one
+        validation pair.
+        """
         sources = permuted_sources(self.valid)
         if sources is None:
             return None
-        # A shortlist comes from the source itself: another one's would lack the references.
+        # A shortlist is made from the source, so that of another source would lack the target's
+        # tokens. Compare losses over all types instead.
         if self.updater.shortlist is not None:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
@@ -263,6 +323,7 @@ class Trainer:
         )
 
     def _save(self) -> None:
+        """Write the last state: parameters, optimizer and counts; only the first worker writes."""
         if not self.workers.is_first:
             return
         tensors = {}
@@ -273,23 +334,31 @@ class Trainer:
         self._write(self.folder.last, tensors, asdict(self.state))
 
     def _keep_best(self) -> None:
-        """Keep the parameters of the epoch that has ended, if it is the best one.
+        """Write the parameters as the best weights, if the epoch that has just ended is the best.
 
-        The state is written before, and has them too: a kill in between loses nothing, where one
-        before it could leave the best of an epoch that is trained again, to other numbers.
+        Call this after the last state was written, which has the same parameters. If the training
+        is killed in between, resuming calls this again. In the other order, a kill could leave best
+        weights of an epoch that no state has, and that would be trained again.
         """
         best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
         is_best = best > 0 and best == self.state.epoch - 1
-        has_ended = self.state.batch == 0  # else the parameters are of the epoch after it
+        # Within the next epoch, the network no longer has the parameters of the best one.
+        has_ended = self.state.batch == 0
         if self.workers.is_first and is_best and has_ended:
             self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
 
     def _restore(self, path: Path) -> None:
+        """Load a state into the trainer, the network and the optimizer.
+
+        Raises:
+            UserError: The file is not a state of this training.
+        """
         tensors, fields = self._read(path, self.updater.device)
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                # It was exported, by a version that kept its validation.
+                # The model was exported and the tensors were dropped. A state without validation
+                # figures is written once more, with them.
                 self.is_dropped = self.state.validation is not None
                 return
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
@@ -303,21 +372,33 @@ class Trainer:
     def _write(
         self, path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, object]
     ) -> None:
-        """Write a state, which says of which training it is."""
+        """Write tensors and a description to ``path``, with the fingerprint of this training.
+
+        If states are copied to another place, copy the file there.
+        """
         save_tensors(path, tensors, {**description, "training": self.folder.path.name})
         if self.folder.copies:
             self.folder.copies.keep(path)
 
     def _read(self, path: Path, device: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Read a state, which must be of this training; those of before do not say so."""
+        """Return the tensors and the description that ``_write`` wrote.
+
+        Raises:
+            UserError: The file belongs to another training. Files of older versions do not name
+                their training, and are accepted.
+        """
         tensors, fields = load_tensors(path, device)
-        own = self.folder.path.name
-        if fields.pop("training", own) != own:
+        this_training = self.folder.path.name
+        if fields.pop("training", this_training) != this_training:
             raise self._foreign(path, "training")
         return tensors, fields
 
     def _weights(self, path: Path, epoch: int) -> dict[str, Tensor]:
-        """Return the parameters after an epoch, which must be those of this network."""
+        """Return the parameters that were written after an epoch.
+
+        Raises:
+            UserError: The file is of another epoch or training, or does not fit the network.
+        """
         weights, fields = self._read(path, "cpu")
         if fields.get("epoch") != epoch:
             raise self._foreign(path, "epoch")
@@ -325,7 +406,8 @@ class Trainer:
         return weights
 
     def _foreign(self, path: Path, origin: str) -> UserError:
+        """Return the error for a state of another ``origin``: a training or an epoch."""
         return UserError(
-            f"{path}: is a state of another {origin}: put back the file that was here, or remove "
-            f"{self.folder.path}, and the same command trains again"
+            f"{path}: is a state of another {origin}; put back the original file, or remove "
+            f"{self.folder.path} to train again with the same command"
         )

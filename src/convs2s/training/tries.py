@@ -1,8 +1,9 @@
-"""Tries of a training that saved nothing: how many in a row, and how each ended.
+"""Count the tries of a training that saved no state, and refuse another try after three in a row.
 
-A training of weeks is started again and again, by Snakemake or by the scheduler, as time limits and
-nodes end it. Only the training itself knows whether a try was of use. The note lies beside the last
-state, and holds for one run of the workflow: who has mended something starts a new one.
+Snakemake or the scheduler starts a long training again each time that a time limit or the failure
+of a node ends it. Only the training itself knows whether a try made progress, that is, saved a
+state. The count is kept in a note beside the last state. It holds for one run of the workflow: a
+user who has fixed the cause starts a new run, which counts from 0.
 """
 
 import os
@@ -19,7 +20,7 @@ from convs2s.files.text import write_json
 from convs2s.pipeline.living import RUN
 from convs2s.training.log import LOG_NAME
 
-MOST_FRUITLESS = 3
+MOST_FRUITLESS = 3  # tries in a row without a saved state after which no other try is made
 
 NOTE = "tries.json"  # Name of the note, beside the states of one training
 
@@ -28,24 +29,29 @@ WITHOUT_A_WORD = "ended without a word: killed, or its machine went down"
 
 @dataclass
 class _Note:
-    """The tries of a run since a state was saved."""
+    """The tries of one run of the workflow since the last state was saved."""
 
-    run: str
-    saved: int | None  # when the last state was written, in ns since 1970
-    tries: list[str]  # when and where each began, and the line that it ended with
-    is_lasting: bool = False  # whether every other try would end as the last one did
+    run: str  # the run, as in the environment variable CONVS2S_RUN
+    saved: int | None  # when the last state was written, in ns since 1970; None: no state
+    tries: list[str]  # for each try: when it began, its process, and the line that it ended with
+    is_lasting: bool = False  # whether the last try has failed in a way that a new try would repeat
 
 
 @contextmanager
 def counted(state: Path, owner: str) -> Iterator[None]:
-    """Count the block as a try of a training with this last state, which it replaces.
+    """Count the block as a try of a training.
 
-    It is noted before it begins, as what is killed notes nothing. Outside of a run nothing is
-    counted.
+    The try is written into the note before the block runs, because a process that is killed cannot
+    write. If the block ends without an exception, the note is removed. Outside of a run of the
+    workflow nothing is counted.
+
+    Args:
+        state: the file of the last state, which the block may write.
+        owner: the name of this process.
 
     Raises:
-        UserError: Three tries in a row of this run of the workflow saved no state, or the last one
-            ended with what every other one would end with.
+        UserError: Three tries in a row of this run of the workflow saved no state, or the last try
+            ended with a LastingError, which another try would repeat.
     """
     run = os.environ.get(RUN)
     if run is None:
@@ -53,7 +59,7 @@ def counted(state: Path, owner: str) -> Iterator[None]:
         return
     path = state.with_name(NOTE)
     note = _Note(run, _time_of(state), [])
-    with suppress(OSError, ValueError):  # there is none, or a damaged one
+    with suppress(OSError, ValueError):  # the note is missing or damaged
         before = TypeAdapter(_Note).validate_json(path.read_bytes())
         if before.run == run and before.saved == note.saved:
             note = before
@@ -66,38 +72,43 @@ def counted(state: Path, owner: str) -> Iterator[None]:
     except (Exception, KeyboardInterrupt) as error:
         note.tries[-1] = f"{began}: {line_of(error)}"
         note.is_lasting = isinstance(error, LastingError)
-        if note.is_lasting:  # it is repeated whatever was saved before it
+        if note.is_lasting:
+            # A new try would resume from the present state and fail again, even if this try has
+            # saved that state. With its time, the note also counts for the next try.
             note.saved = _time_of(state)
-        with suppress(OSError, UserError):  # a full disk must not hide how it ended
+        with suppress(OSError, UserError):  # an error of writing must not hide this error
             write_json(path, note)
         raise
     path.unlink()
 
 
 def line_of(error: BaseException) -> str:
-    """Return what a training ended with, in one line."""
+    """Return the message of an error in one line; with its class, unless it is a UserError."""
     if isinstance(error, UserError):
         return str(error)
-    # A fault of the program: by its class.
     return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
 
 
 def _check(note: _Note, path: Path) -> None:
-    """Refuse another try where it would be in vain."""
+    """Check that another try may succeed; ``path`` is the file of the note.
+
+    Raises:
+        UserError: The last try would be repeated, or too many tries in a row saved no state.
+    """
     if note.is_lasting:
         reason = f"the last try of this run would only be repeated ({note.tries[-1]})"
     elif len(note.tries) >= MOST_FRUITLESS:
-        log = path.parent.with_name(LOG_NAME)
+        kept_log = path.parent.with_name(LOG_NAME)
         reason = f"{len(note.tries)} tries in a row of this run saved no state"
-        reason += f" ({'; '.join(note.tries)}): see {log}"
+        reason += f" ({'; '.join(note.tries)}): see {kept_log}"
     else:
         return
     raise UserError(
-        f"{reason}; not tried again: run the same snakemake command again once the cause is "
-        f"mended, or remove {path}"
+        f"{reason}; not tried again: fix the cause and run the same snakemake command again, or "
+        f"remove {path}"
     )
 
 
 def _time_of(state: Path) -> int | None:
-    """Return when a state was written, in ns since 1970; None where there is none."""
+    """Return when a state was written, in ns since 1970; None if there is no state."""
     return state.stat().st_mtime_ns if state.is_file() else None

@@ -29,39 +29,50 @@ from convs2s.training.schedule import Moment, build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""What errors without a class of their own say: of a CPU's allocator, and of a GPU's library."""
+"""Texts of out-of-memory errors that are plain RuntimeErrors, of torch on a CPU and of cuBLAS."""
 
 GPU_OPTIONS = {
     "combo_kernels": True,
     "combo_kernel_max_num_nodes": 32,
     "keep_addmm_fused_for_half_dtypes": True,
 }
-"""Options of torch.compile for a GPU."""
+"""Options of torch.compile for a GPU.
+
+With combo kernels, equal work of several layers, such as the normalization of their weights, shares
+a kernel. The last option lets the matrix product add the bias.
+"""
 
 InputsOfLoss = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
-"""What an updater reads a batch by, or what torch.compile makes of it."""
+"""Type of ``Updater._read_batch``, and of the function that torch.compile makes of it."""
 
 
 @dataclass(frozen=True)
 class UpdateReport:
-    """What an update did."""
+    """The figures of a finished update, over all workers."""
 
-    loss: float  # summed over the target tokens, smoothed where the recipe says so, in nats
-    tokens: int  # target tokens, ``</s>`` counted
-    norm: float  # the gradient's norm before clipping
+    loss: float  # summed over the target tokens, in nats; with the recipe's label smoothing
+    tokens: int  # number of target tokens, including ``</s>``
+    norm: float  # norm of the gradient before clipping
 
 
 @dataclass(frozen=True)
 class StartedUpdate:
-    """An update that the device may still be computing: reading it waits."""
+    """The figures of an update that the device may still be computing.
 
-    loss: Tensor  # this worker's share of it, float64
+    Reading the tensors waits for the device.
+    """
+
+    loss: Tensor  # this worker's share of the summed loss, a float64 scalar
     tokens: int  # target tokens of all workers
-    norm: Tensor  # the gradient's norm before clipping
+    norm: Tensor  # norm of the gradient before clipping, a scalar
 
 
 class Updater:
-    """Makes updates of one network, and computes its validation loss."""
+    """Makes updates of one network, and computes its validation loss.
+
+    With several workers, every worker must call ``start``, ``read``, ``update`` and ``validate`` in
+    the same order.
+    """
 
     def __init__(
         self,
@@ -73,7 +84,10 @@ class Updater:
         shortlist: Shortlist | None = None,
         workers: Workers = ALONE,
     ) -> None:
-        """Build the recipe's optimizer over the network, which is moved to ``device``."""
+        """Move the network to ``device``, build its optimizer, and compile it if so configured.
+
+        ``seed`` is the seed of the dropout masks and of the data order.
+        """
         self.network = network.to(device)
         self.recipe = recipe
         self.seed = seed
@@ -91,25 +105,25 @@ class Updater:
             self._compile(is_compiled_for_gpu)
 
     def _compile(self, is_for_gpu: bool) -> None:
-        """Have torch.compile make kernels of what each micro-batch computes."""
+        """Compile the network's forward pass, and on a GPU the loss, with torch.compile."""
         hide_masks_from_compiler()
-        # Constants such as sqrt(0.5) are a part of the kernels, and no arguments of theirs.
+        # Compile constants such as sqrt(0.5) into the kernels, rather than pass them as arguments.
         torch._dynamo.config.specialize_float = True
         options: dict[str, str | int | bool] = {}
         if is_for_gpu:
-            # What layers do alike, such as to normalize their weights, shares kernels, and a bias
-            # is added by the product that it belongs to.
             for name, value in GPU_OPTIONS.items():
-                if name in torch._inductor.list_options():  # an older torch may lack it
+                if name in torch._inductor.list_options():  # an older torch may lack an option
                     options[name] = value
-        # Every batch has lengths of its own.
+        # The lengths differ from batch to batch, so the kernels must accept any length.
         compiled = partial(torch.compile, dynamic=True, options=options)
         self._inputs_of_loss = compiled(self._read_batch)
         if is_for_gpu:
             self._block_loss = compiled(block_loss)
 
     def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
-        """Start an update, without waiting for the device.
+        """Start an update: the gradient of the loaded pairs, clipping, and the optimizer's step.
+
+        This does not wait for the device. ``read`` waits for the figures.
 
         Raises:
             UserError: A single pair does not fit into memory.
@@ -123,24 +137,32 @@ class Updater:
         return StartedUpdate(loss, loaded.tokens, norm)
 
     def read(self, started: Sequence[StartedUpdate]) -> list[UpdateReport]:
-        """Wait for updates, and say what they did: one transfer for all of them."""
+        """Wait for started updates, and return their figures in the same order.
+
+        The figures of all updates come from the device in one transfer.
+        """
         figures = [update.loss for update in started]
         figures += [update.norm.double() for update in started]
         losses, norms = torch.stack(figures).view(2, -1).tolist()
+        total_losses = self.workers.totals(losses)
         tokens = [update.tokens for update in started]
-        return list(map(UpdateReport, self.workers.totals(losses), tokens, norms))
+        return list(map(UpdateReport, total_losses, tokens, norms))
 
     def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
-        """Make one update from the pairs ``rows``, and wait for it."""
-        (report,) = self.read([self.start(self.loader.load(store, rows), moment)])
+        """Make one update from the pairs ``rows``, wait for it, and return its figures."""
+        loaded = self.loader.load(store, rows)
+        (report,) = self.read([self.start(loaded, moment)])
         return report
 
     def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
-        """Set the gradient to that of the update's summed loss / divisor, over all workers.
+        """Compute the gradient of the update's loss / divisor; return this worker's summed loss.
 
-        A micro-batch that does not fit into memory is halved, and all workers start over, as the
-        one that failed may have left a share of its gradient. How many a batch has changes the
-        dropout masks and the rounding, nothing else. Return this worker's loss, in float64.
+        The gradient is summed over all micro-batches of all workers, and is left in the
+        parameters. The returned loss is a float64 scalar on the device.
+
+        If a micro-batch does not fit into memory, it is halved, and all workers start again: the
+        failed backward pass may have added a part of its gradient. A different number of
+        micro-batches changes only the dropout masks and the rounding.
         """
         pending = list(loaded.micro_batches)
         while True:
@@ -148,8 +170,9 @@ class Updater:
             total = torch.zeros((), dtype=torch.float64, device=self.device)
             failed = None
             for index, (micro_batch, inputs) in enumerate(pending):
-                # Dropout follows from the place alone: a resumed training has the same masks.
-                entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.place]
+                # The seed of the dropout masks depends only on the training's seed and on these
+                # numbers, so that a resumed training has the same masks.
+                entropy = [self.seed, moment.epoch, moment.batch, *micro_batch.key]
                 (seed,) = np.random.SeedSequence(entropy).generate_state(1, np.uint64)
                 torch.manual_seed(int(seed))
                 if index == len(pending) - 1:
@@ -169,25 +192,32 @@ class Updater:
     def _halved(
         self, micro_batch: MicroBatch, loaded: LoadedUpdate, moment: Moment
     ) -> list[tuple[MicroBatch, LossInputs]]:
-        """Return two micro-batches for one that did not fit into memory."""
+        """Return the loaded halves of a micro-batch that did not fit into memory.
+
+        Raises:
+            UserError: The micro-batch is a single pair.
+        """
         if len(micro_batch.rows) == 1:
             row = int(micro_batch.rows[0])
             source, target = loaded.store[row]
             raise UserError(
                 f"{loaded.store.path}: out of memory at pair {row + 1} alone, of {len(source)} "
-                f"and {len(target)} tokens: lower clean.tokens, or train a smaller network or "
-                "on a larger device"
+                f"and {len(target)} tokens; lower clean.tokens, train a smaller network, or use a "
+                "device with more memory"
             )
         log(
-            f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: its "
-            f"micro-batch of {len(micro_batch.rows)} pairs and {micro_batch.size} padded "
-            f"tokens is halved (batch.micro_batch_tokens below {micro_batch.size} avoids "
-            "the second try)"
+            f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: a micro-batch of "
+            f"{len(micro_batch.rows)} pairs and {micro_batch.size} padded tokens is halved "
+            f"(to avoid this, set batch.micro_batch_tokens below {micro_batch.size})"
         )
         return self.loader.read(loaded.store, micro_batch.halves(), loaded.types)
 
     def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
-        """Return the summed loss, or None where the batch does not fit into memory."""
+        """Add the gradient of a micro-batch's loss / divisor to the parameters' gradients.
+
+        Return the summed loss in nats, not divided, or None if memory runs out; the gradients may
+        then be incomplete.
+        """
         try:
             loss = self._loss(inputs, self.recipe.label_smoothing)
             (loss / divisor).backward()
@@ -195,7 +225,8 @@ class Updater:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-        # Only here are the error, and with it the tensors of all frames that it passed, gone.
+        # The error refers to frames, and so to their tensors. Python has dropped it only here,
+        # after the except block, so only now can their memory be freed.
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return None
@@ -205,14 +236,20 @@ class Updater:
         inputs = inputs.to(self.device)
         device_type = torch.device(self.device).type
         with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            entering = self._inputs_of_loss(inputs)
-            return summed_cross_entropy(*entering, inputs.target, label_smoothing, self._block_loss)
+            features, weight, bias = self._inputs_of_loss(inputs)
+            return summed_cross_entropy(
+                features, weight, bias, inputs.target, label_smoothing, self._block_loss
+            )
 
     def _read_batch(self, inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what enters the output layer (N, f_out), its weight (S, f_out) and bias (S,)."""
+        """Return the inputs (N, f_out), weight (S, f_out) and bias (S,) of the output layer.
+
+        N is the number of target tokens without padding. S is the number of types that the softmax
+        is over: the shortlist, or the whole vocabulary.
+        """
         features = self.network.features(inputs.source, inputs.previous, inputs.lengths)
         features = features.flatten(0, 1)  # (B * n, f_out)
-        features = features.index_select(0, inputs.places)
+        features = features.index_select(0, inputs.positions)
         weight = self.network.output.weight()
         bias: Tensor = self.network.output.bias
         if inputs.types is not None:
@@ -224,10 +261,12 @@ class Updater:
     def validate(
         self, store: TokenStore, *, full: bool = False, sources: Indices | None = None
     ) -> float:
-        """Return the validation loss in nats per target token, ``</s>`` counted.
+        """Return the validation loss in nats per target token, including ``</s>``.
 
-        A shortlist, unless the loss is ``full``, is made for each batch without its references:
-        those outside are ``<unk>``. ``sources`` are as of ``collate``.
+        If the model has a shortlist and ``full`` is false, the softmax is over a shortlist that is
+        made for each batch from its sources alone; a target token outside of it counts as
+        ``<unk>``. Otherwise the softmax is over the whole vocabulary. ``sources`` replaces the
+        sources of the pairs, as in ``collate``.
         """
         self.network.eval()
         shortlist = None if full else self.shortlist
@@ -237,16 +276,17 @@ class Updater:
             batch = collate(store, batches[index], sources, self.loader.multiple)
             types = None if shortlist is None else shortlist.types(batch.source)
             losses[index] = self._loss(self.loader.inputs(batch, types), 0.0)
+        # Every other worker has 0 for this worker's batches, so the sum over the workers is exact.
+        # The losses are then added in the order of the batches. So the result has the same bytes
+        # for any number of workers.
         total = 0.0
-        # Over the workers each loss is summed with zeros, and the losses are summed in their order:
-        # the same bytes for any number of workers.
         for loss in self.workers.totals(losses.tolist()):
             total += loss
         return total / int(store.lengths("target").sum())
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an error says that memory ran out, the device's or the machine's."""
+    """Return whether an error means that the memory of the device or of the machine ran out."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return any(words in str(error) for words in OUT_OF_MEMORY)

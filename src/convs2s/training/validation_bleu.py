@@ -1,4 +1,6 @@
-"""BLEU of validation pairs after an epoch, by greedy search: what ``best_by`` goes by."""
+"""BLEU of validation pairs after an epoch, by greedy search, for ``best_by: bleu``."""
+
+import math
 
 import numpy as np
 
@@ -14,17 +16,20 @@ from convs2s.training.data import TrainingData
 from convs2s.training.loading import VALIDATION_TOKENS
 from convs2s.training.workers import Workers
 
-PAIRS = 2000  # that are translated, at most, evenly spread over the validation pairs
+PAIRS = 2000  # maximum number of pairs to translate, evenly spread over the validation pairs
 
 
 def validation_bleu(data: TrainingData, workers: Workers, network: Network) -> float:
-    """Return BLEU, 0 to 100, of validation pairs: the same for any number of workers.
+    """Return BLEU, from 0 to 100, of at most ``PAIRS`` validation pairs.
 
-    They are translated over all types, and their words are scored as they are stored. A worker
-    translates its share of the batches.
+    The pairs are translated without a shortlist. Hypotheses and references are scored as they are
+    in the store, after BPE is undone: not detokenized, and with ``<unk>`` for unknown words.
+
+    Each worker translates its share of the batches, and every worker must call this function. The
+    score does not depend on the number of workers.
     """
     lengths = data.valid.lengths("source")
-    step = -(-len(lengths) // PAIRS)
+    step = math.ceil(len(lengths) / PAIRS)
     rows = np.arange(0, len(lengths), step)
     order = rows[np.argsort(lengths[rows], kind="stable")]
     batches = cut(order, lengths, GREEDY.batch_sentences, VALIDATION_TOKENS)
@@ -32,18 +37,20 @@ def validation_bleu(data: TrainingData, workers: Workers, network: Network) -> f
     ensemble = Ensemble([network])
 
     def words(tokens: list[int]) -> str:
+        """Return the words of a sentence, without </s>, separated by spaces."""
         line = " ".join(vocabulary.decode(tokens))
         return line if data.bpe_codes is None else join(line)
 
-    # A worker leaves zeros for the pairs of the others: their sums are all pairs' statistics.
+    # The statistics of BLEU of each pair, batch by batch. They are 0 for the pairs of the other
+    # workers, so the sum over the workers has the statistics of all pairs.
     parts = [np.zeros((len(batch), 6)) for batch in batches]
     for number in range(workers.rank, len(parts), workers.count):
         pairs = [data.valid[int(row)] for row in batches[number]]
-        references = [words(target[:-1].tolist()) for _, target in pairs]  # no </s>
-        found = beam_search(ensemble, pad([source for source, _ in pairs]), GREEDY)
+        references = [words(target[:-1].tolist()) for _, target in pairs]  # without </s>
+        results = beam_search(ensemble, pad([source for source, _ in pairs]), GREEDY)
         hypotheses = []
-        for best in found:
-            hypotheses.append(words(best[0].tokens) if best else "")
+        for n_best in results:
+            hypotheses.append(words(n_best[0].tokens) if n_best else "")
         parts[number][:] = statistics_of(hypotheses, references)
     statistics = np.concatenate(parts)  # (pairs, 6)
     totals = workers.totals(statistics.ravel().tolist())

@@ -1,12 +1,15 @@
-"""The processes that train one network together, one on each device, and their summed gradients.
+"""Workers: the processes that train one network together, one process per device.
 
-Paper, section 4.2: each has a copy of the parameters and computes the gradients of its share of the
-batch. Their sum is the same bytes everywhere, and so is the step.
+Each worker has a copy of the parameters and computes the gradients of its share of every batch
+(paper, section 4.2). The gradients are then summed over the workers. The sum has the same bytes on
+every worker, so every worker makes the same optimizer step.
 
-The parameters' gradients lie in a few buckets of memory, in about the order in which the backward
-pass finishes them. A complete bucket is summed over the workers while the pass goes on.
+The gradients are stored in a few contiguous buckets, in about the order in which the backward pass
+finishes them. As soon as a bucket is complete, its sum over the workers is started, while the
+backward pass goes on.
 """
 
+import math
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,52 +27,71 @@ from torch.distributed import Work
 from convs2s.errors import UserError
 
 RENDEZVOUS = "CONVS2S_RENDEZVOUS"
-"""Environment variable: the file where the workers of one machine meet, instead of at a port."""
+"""Environment variable with the path of a file.
+
+The workers of one machine find each other through this file, so none listens on a port.
+"""
 
 TIMEOUT = timedelta(minutes=30)
-"""How long a worker waits for one on another machine that has gone without a word."""
+"""How long a worker waits in a collective for a worker on another machine that does not answer."""
 
 BUCKET = 1 << 21
-"""Numbers of a bucket on a CPU: 8 MB of float32, many to a network, few exchanges of gloo."""
+"""Maximum number of elements in a bucket on a CPU: 8 MB of float32.
+
+A large network has many such buckets, so the first sums start early in the backward pass. Smaller
+buckets would need more exchanges by gloo.
+"""
 
 GPU_BUCKETS = (1 << 18, 25 << 18)
-"""Numbers of a GPU's first bucket and of each other one, 1 and 25 MB of float32: what
-DistributedDataParallel sums by NCCL. A small first one starts early, few large ones cost less."""
+"""Maximum number of elements in the first bucket and in each later bucket on a GPU.
+
+They are 1 MB and 25 MB of float32, the bucket sizes of DistributedDataParallel with NCCL. The sum
+of a small first bucket starts early. A few large buckets cost less than many small ones.
+"""
 
 ALIGNED = 32
-"""Each gradient starts at a multiple of so many numbers, where vector instructions like it."""
+"""Each gradient starts at a multiple of this many elements, which suits vector instructions."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """This process among those that train together; alone, it has nobody to ask.
+    """This process and the number of workers that train together.
 
-    Every method is a meeting: all workers call the same ones in the same order.
+    ``start_sum``, ``finish_sum``, ``totals``, ``flags``, ``from_first``, ``wait`` and
+    ``check_same`` are collectives: every worker must call the same ones in the same order, or they
+    all block. Only ``totals`` and the methods after it also work for a single worker, without
+    torch.distributed.
     """
 
-    rank: int = 0  # number of this worker, from 0; the first one writes files and speaks
+    rank: int = 0  # number of this worker, from 0; worker 0 alone writes files and logs
     count: int = 1  # number of workers
 
     @property
     def is_first(self) -> bool:
-        """Whether this worker writes files and speaks."""
+        """Whether this is the worker that writes files and logs."""
         return self.rank == 0
 
     def start_sum(self, tensor: Tensor) -> Work:
-        """Start to replace a tensor by its sum over the workers; ``finish_sum`` ends it."""
-        with self._talking():
+        """Start to replace a tensor, in place, by its sum over the workers.
+
+        The tensor must not be used before ``finish_sum`` was called with the returned handle.
+        """
+        with self._reporting_lost_worker():
             return cast(Work, torch.distributed.all_reduce(tensor, async_op=True))
 
     def finish_sum(self, exchange: Work) -> None:
-        """Have a sum ready for what follows; all workers have the same bytes of it.
+        """Finish a sum that ``start_sum`` started; it has the same bytes on every worker.
 
-        What follows on a GPU waits for it there, and this process does not.
+        For a tensor on a GPU this process does not wait: later work on the GPU waits for the sum.
         """
-        with self._talking():
+        with self._reporting_lost_worker():
             exchange.wait()
 
     def totals(self, values: Sequence[float]) -> list[float]:
-        """Return each number's sum over the workers, in float64; a GPU is not waited for."""
+        """Return the sum of each value over the workers, in float64.
+
+        The values are summed on the CPU, so this does not wait for a GPU.
+        """
         if self.count == 1:
             return list(values)
         tensor = torch.tensor(values, dtype=torch.float64)
@@ -77,24 +99,24 @@ class Workers:
         return cast(list[float], tensor.tolist())
 
     def flags(self, flags: Sequence[bool]) -> list[bool]:
-        """Return for each flag whether it is set for any worker."""
+        """Return for each flag whether any worker has set it."""
         totals = self.totals([float(flag) for flag in flags])
         return [total > 0.0 for total in totals]
 
     def from_first(self, number: int) -> int:
-        """Return the first worker's number."""
+        """Return the number that the first worker passes; it must be exact in float64."""
         (total,) = self.totals([float(number) if self.is_first else 0.0])
         return int(total)
 
     def wait(self) -> None:
-        """Return when every worker is here."""
+        """Wait until every worker has called this method."""
         self.totals([0.0])
 
     def check_same(self, parameters: Iterable[Tensor]) -> None:
-        """Check that all workers have the same bytes.
+        """Check that the parameters have the same bytes on all workers.
 
         Raises:
-            UserError: They have not.
+            UserError: The parameters differ. Every worker raises it.
         """
         if self.count == 1:
             return
@@ -102,24 +124,27 @@ class Workers:
         for tensor in parameters:
             numbers = tensor.detach().cpu().contiguous().reshape(-1)
             checksum = zlib.crc32(numbers.view(torch.uint8).numpy().data, checksum)
-        if any(self.flags([checksum != self.from_first(checksum)])):
+        differs = checksum != self.from_first(checksum)
+        if any(self.flags([differs])):
             raise UserError(
                 f"worker {self.rank}: the workers' parameters differ; they must run the same code "
                 "on the same files"
             )
 
     def fail(self, error: UserError) -> NoReturn:
-        """End every worker with an error that all of them see, said once.
+        """End this worker with an error that every worker has found; it is reported once.
 
-        It is raised on the first; on the others a SystemExit with the same exit code is.
+        Every worker must call this method with the same class of error. The first worker raises the
+        error. The other workers raise SystemExit with the exit code of the error, so they print
+        nothing.
         """
         if self.is_first:
             raise error
         raise SystemExit(error.exit_code)
 
     @contextmanager
-    def _talking(self) -> Iterator[None]:
-        """Say in one line that another worker has gone."""
+    def _reporting_lost_worker(self) -> Iterator[None]:
+        """Turn a failed exchange in the block into a UserError: another worker has ended."""
         try:
             yield
         except RuntimeError as error:
@@ -130,51 +155,71 @@ class Workers:
             ) from None
 
 
-ALONE = Workers()  # One process, which is all of them
+ALONE = Workers()  # The only worker of a training
 
 
 class _Bucket:
-    """Gradients that are exchanged together, in one piece of memory."""
+    """Gradients that are summed over the workers together, in one contiguous tensor."""
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         sizes = [_aligned_size(parameter) for parameter in parameters]
         self.flat = parameters[0].new_zeros(sum(sizes), requires_grad=False)
-        self.views: dict[nn.Parameter, Tensor] = {}  # each gradient's part of the memory
+        self.views: dict[nn.Parameter, Tensor] = {}  # each parameter's gradient, a view of ``flat``
         parts = self.flat.split(sizes)
         for parameter, part in zip(parameters, parts, strict=True):
             gradient = part.narrow(0, 0, parameter.numel())
             self.views[parameter] = gradient.view_as(parameter)
-        self.missing = 0  # how many gradients the running pass has not finished
+        self.missing = 0  # how many gradients the last backward pass has not finished yet
 
 
 def _aligned_size(parameter: nn.Parameter) -> int:
-    return -(-parameter.numel() // ALIGNED) * ALIGNED
+    """Return the number of elements of a parameter, rounded up to a multiple of ``ALIGNED``."""
+    return math.ceil(parameter.numel() / ALIGNED) * ALIGNED
 
 
 def _make_buckets(parameters: Sequence[nn.Parameter]) -> list[_Bucket]:
-    """Lay out the gradients in about the order in which the backward pass finishes them."""
+    """Make buckets for the gradients, in about the order in which the backward pass finishes them.
+
+    Every worker makes the same buckets. A gradient that is larger than the limit of a bucket has a
+    bucket of its own.
+    """
     first_limit, later_limit = GPU_BUCKETS if parameters[0].is_cuda else (BUCKET, BUCKET)
     group: list[nn.Parameter] = []
     groups = [group]
-    numbers = 0  # of the group
-    # The pass finishes first what the network uses last.
+    group_size = 0
+    # The backward pass starts at the parameters that the network uses last.
     for parameter in reversed(parameters):
         size = _aligned_size(parameter)
         limit = first_limit if group is groups[0] else later_limit
-        if group and numbers + size > limit:
+        if group and group_size + size > limit:
             group = []
             groups.append(group)
-            numbers = 0
+            group_size = 0
         group.append(parameter)
-        numbers += size
+        group_size += size
     return list(map(_Bucket, groups))
 
 
 class Gradients:
-    """The gradients of a network's parameters; alone, there is nobody to exchange them with."""
+    """The gradients of a network's parameters, summed over the workers.
+
+    The gradient of an update is made in this order:
+
+    1. ``clear``.
+    2. A backward pass for each micro-batch of this worker. The passes add up in ``parameter.grad``.
+    3. ``expect_last``, directly before the last backward pass of this worker.
+    4. ``finish``. From then on ``parameter.grad`` is the sum over the workers.
+
+    Every worker must call ``clear`` and ``finish`` once for each attempt at an update, even if it
+    has no micro-batch or one of its passes failed: the sums over the buckets are collectives.
+    Nothing is exchanged if there is only one worker.
+    """
 
     def __init__(self, parameters: Sequence[nn.Parameter], workers: Workers) -> None:
-        """Make room where there are several workers; parameters are of one precision and device."""
+        """Allocate buckets for the gradients, if there are several workers.
+
+        All parameters must have the same dtype and be on the same device.
+        """
         self._parameters = list(parameters)
         self._workers = workers
         self._buckets = _make_buckets(self._parameters) if workers.count > 1 else []
@@ -185,7 +230,7 @@ class Gradients:
                 parameter.register_post_accumulate_grad_hook(partial(self._finished, bucket))
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Set all gradients to zero, or to None for a single worker."""
         self._exchanges = []
         self._is_last = False
         for parameter in self._parameters:
@@ -197,24 +242,33 @@ class Gradients:
                 parameter.grad = view
 
     def expect_last(self) -> None:
-        """Say that the next backward pass is this worker's last: what it finishes is complete."""
+        """Declare that the next backward pass is the last one of this worker.
+
+        Each gradient that this pass finishes is complete, so its bucket may be exchanged.
+        """
         self._is_last = True
 
     def _finished(self, bucket: _Bucket, _: Tensor) -> None:
-        """Take a gradient that a pass has finished, and exchange the buckets that are complete."""
+        """Count a gradient that a backward pass has finished; start the sums of complete buckets.
+
+        torch calls this after it has added to a parameter's gradient.
+        """
         if not self._is_last:
             return
         bucket.missing -= 1
-        # In the same order everywhere, as the workers' exchanges meet by their order alone.
+        # torch.distributed matches the exchanges of the workers by their order alone. So every
+        # worker exchanges the buckets in their order, and a complete one waits for those before it.
         for following in self._buckets[len(self._exchanges) :]:
             if following.missing:
                 return
             self._exchanges.append(self._workers.start_sum(following.flat))
 
     def finish(self) -> None:
-        """Exchange what is left, and have all gradients summed over the workers.
+        """Start the sums of the remaining buckets, and finish all sums.
 
-        All have the same bytes then. A worker without a whole pass takes part with what it has.
+        Every worker then has the same bytes. A worker that has made no complete last pass
+        contributes whatever its gradients contain, so that the others do not wait for it; the
+        caller must discard the sum if a pass has failed.
         """
         for bucket in self._buckets[len(self._exchanges) :]:
             self._exchanges.append(self._workers.start_sum(bucket.flat))
@@ -228,15 +282,16 @@ def is_worker() -> bool:
 
 
 def worker_count() -> int:
-    """Return how many workers torchrun started, on all machines; 1 where it did not."""
+    """Return the number of workers on all machines; 1 if torchrun did not start this process."""
     return int(os.environ["WORLD_SIZE"]) if is_worker() else 1
 
 
 @contextmanager
 def joined(device: str) -> Iterator[Workers]:
-    """Meet the other workers that torchrun started, if it did, until the block ends.
+    """Connect to the other workers that torchrun started while the block runs; yield the workers.
 
-    Where it fails, what the others still take part in is aborted: a graceful end would wait for it
+    Without torchrun, yield ``ALONE``. If the block raises an exception, the process group is
+    aborted: a graceful shutdown would wait for exchanges that never end
     (github.com/pytorch/pytorch/issues/119797).
     """
     count = worker_count()
@@ -244,10 +299,10 @@ def joined(device: str) -> Iterator[Workers]:
         yield ALONE
         return
     rank = int(os.environ["RANK"])
-    meeting = os.environ.get(RENDEZVOUS)
+    meeting_file = os.environ.get(RENDEZVOUS)
     torch.distributed.init_process_group(
         "gloo" if device == "cpu" else "cpu:gloo,cuda:nccl",
-        init_method="env://" if meeting is None else f"file://{meeting}",
+        init_method="env://" if meeting_file is None else f"file://{meeting_file}",
         rank=rank,
         world_size=count,
         timeout=TIMEOUT,

@@ -121,7 +121,7 @@ def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
     with own_gpus({}, 8, 8, lock_folder()):
         work(model, text)
     assert computed_on == ["0"]
-    assert "other jobs hold all GPUs: sharing 0 with one\n" in capfd.readouterr().err
+    assert "too few GPUs are free: sharing 0 with other jobs\n" in capfd.readouterr().err
 
 
 def test_what_a_scheduler_has_granted_is_taken(

@@ -121,5 +121,5 @@ def test_a_damaged_record_and_a_missing_folder_are_named(run: Terminal, results:
     record.write_text("{}")
     with pytest.raises(SystemExit, match=r"training\.json: no record of a training"):
         run("remove-states", results)
-    with pytest.raises(SystemExit, match="none: no such folder: name one of results"):
+    with pytest.raises(SystemExit, match="none: no such folder; name the folder of the results"):
         run("remove-states", results / "none")

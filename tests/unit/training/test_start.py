@@ -145,11 +145,11 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
     said = refused(job(other, model, output, "continue", maximum_epochs=4))
     assert "cannot continue with other data or another recipe: data.dataset/train.arrow is" in said
     said = refused(job(task, model, output, "continue", maximum_epochs=4, clip=0.5))
-    assert "training.clip is 0.1, not 0.5; state the same" in said
+    assert "training.clip is 0.1, not 0.5; use the same" in said
     said = refused(job(task, model, output, "continue", {"dropout": 0.3}, maximum_epochs=4))
     assert "another recipe: architecture.dropout is 0.1, not 0.3" in said
     said = refused(job(task, model, output, "continue"))
-    assert "is of epoch 2, and maximum_epochs is 2: raise it" in said
+    assert "has the weights after epoch 2, but maximum_epochs is 2; raise" in said
 
 
 def test_a_model_that_selects_its_vocabulary_goes_on(task: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_another_network_is_refused_by_the_keys_that_differ(
 ) -> None:
     wider = {"output_embedding": 24, "positions": {"maximum": 32}}
     said = refused(job(task, model, tmp_path / "model.safetensors", architecture=wider))
-    expected = "architecture: output_embedding is 16, not 24, positions.maximum is 16, not 32"
+    expected = "differs (output_embedding is 16, not 24, positions.maximum is 16, not 32)"
     assert expected in said
 
 
@@ -218,7 +218,7 @@ def test_other_words_and_codes_are_refused(task: Path, tmp_path: Path) -> None:
 
 def test_a_model_that_is_not_there_is_named(task: Path, tmp_path: Path) -> None:
     said = refused(job(task, "none.safetensors", tmp_path / "model.safetensors"))
-    assert said == "none.safetensors: no such file, though training.start begins with it"
+    assert said == "none.safetensors: no such file, but training.start starts from it"
 
 
 # ---- a model that lies elsewhere ----

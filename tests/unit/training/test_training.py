@@ -475,7 +475,7 @@ def test_a_store_without_pairs_is_refused(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
-    with pytest.raises(UserError, match=r"train\.arrow: has no pairs: corpus/counts\.txt and, by "):
+    with pytest.raises(UserError, match=r"train\.arrow: has no pairs; corpus/counts\.txt and "):
         train(job(task, tmp_path / "model.safetensors"))
 
 

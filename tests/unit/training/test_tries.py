@@ -59,7 +59,7 @@ def test_the_fourth_try_in_a_row_ends_at_once_and_says_how_the_others_ended(stat
     said = str(caught.value)
     ends = "process 9 on n1: the disk is full; ", "KeyError: 'x'; ", ": KeyboardInterrupt)"
     assert all(end in said for end in ends)
-    assert said.endswith(f"once the cause is mended, or remove {state.with_name(NOTE)}")
+    assert said.endswith(f"run the same snakemake command again, or remove {state.with_name(NOTE)}")
     with pytest.raises(UserError, match=THREE):
         begin(state)
     state.with_name(NOTE).unlink()

@@ -120,7 +120,7 @@ def test_every_worker_has_as_many_micro_batches(
     found = split_batch(store, rows, tokens, workers)
     assert len(found) % workers == 0
     assert [row for one in found for row in one.rows] == list(rows)
-    assert [one.place for one in found] == [(index,) for index in range(len(found))]
+    assert [one.key for one in found] == [(index,) for index in range(len(found))]
     assert all(one.size <= (tokens or one.size) or len(one.rows) == 1 for one in found)
 
 
@@ -222,7 +222,7 @@ def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(
 
 @pytest.mark.parametrize(
     ("job", "srun", "says"),
-    [(None, "/bin/srun", "this is no job of Slurm's"), ("1", None, "there is no srun here")],
+    [(None, "/bin/srun", "this is not a Slurm job"), ("1", None, "srun is missing")],
 )
 def test_several_nodes_are_refused_outside_of_a_job(
     task: Path,
