@@ -79,7 +79,7 @@ def test_what_a_model_file_does_not_hold_is_refused(imported: Path, tmp_path: Pa
         )
     others = [f"other{number}" for number in range(len(description.target_types))]
     separate = changed(imported, tmp_path / "separate", target_types=others)
-    with pytest.raises(UserError, match="the sides have codes of their own"):
+    with pytest.raises(UserError, match="the two sides have different codes"):
         take_codes(model=separate, output=tmp_path / "codes")
 
 

@@ -31,7 +31,7 @@ from convs2s.text.corpus_filter import FilterReport, added_reports, tokenize_and
 Sides = tuple[Path, Path]
 """The file of the source side and the file of the target side."""
 
-FilePair = tuple[str, str]
+FileNamePair = tuple[str, str]
 """A file of each side, (source, target), as the configuration names it: see parse_file_reference.
 """
 
@@ -44,7 +44,7 @@ _SEGMENTED = frozenset({".sgm", ".sgml", ".xml"})
 
 def extract_corpus(
     *,
-    pairs: Sequence[FilePair],
+    pairs: Sequence[FileNamePair],
     files: LocalFiles,
     output: Sides,
     hold_out: HoldOutPart | None = None,
@@ -82,7 +82,7 @@ def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
 
 
 def _split_pairs(
-    pairs: Sequence[FilePair], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
+    pairs: Sequence[FileNamePair], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
 ) -> Iterator[LinePair]:
     """Yield the line pairs of a split.
 
@@ -107,7 +107,7 @@ def _split_pairs(
 
 def prepare_training_text(
     *,
-    pairs: Sequence[FilePair],
+    pairs: Sequence[FileNamePair],
     files: LocalFiles,
     hold_out: HoldOutPart | None,
     sides: Sides,
@@ -126,7 +126,7 @@ def prepare_training_text(
 
 def split_training_text(
     *,
-    pairs: Sequence[FilePair],
+    pairs: Sequence[FileNamePair],
     files: LocalFiles,
     hold_out: HoldOutPart | None,
     parts: Sequence[Sides],
@@ -158,7 +158,7 @@ def join_training_text(
     write_json(report, added_reports(reports))
 
 
-def extract_reference(*, pairs: Sequence[FilePair], files: LocalFiles, output: Path) -> int:
+def extract_reference(*, pairs: Sequence[FileNamePair], files: LocalFiles, output: Path) -> int:
     """Write a further reference translation of a test set, and return the number of lines.
 
     ``pairs`` are (target, reference) files. Only the references are written. The targets are read
@@ -203,7 +203,7 @@ def cut_text(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
     return count
 
 
-def _read_pairs(pairs: Iterable[FilePair], files: LocalFiles) -> Iterator[LinePair]:
+def _read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[LinePair]:
     """Yield the line pairs of pairs of files, one pair of files after the other.
 
     Raises:

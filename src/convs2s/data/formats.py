@@ -62,7 +62,7 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         if isinstance(texts, str):
             texts = [texts]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"{place}: '{key}' is neither text nor a list of it")
+            raise UserError(f"{place}: '{key}' is neither a text nor a list of texts")
         if item:
             index = int(item)
             texts = texts[index : index + 1]

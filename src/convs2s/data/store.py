@@ -77,11 +77,12 @@ def require_prepared(path: Path) -> None:
     task = path.absolute().parent.parent
     if not task.is_dir():
         raise UserError(
-            f"{path}: no such file, nor is there a folder {task.name}: name that of a prepared "
-            "task, such as results/demo_en_fr, which `snakemake prepare --config "
-            "'tasks=[demo_en_fr]'` makes"
+            f"{path}: no such file, and no folder {task.name}: name the folder of a prepared task, "
+            "such as results/demo_en_fr, which `snakemake prepare --config 'tasks=[demo_en_fr]'` "
+            "makes"
         )
-    raise UserError(f"{path}: no such file; make it with: snakemake {path.with_suffix('.arrow')}")
+    store = path.with_suffix(".arrow")
+    raise UserError(f"{path}: no such file: run `snakemake {store}` to make it")
 
 
 class TokenStore:
@@ -107,8 +108,8 @@ class TokenStore:
                 batch.validate()  # checks only the first and the last offset, so it is fast
         if any(batch.num_rows != ROWS_PER_BATCH for batch in batches[:-1]):
             raise UserError(
-                f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "
-                "project wrote it; remove it and make it again with: snakemake prepare"
+                f"{path}: its batches do not have {ROWS_PER_BATCH} pairs each, so another version "
+                "of this project wrote it: remove it, and run `snakemake prepare` to make it again"
             )
         self._columns: dict[str, list[tuple[TokenRow, TokenRow]]] = {}
         for side in SIDES:

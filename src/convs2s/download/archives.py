@@ -70,7 +70,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
             yield decompressed(file, path.name, str(path))
             return
         if member is None:
-            raise UserError(f"{path}: an archive: say which member to read, as in {path}#MEMBER")
+            raise UserError(f"{path}: an archive: name the member to read, as in {path}#MEMBER")
         name = f"{path}#{member}"
         find = _zip_member if path.suffix.lower() == ".zip" else _tar_member
         with find(file, path, _safe_name(member, name)) as stream:

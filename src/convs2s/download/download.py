@@ -156,8 +156,8 @@ def _no_source(
         advice = f"it has changed since its first download: to accept that, delete {record}"
     else:
         advice = (
-            "a mirror is no true copy, or upstream has changed: only if the new file is the one "
-            "you want, correct what config/downloads.yaml says of it"
+            "a mirror has another file, or upstream has changed: only if the new file is the one "
+            "you want, correct its entry in config/downloads.yaml"
         )
     reasons = "; ".join(f"{source} ({error})" for source, error in failures.items())
     return UserError(f"{url}: no source gives this file: {reasons}; {advice}")

@@ -188,7 +188,7 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
         return
     # On a file system without locks, another process may have written to the partial file as well.
     if part.size > total:
-        raise StartOverError(f"has {part.size} bytes, where the server said {total}")
+        raise StartOverError(f"has {part.size} bytes, but the server announced {total}")
     if part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
 

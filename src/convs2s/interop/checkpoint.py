@@ -79,8 +79,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
             is_plain = isinstance(name, str) and _is_plain(tensor)
         if not is_plain:
             raise UserError(
-                f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is no plain tensor of real "
-                "numbers, each of them in the file and finite"
+                f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is not a tensor of finite "
+                "real numbers that are all in the file"
             )
     # Until 2020 fairseq kept the settings in args. Since then they are in cfg.model, and args is
     # None.

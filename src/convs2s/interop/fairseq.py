@@ -127,8 +127,8 @@ def import_fairseq(
     strange = types_of_other_codes(codes, source_types) if codes else 0
     if strange:
         raise UserError(
-            f"{files.bpe_codes}: makes no such vocabulary as {files.source_dictionary} ({strange} "
-            "types): give the codes that the model was trained with"
+            f"{files.bpe_codes}: cannot have made the vocabulary in {files.source_dictionary} "
+            f"({strange} types): give the codes that the model was trained with"
         )
     if codes is None and any(token.endswith("@@") for token in source_types):
         raise UserError(f"{files.source_dictionary}: has parts of words (@@): give --bpe-codes")
@@ -279,7 +279,7 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
         if not (token and count.isdecimal()):
             raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
         if token in types:
-            raise UserError(f"{dictionary}:{number}: the type {token[:60]!r} for a second time")
+            raise UserError(f"{dictionary}:{number}: has the type {token[:60]!r} a second time")
         types[token] = None
     rows = _rows(checkpoint, f"{side}.embed_tokens.weight")
     dictionary_types = len(types) - 1  # without <s>

@@ -29,8 +29,8 @@ def take_codes(*, model: Path, output: Path) -> None:
     strange = types_of_other_codes(description.bpe_codes, description.target_types)
     if strange:
         raise UserError(
-            f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
-            "have codes of their own, and its file holds those of the source"
+            f"{model}: its BPE codes cannot have made its target vocabulary ({strange} types): the "
+            "two sides have different codes, and the file contains those of the source only"
         )
     write_text(output, description.bpe_codes)
 

@@ -117,9 +117,9 @@ def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
 
 def test_a_missing_store_says_what_makes_it(tmp_path: Path) -> None:
     path = tmp_path / "dataset/train.arrow"
-    with pytest.raises(UserError, match=f"no such file; make it with: snakemake {path}$"):
+    with pytest.raises(UserError, match=f"no such file: run `snakemake {path}` to make it$"):
         TokenStore(path)
-    with pytest.raises(UserError, match="nor is there a folder demo_enfr: name that of a prepared"):
+    with pytest.raises(UserError, match="and no folder demo_enfr: name the folder of a prepared"):
         TokenStore(tmp_path / "demo_enfr/dataset/train.arrow")
 
 
