@@ -68,7 +68,7 @@ def read_tuning(path: Path) -> object:
         (read_codes, "#version: 1.0\na b\n", "f:1: expected '#version: 0.2' or such"),
         (read_codes, "a\udcff b\n", "f:1: not UTF-8"),
         (read_codes, "a b c\n", "f:1: expected two tokens"),
-        (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a vocabulary holds a type twice"),
+        (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a type occurs twice in the vocab"),
         (read_training_settings, '{"training": {}}', "f: key 'architecture' is missing"),
         (read_training_settings, NO_BATCH, r"f: model\.training\.batch: expected a number of"),
         (read_tuning, "{}", "f: no tuning of a length penalty"),

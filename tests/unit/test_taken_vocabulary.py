@@ -88,7 +88,7 @@ def test_a_damaged_model_gives_neither_codes_nor_types(imported: Path, tmp_path:
     damaged = tmp_path / "damaged"
     damaged.write_bytes(flipped(content, 8 * len(content) - 4))
     taken = {"model": damaged, "words": words(tmp_path), "vocabulary": "bpe", "side": "source"}
-    with pytest.raises(UserError, match="damaged: its content is not what its digest says"):
+    with pytest.raises(UserError, match="damaged: its content does not match its digest"):
         take_codes(model=damaged, output=tmp_path / "codes")
-    with pytest.raises(UserError, match="damaged: its content is not what its digest says"):
+    with pytest.raises(UserError, match="damaged: its content does not match its digest"):
         take_vocabulary(**taken, output=tmp_path / "en.tsv")  # type: ignore[arg-type]

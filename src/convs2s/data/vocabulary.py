@@ -35,7 +35,7 @@ class Vocabulary:
         self.tokens = (*SPECIAL_TOKENS, *types)
         self._index = {token: index for index, token in enumerate(types, len(SPECIAL_TOKENS))}
         if len(self._index) + len(SPECIAL_TOKENS) != len(self.tokens):
-            raise UserError("a vocabulary holds a type twice")
+            raise UserError("a type occurs twice in the vocabulary")
 
     def __len__(self) -> int:
         return len(self.tokens)

@@ -123,15 +123,15 @@ def check_noted(paths: Iterable[str | Path]) -> None:
         places = (path.absolute(), path.resolve())
         if not any(str(place).endswith(f"/{name}") for place in places):
             raise UserError(
-                f"{path}: is the file of another place: {note.name} beside it notes {name}: remove "
-                "the file, and the same command makes it again; where you have moved it on "
-                "purpose, remove the note"
+                f"{path}: belongs to another place, as {note.name} beside it is the note of "
+                f"{name}: remove the file, and the same command makes it again; if you have moved "
+                "it on purpose, remove the note"
             )
         if digits != sha256(path):
             raise UserError(
-                f"{path}: its SHA-256 is not the one that {note.name} beside it noted when it was "
-                "made: remove the file, and the same command makes it again; where you have "
-                "changed it on purpose, remove the note"
+                f"{path}: its SHA-256 is not the one in {note.name} beside it, which was noted "
+                "when the file was made: remove the file, and the same command makes it again; if "
+                "you have changed it on purpose, remove the note"
             )
 
 

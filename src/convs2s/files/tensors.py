@@ -132,7 +132,7 @@ def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
     is_old = stated is None and description.get("format") in (None, WITHOUT_DIGEST)
     if not is_old and stated != _digest(tensors, description):
         raise UserError(
-            f"{path}: damaged: its content is not what its digest says; fetch or make it again"
+            f"{path}: damaged: its content does not match its digest; fetch or make it again"
         )
     return tensors, description
 
@@ -262,7 +262,7 @@ def _check_text(path: Path, description: Mapping[str, object]) -> None:
         _json(description).encode()
     except UnicodeEncodeError as error:
         around = ascii(error.object[max(0, error.start - 20) : error.end + 20])
-        raise UserError(f"{path}: states half a surrogate pair, no text: {around}") from None
+        raise UserError(f"{path}: has half a surrogate pair, which is not text: {around}") from None
 
 
 @contextmanager

@@ -250,8 +250,9 @@ def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int
         found = _LAYERS.validate_python(layers, strict=True)
     except ValidationError:
         raise UserError(
-            f"{name}: {key}: expected a list of (width, kernel), or of (width, kernel, 1) where no "
-            f"residual connection skips layers or is absent, not {layers!r:.60}"
+            f"{name}: {key}: expected a list of (width, kernel) or (width, kernel, 1), because "
+            "layers without a residual connection, or with one over several layers, are not "
+            f"supported; found {layers!r:.60}"
         ) from None
     return [(layer[0], layer[1]) for layer in found]
 

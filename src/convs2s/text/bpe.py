@@ -95,7 +95,7 @@ class Glossaries:
                 self._patterns.append((text, regex.compile(text)))
             except (regex.error, RecursionError) as error:
                 raise UserError(
-                    f"glossaries: {text[:80]!r} is no regular expression: {error}"
+                    f"glossaries: {text[:80]!r} is not a regular expression: {error}"
                 ) from None
 
     def match(self, word: str) -> bool:

@@ -180,6 +180,6 @@ def check_same_settings(reports: Sequence[Path]) -> None:
         other_settings = read_report(path).get("settings")
         if other_settings != settings:
             raise UserError(
-                f"{first}: was made with {settings}, {path} with {other_settings}: bring back the "
-                "task's files of text, so that both are made again, or state the former settings"
+                f"{first}: was made with {settings}, {path} with {other_settings}: restore the "
+                "task's text files, so that both are made again, or restore the former settings"
             )
