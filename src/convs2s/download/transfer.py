@@ -193,13 +193,13 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
 
 
-def _content_range(stated: str) -> tuple[int | None, int | None, int | None]:
+def _content_range(header: str) -> tuple[int | None, int | None, int | None]:
     """Return the first byte of a body, the byte after its last one, and the complete file's size.
 
-    They are parsed from ``stated``, the header Content-Range (RFC 9110, section 14.4). A number
-    that the header does not contain is None.
+    They are parsed from the value of the header Content-Range (RFC 9110, section 14.4). A number
+    that it does not contain is None.
     """
-    match = re.fullmatch(r"bytes (?P<first>\d+)-(?P<last>\d+)/(?P<size>\d+|\*)", stated)
+    match = re.fullmatch(r"bytes (?P<first>\d+)-(?P<last>\d+)/(?P<size>\d+|\*)", header)
     if match is None:
         return None, None, None
     size = None if match["size"] == "*" else int(match["size"])

@@ -28,7 +28,7 @@ KeptArray = NDArray[np.generic]  # an array whose type is known to the function 
 
 _ITERATIONS = 5
 _NULL_SHARE = 0.08  # probability that a target word is aligned to no source word
-_CONCENTRATION = 0.01  # of the Dirichlet prior over the translations of a source word
+_CONCENTRATION = 0.01  # parameter of the Dirichlet prior over a source word's translations
 
 # Number of pairs of positions, or of words, that are processed at a time, in about 100 MB of
 # memory.
@@ -219,12 +219,12 @@ class _Model:
         for pairs in self._pairs():
             slots, joint, null = self._joint(pairs)
             total = np.add.reduceat(joint, pairs.first) + null  # (T,)
-            joint /= total[pairs.target]
-            np.add.at(self._count, slots, joint.astype(np.float32))
+            posterior = joint / total[pairs.target]  # (P,)
+            np.add.at(self._count, slots, posterior.astype(np.float32))
             np.add.at(self._null_count, self._target.words[pairs.targets], null / total)
             before = pairs.target_share - pairs.target_step  # (T,)
             distance = abs(before[pairs.target] - pairs.source_share)  # (P,)
-            distances += float((joint * distance).sum())
+            distances += float((posterior * distance).sum())
         return distances / len(self._target.words)
 
     def maximize(self) -> None:

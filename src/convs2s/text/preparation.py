@@ -88,7 +88,10 @@ def _one_line(name: str, step: Step, line: str) -> str:
 
 
 class Preparation:
-    """A named preparation for one language. Cheap to construct, and it can be pickled."""
+    """A named preparation for one language.
+
+    It is fast to construct and can be pickled, so that it can be passed to other processes.
+    """
 
     def __init__(self, name: str, language: str) -> None:
         """Build the steps of a preparation for a language of a task.

@@ -31,7 +31,7 @@ def split_sentences(line: str, language: str) -> list[str]:
     """
     code = language.partition("_")[0]
     sentences: list[list[str]] = []  # each sentence as a list of its parts
-    last_word = ""  # of the last sentence
+    last_word = ""  # the last word of the last sentence
     has_letter = False  # whether the last sentence has a letter
     # Blanks are replaced by spaces, because sentencex fails on some other blanks, such as U+2028.
     for block in _BLOCK.findall(" ".join(line.split())):
