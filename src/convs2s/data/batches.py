@@ -88,13 +88,15 @@ def plan_batches(
     row_type = np.int32 if count <= INT32_ROWS else np.int64
     order: Order = np.arange(count, dtype=row_type)
     generator.shuffle(order)
-    # The sorts are stable. The last one decides first: rows are ordered by source length, then by
-    # target length, and rows with the same two lengths stay shuffled. If the target length decided
-    # first, all targets of a batch would end at the same position, and the model would learn from
-    # that: perplexity was 1% higher, over three seeds (docs/notes/2026-11-21-multi30k.md).
+    # The sorts are stable, so the rows are then ordered by source length, rows with the same source
+    # length by target length, and rows with the same two lengths stay shuffled. If the target
+    # length came first, all targets of a batch would end at the same position, and the model would
+    # learn from that: perplexity was 1% higher, over three seeds
+    # (docs/notes/2026-11-21-multi30k.md).
     if limits.lengths is None:
         order = sort_by_length(order, target_lengths)
         order = sort_by_length(order, source_lengths)
+    # (N,), the length of the longer side of each pair, in this order
     longest = in_order(np.maximum(source_lengths, target_lengths), order)
     starts = cut_starts(longest, limits.sentences, limits.tokens)
     ends = np.append(starts[1:], count)

@@ -35,8 +35,8 @@ class _Format:
     """A compression format.
 
     The output of one call of ``decompress`` must be limited. bzip2 and xz have an argument for
-    this. The decompressors of gzip and Zstandard return all data of their input, so they get little
-    input: data in gzip grow at most 1032 times.
+    this. The decompressors of gzip and Zstandard always return all data of their input, so they are
+    given little input. gzip data grow at most 1032 times.
     """
 
     name: str

@@ -32,7 +32,7 @@ def build_dictionary(
     dictionary: str | Path,
     candidates: str | Path,
 ) -> None:
-    """Count how often each two words are aligned, and write ``dictionary`` and ``candidates``.
+    """Count the links between words, and write the tables ``dictionary`` and ``candidates``.
 
     Both tables have a row for each source word that has a link, the most frequent source word
     first. Target words are ordered by falling count, and words with equal counts by code point.
