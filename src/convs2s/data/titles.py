@@ -71,11 +71,7 @@ def write_title_corpus(
     kept, dropped = _without_unsuitable(papers.values())
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
-        # The part depends on the id alone, so that a paper stays in its part if papers are added.
-        digest = hashlib.sha256(paper.identifier.encode()).digest()
-        remainder = int.from_bytes(digest, "big") % one_in
-        part = {0: "test", 1: "valid"}.get(remainder, "train")
-        parts[part].append(paper)
+        parts[_part_of(paper, one_in)].append(paper)
     empty = [part for part, part_papers in parts.items() if not part_papers]
     if empty:
         raise UserError(
@@ -94,6 +90,16 @@ def write_title_corpus(
     }
     write_json(counts, found)
     return found
+
+
+def _part_of(paper: Paper, one_in: int) -> str:
+    """Return the part of a paper, which depends on its id alone.
+
+    A paper therefore stays in its part if other papers are added.
+    """
+    digest = hashlib.sha256(paper.identifier.encode()).digest()
+    remainder = int.from_bytes(digest, "big") % one_in
+    return {0: "test", 1: "valid"}.get(remainder, "train")
 
 
 def arxiv_identifier(text: str) -> str:

@@ -50,15 +50,11 @@ def download_file(
     of them does, and the others wait and then use its file.
 
     Args:
-        url: The http(s) URL of the file upstream.
-        output: The file to write.
         mirrors: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
             tried in this order, before ``url``.
         generated_mirror: The folder that `convs2s mirror` wrote. It is then the only source, and
             its own list of checksums replaces ``sha256``, ``md5`` and ``size``.
-        sha256: The SHA-256 of the file as hexadecimal digits, if known.
-        md5: The MD5 of the file as hexadecimal digits, if known.
-        size: The size of the file in bytes, if known.
+        sha256, md5, size: Hexadecimal checksums and size in bytes of the file, if known.
         waits: Seconds to wait before each further try if a server failed.
 
     Raises:
@@ -77,8 +73,7 @@ def download_file(
             with suppress(WrongFileError):
                 expected.check(output)
                 if generated_mirror is not None:
-                    # Snakemake compares the output with the mirror, which is an input of the rule
-                    # and may be newer.
+                    # The mirror is an input of the rule and may be newer, so the output is touched.
                     output.touch()
                 return
         failures: dict[str, SourceError] = {}

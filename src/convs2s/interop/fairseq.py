@@ -118,11 +118,7 @@ def import_fairseq(
         weights = convert(checkpoint.weights, network, name)
         check_weights(weights, network, name)
     if languages is None:
-        source = checkpoint.arguments.get("source_lang")
-        target = checkpoint.arguments.get("target_lang")
-        if not isinstance(source, str) or not isinstance(target, str):
-            raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
-        languages = {"source": source, "target": target}
+        languages = _languages(checkpoint, name)
     codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
     strange = types_of_other_codes(codes, source_types) if codes else 0
     if strange:
@@ -147,6 +143,15 @@ def import_fairseq(
         },
     )
     save_model(output, weights, description)
+
+
+def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:
+    """Return the languages of a checkpoint's settings; a UserError says that they are missing."""
+    source = checkpoint.arguments.get("source_lang")
+    target = checkpoint.arguments.get("target_lang")
+    if not isinstance(source, str) or not isinstance(target, str):
+        raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
+    return {"source": source, "target": target}
 
 
 def import_released(

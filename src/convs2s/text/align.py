@@ -66,13 +66,11 @@ def align_words(
     removed at the end.
 
     Args:
-        source: The source side of the corpus, one sentence a line.
-        target: The target side of the corpus.
+        source, target: The sides of the corpus, one sentence a line.
         links: The file to write. It has a line per pair with ``SOURCE-TARGET`` positions counted
             from 0, such as ``0-0 1-2``. The line of a pair that was not aligned is empty.
         pairs: How many pairs to draw from the corpus and align; None aligns all pairs.
         seed: Seed of the generator that draws the pairs.
-        aligner: The aligner to use.
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))

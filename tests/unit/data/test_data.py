@@ -103,7 +103,7 @@ def test_a_store_of_other_batches_is_refused(
     with monkeypatch.context() as patch:
         patch.setattr("convs2s.data.store.ROWS_PER_BATCH", 4)
         write_store(path, [([END], [END])] * 6)
-    with pytest.raises(UserError, match=r"train\.arrow: .* another version .* snakemake prepare"):
+    with pytest.raises(UserError, match=r"train\.arrow: .* another version .* `snakemake prepare`"):
         TokenStore(path)
 
 
