@@ -100,7 +100,9 @@ def test_other_options_import_to_their_logits(folder: Path, name: str) -> None:
 
 def test_residual_connections_that_skip_layers_are_refused(folder: Path) -> None:
     checkpoint, _ = variant(folder, "residual_0_1_2")
-    with pytest.raises(UserError, match=r"layers: expected .* where no residual connection skips"):
+    with pytest.raises(
+        UserError, match=r"layers: expected .* because layers without a residual connection"
+    ):
         architecture_of(checkpoint, "model.pt")
 
 

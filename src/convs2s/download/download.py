@@ -49,13 +49,12 @@ def download_file(
     the output, and later downloads must have it. If several processes download the same file, one
     of them does, and the others wait and then use its file.
 
-    Args:
-        mirrors: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
-            tried in this order, before ``url``.
-        generated_mirror: The folder that `convs2s mirror` wrote. It is then the only source, and
-            its own list of checksums replaces ``sha256``, ``md5`` and ``size``.
-        sha256, md5, size: Hexadecimal checksums and size in bytes of the file, if known.
-        waits: Seconds to wait before each further try if a server failed.
+    - ``mirrors``: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
+      tried in this order, before ``url``.
+    - ``generated_mirror``: The folder that `convs2s mirror` wrote. It is then the only source, and
+      its own list of checksums replaces ``sha256``, ``md5`` and ``size``.
+    - ``sha256``, ``md5``, ``size``: Hexadecimal checksums and size in bytes of the file, if known.
+    - ``waits``: Seconds to wait before each further try if a server failed.
 
     Raises:
         UserError: no source has the right file, or the disk has too little space for it.

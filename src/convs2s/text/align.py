@@ -65,12 +65,11 @@ def align_words(
     folder as an output, because Snakemake deletes the outputs of a failed job. The folder is
     removed at the end.
 
-    Args:
-        source, target: The sides of the corpus, one sentence a line.
-        links: The file to write. It has a line per pair with ``SOURCE-TARGET`` positions counted
-            from 0, such as ``0-0 1-2``. The line of a pair that was not aligned is empty.
-        pairs: How many pairs to draw from the corpus and align; None aligns all pairs.
-        seed: Seed of the generator that draws the pairs.
+    - ``source``, ``target``: The sides of the corpus, one sentence a line.
+    - ``links``: The file to write. It has a line per pair with ``SOURCE-TARGET`` positions counted
+      from 0, such as ``0-0 1-2``. The line of a pair that was not aligned is empty.
+    - ``pairs``: How many pairs to draw from the corpus and align; None aligns all pairs.
+    - ``seed``: Seed of the generator that draws the pairs.
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
