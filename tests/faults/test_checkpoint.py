@@ -159,7 +159,7 @@ def test_tensors_that_are_not_in_the_file_as_they_are_are_refused(
     tmp_path: Path, weights: torch.Tensor
 ) -> None:
     torch.save({"model": {"a": weights}, "args": argparse.Namespace()}, tmp_path / "model.pt")
-    said = "'a' is no plain tensor of real numbers, each of them in the file and finite$"
+    said = "'a' is not a tensor of finite real numbers that are all in the file$"
     with pytest.raises(UserError, match=said):
         read_checkpoint(tmp_path / "model.pt")
 
@@ -183,9 +183,9 @@ def import_tiny(output: Path, dictionary: Path, changes: dict[str, Any]) -> None
         ),
         (
             lambda lines: [*lines[:-1], lines[0]],
-            r"dictionary:44: the type '.*' for a second time",
+            r"dictionary:44: has the type '.*' a second time",
         ),
-        (lambda lines: [*lines[:-1], "<s> 1"], "dictionary:44: the type '<s>' for a second time"),
+        (lambda lines: [*lines[:-1], "<s> 1"], "dictionary:44: has the type '<s>' a second time"),
     ],
 )
 def test_another_dictionary_is_named(tmp_path: Path, edit: Any, message: str) -> None:

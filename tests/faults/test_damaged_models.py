@@ -36,7 +36,7 @@ def test_a_flipped_weight_is_named_damage(model: Path, tmp_path: Path) -> None:
     content = model.read_bytes()
     path = tmp_path / "model.safetensors"
     path.write_bytes(flipped(content, 8 * len(content) - 4))
-    with pytest.raises(UserError, match=r"model\.safetensors: damaged: its content is not what"):
+    with pytest.raises(UserError, match=r"model\.safetensors: damaged: its content does not match"):
         load_model(path)
 
 

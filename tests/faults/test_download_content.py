@@ -326,7 +326,7 @@ def test_free_space_is_checked_first(
 ) -> None:
     full = shutil.disk_usage("/")._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-    with pytest.raises(UserError, match="200000 more bytes to download, 1000 are free"):
+    with pytest.raises(UserError, match="200000 more bytes to download, but only 1000 are free"):
         download_file(server.serve("/a.tgz", Served(BODY)), output, sha256=SHA256, waits=WAITS)
     assert not output.exists()
 

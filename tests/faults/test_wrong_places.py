@@ -62,7 +62,7 @@ def test_runs_that_were_exchanged_whole_are_not_decoded(results: Path) -> None:
     folders = [results / "tiny/models" / name for name in ("small/seed1", "longer/seed1")]
     folders[0].rename(results / "kept")
     folders[1].rename(folders[0])
-    with pytest.raises(UserError, match=r"seed1/training\.json: is the file of another place: .*"):
+    with pytest.raises(UserError, match=r"seed1/training\.json: belongs to another place, as .*"):
         check_runs([folders[0] / "model.safetensors"])
 
 
@@ -126,7 +126,7 @@ def test_a_file_that_was_copied_with_its_note_is_told_from_its_own(tmp_path: Pat
     check_noted([first, second])
     for path in (first, note_path(first)):
         shutil.copy(path, second.with_name(path.name))
-    said = rf"^{second}: is the file of another place: \.codes\.sha256 beside it notes first/vocab"
+    said = rf"^{second}: belongs to another place, as \.codes\.sha256 beside .* note of first/vocab"
     with pytest.raises(UserError, match=said):
         check_noted([second])
 

@@ -67,7 +67,9 @@ def test_codes_that_do_not_make_the_vocabulary_are_refused(folder: Path, tmp_pat
     codes.write_text("#version: 0.2\na b</w>\n")
     options: dict[str, Any] = {"task": "tiny", "languages": None, "preparation": "moses_test"}
     files = FairseqFiles(folder / "checkpoint_tiny.pt", source, target, codes)
-    with pytest.raises(UserError, match=r"codes: makes no such vocabulary as .*dict\.src\.txt"):
+    with pytest.raises(
+        UserError, match=r"codes: cannot have made the vocabulary in .*dict\.src\.txt"
+    ):
         import_fairseq(files, output, **options)
     parts = tmp_path / "dict.parts.txt"
     parts.write_text(source.read_text("utf-8").replace("s09 ", "s09@@ "))
@@ -98,7 +100,9 @@ def test_other_options_import_to_their_logits(folder: Path, name: str) -> None:
 
 def test_residual_connections_that_skip_layers_are_refused(folder: Path) -> None:
     checkpoint, _ = variant(folder, "residual_0_1_2")
-    with pytest.raises(UserError, match=r"layers: expected .* where no residual connection skips"):
+    with pytest.raises(
+        UserError, match=r"layers: expected .* because layers without a residual connection"
+    ):
         architecture_of(checkpoint, "model.pt")
 
 

@@ -79,7 +79,7 @@ def test_what_a_model_file_does_not_hold_is_refused(imported: Path, tmp_path: Pa
         )
     others = [f"other{number}" for number in range(len(description.target_types))]
     separate = changed(imported, tmp_path / "separate", target_types=others)
-    with pytest.raises(UserError, match="the sides have codes of their own"):
+    with pytest.raises(UserError, match="the two sides have different codes"):
         take_codes(model=separate, output=tmp_path / "codes")
 
 
@@ -88,7 +88,7 @@ def test_a_damaged_model_gives_neither_codes_nor_types(imported: Path, tmp_path:
     damaged = tmp_path / "damaged"
     damaged.write_bytes(flipped(content, 8 * len(content) - 4))
     taken = {"model": damaged, "words": words(tmp_path), "vocabulary": "bpe", "side": "source"}
-    with pytest.raises(UserError, match="damaged: its content is not what its digest says"):
+    with pytest.raises(UserError, match="damaged: its content does not match its digest"):
         take_codes(model=damaged, output=tmp_path / "codes")
-    with pytest.raises(UserError, match="damaged: its content is not what its digest says"):
+    with pytest.raises(UserError, match="damaged: its content does not match its digest"):
         take_vocabulary(**taken, output=tmp_path / "en.tsv")  # type: ignore[arg-type]

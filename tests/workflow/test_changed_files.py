@@ -60,4 +60,4 @@ def test_text_that_cannot_be_made_again_is_not_taken_for_text_of_other_settings(
     (error,) = done.errors
     assert "clean/train.json: was made with preparation moses_train, minimum 1, " in error
     assert "clean/valid.json with preparation lowercase, minimum 1, " in error
-    assert "bring back the task's files of text" in error
+    assert "restore the task's text files" in error

@@ -1,1 +1,1 @@
-"""From files to numbers: corpora, vocabularies, the token store, batches."""
+"""Turn files into numbers: corpora, vocabularies, token stores and batches."""

@@ -1,6 +1,6 @@
-"""Batches: which pairs are learned from together, in which order, padded to which shape.
+"""Plan the batches of an epoch, and read and pad their pairs.
 
-Paper, section 4.2: batches of sentences of similar length; each epoch shuffles the batches.
+Paper, section 4.2: the pairs of a batch have similar lengths, and each epoch shuffles the batches.
 """
 
 import math
@@ -18,31 +18,39 @@ if TYPE_CHECKING:
     from convs2s.data.store import Lengths, TokenStore
 
 Indices = npt.NDArray[np.int64]
+
 Order = npt.NDArray[np.signedinteger[Any]]
+"""Row numbers of a store in some order, of type int32 if they fit, and int64 otherwise."""
 
 SORT_CHUNK = 1 << 20
-"""Rows sorted at a time; it bounds the temporary arrays and does not change the result."""
+"""Number of rows that are sorted at a time.
 
-INT32_ROWS = 1 << 31  # rows that 32-bit indices can count
+It limits the memory of temporary arrays and does not change the result.
+"""
+
+INT32_ROWS = 1 << 31
+"""Maximum number of rows whose indices fit in int32."""
 
 
 @dataclass(frozen=True)
 class Batch:
     """Padded index arrays of B pairs."""
 
-    source: Indices  # (B, m), ends in </s>, padded on the right
-    previous: Indices  # (B, n), the decoder's input: </s> and the target without its last token
-    target: Indices  # (B, n), ends in </s>, padded on the right
+    source: Indices  # (B, m), each row ends in </s> and is padded on the right
+    previous: Indices  # (B, n), the decoder's input: </s>, then the target without its last token
+    target: Indices  # (B, n), each row ends in </s> and is padded on the right
 
 
 class EpochPlan(Sequence[Indices]):
-    """The batches of an epoch: ``plan[i]`` is the rows of its i-th, ``plan[i:]`` what is left.
+    """The batches of an epoch in their order.
 
-    It holds one number a pair and two a batch, so that it stays small beside the largest store.
+    ``plan[i]`` are the row numbers of batch i, and ``plan[i:]`` is the plan of the batches from i
+    on. A plan holds one number for each pair and two for each batch, so that it needs little memory
+    even for the largest store.
     """
 
     def __init__(self, order: Order, starts: Indices, ends: Indices) -> None:
-        """Batch i is ``order[starts[i] : ends[i]]``."""
+        """Plan the batches ``order[starts[i] : ends[i]]``."""
         self._order = order
         self._starts = starts
         self._ends = ends
@@ -67,24 +75,28 @@ def plan_batches(
     limits: BatchLimits,
     generator: np.random.Generator,
 ) -> EpochPlan:
-    """Plan one epoch: sort by length, cut into batches, shuffle the batches.
+    """Plan one epoch: sort the pairs by length, cut them into batches, shuffle the batches.
 
-    Batches of mixed lengths are cut without the sort.
+    If ``limits.lengths`` asks for batches of mixed lengths, the pairs are not sorted. Pairs of
+    equal lengths are in random order before they are cut, so that the batches differ between
+    epochs.
 
-    Pairs of equal lengths come in random order before the cut, so that batches differ between
-    epochs. The plan is a function of the lengths (N,), each at least 1, the limits and the
-    state of the epoch's own generator.
+    The plan depends only on the lengths (N,), each at least 1, the limits, and the state of
+    ``generator``, which the caller creates for each epoch.
     """
     count = len(source_lengths)
-    kind = np.int32 if count <= INT32_ROWS else np.int64
-    order: Order = np.arange(count, dtype=kind)
+    row_type = np.int32 if count <= INT32_ROWS else np.int64
+    order: Order = np.arange(count, dtype=row_type)
     generator.shuffle(order)
-    # The sorts are stable, so rows come by source length, then by target length, then as shuffled.
-    # By the target first, a batch's targets would all end at one place, and an update learns that
-    # as well: perplexity was 1% higher, over three seeds (docs/notes/2026-11-21-multi30k.md).
+    # The sorts are stable, so the rows are then ordered by source length, rows with the same source
+    # length by target length, and rows with the same two lengths stay shuffled. If the target
+    # length came first, all targets of a batch would end at the same position, and the model would
+    # learn from that: perplexity was 1% higher, over three seeds
+    # (docs/notes/2026-11-21-multi30k.md).
     if limits.lengths is None:
         order = sort_by_length(order, target_lengths)
         order = sort_by_length(order, source_lengths)
+    # (N,), the length of the longer side of each pair, in this order
     longest = in_order(np.maximum(source_lengths, target_lengths), order)
     starts = cut_starts(longest, limits.sentences, limits.tokens)
     ends = np.append(starts[1:], count)
@@ -92,45 +104,52 @@ def plan_batches(
     starts = starts[shuffled]
     ends = ends[shuffled]
     if limits.split == "separate":
-        part_starts: list[int] = []  # of micro-batches
-        part_ends: list[int] = []
+        # Each micro-batch becomes a batch of its own, so each batch is cut again. A micro-batch
+        # ends where the next one of the same batch starts, and the last one where the batch ends.
+        micro_starts: list[int] = []
+        micro_ends: list[int] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            inner = start + cut_starts(longest[start:end], None, limits.micro_batch_tokens)
-            part_starts += inner.tolist()
-            part_ends += inner[1:].tolist()
-            part_ends.append(end)
-        starts = np.array(part_starts, np.int64)
-        ends = np.array(part_ends, np.int64)
+            cuts = start + cut_starts(longest[start:end], None, limits.micro_batch_tokens)
+            micro_starts += cuts.tolist()
+            micro_ends += cuts[1:].tolist()
+            micro_ends.append(end)
+        starts = np.array(micro_starts, np.int64)
+        ends = np.array(micro_ends, np.int64)
     return EpochPlan(order, starts, ends)
 
 
 def sort_by_length(order: Order, lengths: "Lengths") -> Order:
-    """Return the rows of ``order`` by growing length; rows of equal length keep their order.
+    """Return the rows of ``order`` sorted by ascending length.
 
-    A counting sort: apart from the result its memory is that of one chunk and one number for each
-    length. numpy's own sorts return 8 bytes a row and need as much again while they work.
-    ``order`` and ``lengths`` are (N,), the lengths in the order of the store.
+    The sort is stable: rows of equal length keep their order. ``order`` and ``lengths`` are (N,),
+    and ``lengths[r]`` is the length of the store's row r.
+
+    This is a counting sort. Besides the result it needs memory for one chunk and for one number per
+    length. numpy's sorts return 8 bytes per row and need as many again while they run.
     """
-    sizes = int(lengths.max(initial=0)) + 1  # L, lengths that there may be
-    counts = np.zeros(sizes, np.int64)  # (L,): rows of each length
+    sizes = int(lengths.max(initial=0)) + 1  # L, the number of possible lengths 0 .. maximum
+    counts = np.zeros(sizes, np.int64)  # (L,), number of rows of each length
     for start in range(0, len(lengths), SORT_CHUNK):
         counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=sizes)
-    place = np.cumsum(counts) - counts  # (L,): where the next row of each length goes
+    next_index = np.cumsum(counts) - counts  # (L,), index in result of the next row of each length
     result = np.empty_like(order)
     for start in range(0, len(order), SORT_CHUNK):
         rows = order[start : start + SORT_CHUNK]  # (C,)
         rows = rows[np.argsort(lengths[rows], kind="stable")]
-        keys = lengths[rows]  # (C,), ascending
-        counts = np.bincount(keys, minlength=sizes)  # (L,)
-        first = np.cumsum(counts) - counts  # (L,): where those of each length start in the chunk
-        shift = place - first  # (L,)
-        result[np.arange(len(rows)) + shift[keys]] = rows
-        place += counts
+        chunk_lengths = lengths[rows]  # (C,), ascending
+        chunk_counts = np.bincount(chunk_lengths, minlength=sizes)  # (L,)
+        first = np.cumsum(chunk_counts) - chunk_counts  # (L,), index in rows of each length's first
+        shift = next_index - first  # (L,), from an index in rows to the index in result
+        result[np.arange(len(rows)) + shift[chunk_lengths]] = rows
+        next_index += chunk_counts
     return result
 
 
 def in_order(lengths: "Lengths", order: Order) -> "Lengths":
-    """Return ``lengths[order]``, by chunks: numpy first copies 4-byte indices to 8-byte ones."""
+    """Return ``lengths[order]``, computed in chunks.
+
+    For an index array of int32, numpy makes a temporary copy of type int64, which would be large.
+    """
     result = np.empty(len(order), lengths.dtype)
     for start in range(0, len(order), SORT_CHUNK):
         result[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]
@@ -142,17 +161,20 @@ def cut(
 ) -> list[Indices]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
-    A row longer than ``tokens`` makes a run of its own.
+    ``lengths[r]`` is the length of row r. See `cut_starts`.
     """
     starts = cut_starts(lengths[order], sentences, tokens)
     return np.split(order, starts[1:]) if len(order) else []
 
 
 def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) -> Indices:
-    """Return where each run of a greedy cut starts: every run takes all rows that it can hold.
+    """Cut consecutive rows into runs greedily, and return the index at which each run starts.
 
-    ``lengths`` is (N,), each at least 1. A run has so many rows and so many padded tokens at most;
-    one row may have more tokens. None sets no bound.
+    Each run takes as many rows as the limits allow: at most ``sentences`` rows, and at most
+    ``tokens`` tokens after padding, which is the number of rows times the longest length. A row
+    that is longer than ``tokens`` is a run of its own. None sets no limit.
+
+    ``lengths`` is (N,), the length of each row, at least 1.
     """
     most = sentences or max(len(lengths), 1)
     if tokens is None:
@@ -161,17 +183,19 @@ def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) ->
     start = 0
     while start < len(lengths):
         starts.append(start)
-        # The first row's length already says that no run from here can be longer than this.
+        # The first row alone limits the run to this number of rows.
         bound = min(most, tokens // int(lengths[start]))
         window = lengths[start : start + max(1, bound)]  # (W,)
         longest = int(window.max())
         if len(window) * longest <= tokens:
             start += len(window)
             continue
-        fit = max(1, tokens // longest)  # so many fit whichever they are
-        rows = np.arange(fit + 1, len(window) + 1)  # (W - fit,)
-        padded = np.maximum.accumulate(window)[fit:] * rows  # tokens of a run of so many rows
-        start += fit + int(np.searchsorted(padded, tokens, side="right"))
+        # This many rows fit even if the longest row of the window is among them. Then find how many
+        # more rows fit.
+        fitting = max(1, tokens // longest)
+        run_sizes = np.arange(fitting + 1, len(window) + 1)  # (W - fitting,), rows of longer runs
+        padded_tokens = np.maximum.accumulate(window)[fitting:] * run_sizes  # ascending
+        start += fitting + int(np.searchsorted(padded_tokens, tokens, side="right"))
     return np.array(starts, np.int64)
 
 
@@ -181,9 +205,15 @@ def collate(
     sources: Indices | None = None,
     multiple: int = 1,
 ) -> Batch:
-    """Read rows of the store and pad them on the right to the longest, or to the next ``multiple``.
+    """Read rows of a store as a batch, padded on the right.
 
-    ``sources`` says for each row of the store whose source is read in its place; None: its own.
+    Args:
+        store: The store to read.
+        rows: The numbers of the B rows.
+        sources: For each row of the whole store, the row whose source is read in its place. None
+            reads the row's own source.
+        multiple: The width of each side is the length of its longest row, rounded up to a multiple
+            of this number.
     """
     source_rows = rows if sources is None else sources[rows]
     source = pad([store[int(row)][0] for row in source_rows], multiple)
@@ -197,7 +227,11 @@ def collate(
 def pad(
     rows: Sequence[Sequence[int] | npt.NDArray[np.int32]], multiple: int = 1
 ) -> npt.NDArray[np.int64]:
-    """Return the rows as one array, padded on the right to the longest, or the next multiple."""
+    """Return index lists as one array, padded on the right with ``<pad>``.
+
+    The array is (B, W), where W is the length of the longest row rounded up to a multiple of
+    ``multiple``.
+    """
     longest = max(map(len, rows))
     width = math.ceil(longest / multiple) * multiple
     padded = np.full((len(rows), width), PADDING, np.int64)

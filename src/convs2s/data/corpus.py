@@ -1,6 +1,7 @@
-"""Parallel text: from downloaded or local files to one file per side, and to words.
+"""Read parallel text from downloaded or local files, and write it as one file per side.
 
-Text of a large corpus is cut into parts, which jobs tokenize side by side.
+The functions here write raw text or tokenized and filtered text. A large corpus can be cut into
+parts, which several jobs tokenize at the same time, and whose results are joined again.
 """
 
 import shutil
@@ -27,29 +28,42 @@ from convs2s.files.text import (
 )
 from convs2s.text.corpus_filter import FilterReport, added_reports, tokenize_and_filter
 
-Sides = tuple[Path, Path]  # the source side's file and the target side's
-References = tuple[str, str]  # both files as the configuration names them
+Sides = tuple[Path, Path]
+"""The file of the source side and the file of the target side."""
+
+FileNamePair = tuple[str, str]
+"""A file of each side, (source, target), as the configuration names it: see parse_file_reference.
+"""
+
 LinePair = tuple[str, str]
+"""A source line and the target line that translates it."""
 
 _SEGMENTED = frozenset({".sgm", ".sgml", ".xml"})
+"""Suffixes of files whose text is in <seg> elements."""
 
 
 def extract_corpus(
     *,
-    pairs: Sequence[References],
+    pairs: Sequence[FileNamePair],
     files: LocalFiles,
     output: Sides,
     hold_out: HoldOutPart | None = None,
 ) -> int:
-    """Write the pairs of files of one split as one file per side, in their order; return how many.
+    """Write the raw text of one split, one file per side, and return the number of line pairs.
 
-    Neither output appears before both are written; memory does not grow with the corpus. ``pairs``
-    are (source, target) references as the configuration has them; sgm files give segments.
-    ``files`` has the place of each location. ``hold_out`` is the part to take of training text
-    from which validation text is split off (the paper's section 4.1: 0.5-1% of it; counted before
-    any cleaning, as the authors' preparation scripts do). A UserError says that a file or member is
-    missing or refused, that a line is not UTF-8 or overlong, that the two sides of a pair of files
-    differ in their number of lines, or that nothing is left to write.
+    Neither output appears before both are written, and memory does not grow with the corpus.
+
+    Args:
+        pairs: The files to read, in this order. Of an sgm file the segments are read.
+        files: Maps the location in each file's name to the local file.
+        output: The file to write for each side.
+        hold_out: Which part of the training text to take, if validation text is split off from it
+            (paper, section 4.1: 0.5-1% of the training text). Pairs are numbered before any
+            cleaning, as in the authors' preparation scripts. None takes everything.
+
+    Raises:
+        UserError: a file or member is missing or refused, a line is not UTF-8 or too long, the two
+            files of a pair differ in their number of lines, or nothing is left to write.
     """
     split = _split_pairs(pairs, files, hold_out, output[0])
     with atomic_path(output[0]) as source, atomic_path(output[1]) as target:
@@ -57,46 +71,54 @@ def extract_corpus(
 
 
 def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
-    """Write line pairs, a file for each side; return their number, once both are closed."""
+    """Write line pairs to one file per side, close both files, and return the number of pairs."""
     count = 0
-    with open_text(source) as sources, open_text(target) as targets:
-        for line, other in pairs:
-            sources.write(line + "\n")
-            targets.write(other + "\n")
+    with open_text(source) as source_stream, open_text(target) as target_stream:
+        for source_line, target_line in pairs:
+            source_stream.write(source_line + "\n")
+            target_stream.write(target_line + "\n")
             count += 1
     return count
 
 
 def _split_pairs(
-    pairs: Sequence[References], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
+    pairs: Sequence[FileNamePair], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
 ) -> Iterator[LinePair]:
-    """Yield the line pairs of a split; a UserError says that there are none for ``output``."""
-    read = 0
+    """Yield the line pairs of a split.
+
+    Of a training text, the split takes either the held-out pairs, whose number is a multiple of
+    ``hold_out.every``, or all other pairs.
+
+    Raises:
+        UserError: there are no such pairs, so that ``output`` would be empty.
+    """
+    number = 0
     is_empty = True
-    for pair in _read_pairs(pairs, files):
-        read += 1
-        if hold_out is None or (read % hold_out.every == 0) == hold_out.held:
+    for number, pair in enumerate(_read_pairs(pairs, files), start=1):
+        is_held_out = hold_out is not None and number % hold_out.every == 0
+        if hold_out is None or is_held_out == hold_out.held:
             is_empty = False
             yield pair
     if is_empty:
         names = " ".join(source for source, _ in pairs)
         rule = f", and every {hold_out.every}th is held out" if hold_out else ""
-        raise UserError(f"{output}: would be empty: {names} has {read} lines{rule}")
+        raise UserError(f"{output}: would be empty: {names} has {number} lines{rule}")
 
 
 def prepare_training_text(
     *,
-    pairs: Sequence[References],
+    pairs: Sequence[FileNamePair],
     files: LocalFiles,
     hold_out: HoldOutPart | None,
     sides: Sides,
     report: Path,
     **filtering: Any,
 ) -> FilterReport:
-    """Write the training text of a corpus as words, without the pairs that are no good.
+    """Write the training text of a corpus, tokenized and filtered, and the report of the filter.
 
-    ``pairs``, ``files`` and ``hold_out`` are as of :func:`extract_corpus`, all else is as of
-    :func:`~convs2s.text.corpus_filter.tokenize_and_filter`.
+    For ``pairs``, ``files`` and ``hold_out`` see :func:`extract_corpus`. ``sides``, ``report`` and
+    the keyword arguments ``filtering`` are passed to
+    :func:`~convs2s.text.corpus_filter.tokenize_and_filter`, whose report is returned.
     """
     raw = _split_pairs(pairs, files, hold_out, sides[0])
     return tokenize_and_filter(raw, sides=sides, report=report, **filtering)
@@ -104,15 +126,15 @@ def prepare_training_text(
 
 def split_training_text(
     *,
-    pairs: Sequence[References],
+    pairs: Sequence[FileNamePair],
     files: LocalFiles,
     hold_out: HoldOutPart | None,
     parts: Sequence[Sides],
 ) -> int:
-    """Write the raw training text of a corpus in parts, which end to end are the whole.
+    """Write the raw training text of a corpus in parts, and return the number of line pairs.
 
-    ``pairs``, ``files`` and ``hold_out`` are as of :func:`extract_corpus`. The number of pairs is
-    returned.
+    The parts in their order, joined end to end, are the text that :func:`extract_corpus` writes.
+    For ``pairs``, ``files`` and ``hold_out`` see there.
     """
     with scratch_folder(parts[0][0].parent) as folder:
         source = folder / "source.zst"
@@ -124,33 +146,41 @@ def split_training_text(
 def join_training_text(
     *, parts: Sequence[Sides], reports: Sequence[Path], sides: Sides, report: Path
 ) -> None:
-    """Join the filtered parts of the training text, and add up how many pairs each has dropped.
+    """Join the filtered parts of the training text, and add up their reports.
 
-    The bytes depend on the text alone, not on where it was cut.
+    The bytes of the outputs do not depend on where the text was cut.
     """
-    for side, output in enumerate(sides):
+    for side_index, output in enumerate(sides):
         with atomic_path(output) as temporary, open_bytes(temporary) as joined:
             for part in parts:
-                with decompressed_file(part[side]) as stream:
+                with decompressed_file(part[side_index]) as stream:
                     shutil.copyfileobj(stream, joined)
     write_json(report, added_reports(reports))
 
 
-def extract_reference(*, pairs: Sequence[References], files: LocalFiles, output: Path) -> int:
-    """Write a further reference of a test set, line N of it beside line N of the target.
+def extract_reference(*, pairs: Sequence[FileNamePair], files: LocalFiles, output: Path) -> int:
+    """Write a further reference translation of a test set, and return the number of lines.
 
-    Of ``pairs``, (target, reference), the targets' lines are counted alone; a UserError says that
-    the numbers of lines differ. The number of lines is returned.
+    ``pairs`` are (target, reference) files. Only the references are written. The targets are read
+    to check that line N of the reference belongs to line N of the target.
+
+    Raises:
+        UserError: a file cannot be read, or a target and its reference differ in their number of
+            lines or in the ids of their segments.
     """
-    return write_lines(output, (line for _, line in _read_pairs(pairs, files)))
+    reference_lines = (reference for _, reference in _read_pairs(pairs, files))
+    return write_lines(output, reference_lines)
 
 
 def cut_text(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
-    """Cut two parallel files into contiguous ranges of lines of nearly equal length.
+    """Cut two parallel files into parts with nearly the same number of lines.
 
-    The parts end to end are the input, whatever their number. None appears before all are written.
-    The number of pairs is returned; a UserError says that the sides differ in it, or have fewer
-    than parts.
+    The parts in their order, joined end to end, are the input. No part appears before all parts are
+    written. Return the number of line pairs of the whole text.
+
+    Raises:
+        UserError: the sides differ in their number of lines, or have fewer lines than there are
+            parts.
     """
     count = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
     if count < len(outputs):
@@ -173,35 +203,47 @@ def cut_text(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:
     return count
 
 
-def _read_pairs(pairs: Iterable[References], files: LocalFiles) -> Iterator[LinePair]:
-    """Yield the line pairs of pairs of files.
+def _read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[LinePair]:
+    """Yield the line pairs of pairs of files, one pair of files after the other.
 
-    Where a side is longer, both are counted to their ends for the message. Segments to which their
-    files give different ids are refused: they are no translations.
+    Raises:
+        UserError: two files differ in their number of lines (both are read to their ends, so that
+            the message can give the numbers), or two sgm files give different ids to their N-th
+            segments, which are then no translations of each other.
     """
-    for source_reference, target_reference in pairs:
+    for source_file, target_file in pairs:
         with (
-            open_lines(source_reference, files) as (source, source_lines),
-            open_lines(target_reference, files) as (target, target_lines),
+            open_lines(source_file, files) as (source_name, source_lines),
+            open_lines(target_file, files) as (target_name, target_lines),
         ):
-            both = paired(source_lines, target_lines, source, target)
-            for number, (line, other) in enumerate(both, start=1):
-                if (
-                    isinstance(line, Segment)
-                    and isinstance(other, Segment)
-                    and not line.is_beside(other)
-                ):
-                    raise UserError(
-                        f"{source}: its segment {number} has the id {line.ids[1]} of document "
-                        f"{line.ids[0]}, but {target}'s has the id {other.ids[1]} of document "
-                        f"{other.ids[0]}: both files need the same segments in the same order"
-                    )
-                yield line, other
+            line_pairs = paired(source_lines, target_lines, source_name, target_name)
+            for number, (source, target) in enumerate(line_pairs, start=1):
+                if isinstance(source, Segment) and isinstance(target, Segment):
+                    _check_same_ids(source, target, number, (source_name, target_name))
+                yield source, target
+
+
+def _check_same_ids(source: Segment, target: Segment, number: int, names: tuple[str, str]) -> None:
+    """Raise a UserError if the N-th segments of two files, called ``names``, have different ids."""
+    if source.is_beside(target):
+        return
+    source_document, source_id = source.ids
+    target_document, target_id = target.ids
+    raise UserError(
+        f"{names[0]}: its segment {number} has the id {source_id} of document {source_document}, "
+        f"but {names[1]}'s has the id {target_id} of document {target_document}: both files need "
+        "the same segments in the same order"
+    )
 
 
 @contextmanager
 def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterator[str]]]:
-    """Yield a referenced file's name for messages and its lines, segments or fields."""
+    """Open a file that the configuration names, and yield its name for messages and its lines.
+
+    What counts as a line depends on the reference and the file's name: a field of each JSON record,
+    a segment of an sgm or xml file, a line of a talk's transcript (``train.tags.*``) that is not
+    about the talk, or else a plain line. ``files`` maps the reference's location to the local file.
+    """
     parsed = parse_file_reference(reference)
     path = files[parsed.location]
     member = parsed.member
@@ -209,7 +251,7 @@ def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterato
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream.readline, name)
         file = PurePath(member or path)
-        suffixes = PurePath(file.name.lower()).suffixes[-2:]  # one may be that of a compression
+        suffixes = PurePath(file.name.lower()).suffixes[-2:]  # the last may be a compression's: .gz
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
         elif not _SEGMENTED.isdisjoint(suffixes):

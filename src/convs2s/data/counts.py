@@ -1,6 +1,7 @@
-"""How many pairs were read, dropped and why, and kept: tables for people.
+"""Write tables, for people to read, of how many pairs were read, kept, and dropped for what reason.
 
-Nothing of BPE is imported here: words are counted again where these counts are written again.
+This module must not import anything for BPE. Otherwise an edit of BPE's code would make the
+workflow write these tables again, and with them count the words of the corpus again.
 """
 
 from collections.abc import Iterable
@@ -16,13 +17,17 @@ from convs2s.text.corpus_filter import (
     read_report,
 )
 
-CountsRow = tuple[str, int, int]  # its name, and the numbers of training and validation text
+CountsRow = tuple[str, int, int]
+"""A row of a table: its name, and the numbers for the training and the validation text."""
 
 
 def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetadata) -> None:
-    """Write a table of the pairs of the filter's two reports, beside the paper's number.
+    """Write a table of the pairs in the filter's reports of the training and the validation text.
 
-    A UserError says that they are of texts that were filtered by different settings.
+    The last line gives the paper's number of training pairs, if ``metadata`` has it.
+
+    Raises:
+        UserError: the two texts were filtered with different settings.
     """
     check_same_settings([train, valid])
     training = read_report(train)
@@ -50,7 +55,10 @@ def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetada
 
 
 def counts_table(title: str, stand_in: str | None, rows: Iterable[CountsRow]) -> list[str]:
-    """Return a table's lines under its title, below a line that says what stands in for data."""
+    """Return the lines of a table with its title.
+
+    If ``stand_in`` is given, the first line says that the data are a stand-in for real data.
+    """
     lines = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
     lines += underlined(title)
     lines.append("")

@@ -1,4 +1,4 @@
-"""From a filtered corpus to numbers: BPE codes, vocabularies, token stores."""
+"""Turn a filtered corpus into BPE codes, vocabularies and token stores."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,32 +34,42 @@ from convs2s.text.bpe import Bpe, count_tokens, learn_codes, read_codes
 
 
 class StoreDescription(DatasetMetadata):
-    """What stands beside a token store, in JSON; tokens are counted with ``</s>``."""
+    """The description of a token store, a JSON file beside it.
+
+    Numbers of tokens include ``</s>``.
+    """
 
     pairs: int  # rows of the store
-    dropped: int  # pairs that it leaves out, as a side has more tokens than the task's clean.tokens
+    dropped: int  # pairs left out because a side has more tokens than the task's clean.tokens
     source_tokens: int
     source_unknown: int
     target_tokens: int
     target_unknown: int
-    sha256: str  # checksum of the store
+    sha256: str  # SHA-256 of the store's bytes
 
 
 _COUNTS = ("pairs", "dropped", "source_tokens", "source_unknown", "target_tokens", "target_unknown")
 
-# Words whose indices are remembered, about 400 bytes each: text is mostly made of words that came a
-# short while ago, and a corpus may have any number of others.
+# Number of words whose indices are cached, about 400 bytes each. Most words of a text have occurred
+# shortly before, and the cache is bounded because a corpus may have any number of distinct words.
 _CACHED_WORDS = 1 << 15
 
 
 def read_description(path: Path) -> StoreDescription:
-    """Read what stands beside a token store; a UserError says that this version has not made it."""
+    """Read the description of a token store.
+
+    Raises:
+        UserError: the file is missing, or this version of the package did not write it.
+    """
     require_prepared(path)
     return validated(StoreDescription, read_json(path), str(path))
 
 
 def learn_bpe(*, words: Sequence[Path], output: Path, merges: int) -> None:
-    """Learn BPE codes from tables of word counts: both sides' for joint codes."""
+    """Learn BPE codes from tables of word counts, and write them.
+
+    ``words`` are the tables of both sides for joint codes, or else the table of one side.
+    """
     with atomic_text(output) as stream:
         stream.write(learn_codes(added_counts(words), merges))
 
@@ -74,18 +84,25 @@ def build_vocabulary(
     glossaries: Sequence[str],
     minimum_count: int,
 ) -> None:
-    """Write one side's vocabulary, the most frequent types first, at most ``size``.
+    """Write the vocabulary of one side, the most frequent types first.
 
-    Types that occur less often than ``minimum_count`` are left out. Where there is a ``threshold``,
-    tokens that occur less often are split again (Sennrich et al. 2016). ``words`` says how often
-    each word of the side's training text occurs; ``glossaries``: patterns of words left whole.
+    Args:
+        words: The table of the word counts in the side's training text.
+        bpe_codes: The BPE codes that split the words into tokens; None keeps words whole.
+        output: The vocabulary to write.
+        size: Maximum number of types; None sets no limit.
+        threshold: Tokens that occur less often than this are split again (Sennrich et al. 2016); 0
+            keeps all tokens.
+        glossaries: Patterns of words that BPE keeps whole.
+        minimum_count: Types that occur less often than this are left out.
     """
     counts: Iterable[tuple[str, int]] = read_counts(words)
     if bpe_codes is not None:
         codes = read_codes(bpe_codes)
         tokens = count_tokens(counts, Bpe(codes, None, glossaries))
         if threshold:
-            # What the table leaves out is split again as well, as `splitter` knows the table alone.
+            # `splitter` reads the frequent tokens from the vocabulary's table. Tokens that
+            # minimum_count leaves out of the table must therefore be split again as well.
             frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
             if not frequent:
                 raise UserError(f"{words}: no BPE token occurs {threshold} times: lower threshold")
@@ -95,12 +112,12 @@ def build_vocabulary(
 
 
 def frequent_tokens(counts: Iterable[tuple[str, int]], threshold: int) -> set[str]:
-    """Return the tokens of (token, count) pairs that reach the vocabulary threshold."""
+    """Return the tokens of (token, count) pairs whose count is at least ``threshold``."""
     return {token for token, count in counts if count >= threshold}
 
 
 def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings) -> Bpe | None:
-    """Return what splits a side's words into tokens, or None where the task keeps words whole."""
+    """Return the `Bpe` that splits the words of a side, or None if the task keeps words whole."""
     if codes is None:
         return None
     threshold = settings.threshold
@@ -109,15 +126,17 @@ def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings)
 
 
 def line_encoder(bpe: Bpe | None, vocabulary: Vocabulary) -> Callable[[str], list[int]]:
-    """Return what turns a line of a side into the indices of its tokens, ``</s>`` at the end.
+    """Return a function that turns a line of words into the indices of its tokens and ``</s>``.
 
-    Without BPE, words are whole. A token or word outside of the vocabulary is ``<unk>``.
+    Without BPE, each word is a token. A token outside of the vocabulary gets the index of
+    ``<unk>``.
     """
 
     @lru_cache(_CACHED_WORDS)
     def indices_of(word: str) -> tuple[int, ...]:
         tokens = [word] if bpe is None else bpe.tokens(word)
-        return tuple(vocabulary.encode(tokens)[:-1])
+        *indices, _ = vocabulary.encode(tokens)  # without </s>
+        return tuple(indices)
 
     def encode(line: str) -> list[int]:
         indices: list[int] = []
@@ -139,13 +158,19 @@ def binarize(
     metadata: DatasetMetadata,
     most_tokens: int | None = None,
 ) -> None:
-    """Write a split's token store, and beside it what the store holds.
+    """Write the token store of a split, and its description.
 
-    ``text`` is tokenized and filtered, and has as ``vocabularies`` a source and a target;
-    ``bpe_codes`` are one for both where they are joint, none where words are kept whole. Pairs of
-    more than ``most_tokens`` on a side, ``</s>`` not counted, are dropped, which is counted and
-    said: a training could not number their positions. ``description`` has the fields of
-    `StoreDescription` as JSON.
+    Args:
+        text: The source and the target file, tokenized and filtered.
+        bpe_codes: The codes of the source and the target, or one file of joint codes, or nothing if
+            words are kept whole.
+        vocabularies: The vocabularies of the source and the target.
+        store: The token store to write.
+        description: The JSON file to write, with the fields of `StoreDescription`.
+        metadata: The fields of the description that the configuration gives.
+        most_tokens: Pairs with a side of more tokens than this, without ``</s>``, are dropped,
+            because a model has no positions for them. Their number is printed, and is part of the
+            description. None keeps all pairs.
     """
 
     def encoder(codes: Path | None, table: Path) -> Callable[[str], list[int]]:
@@ -160,11 +185,12 @@ def binarize(
     counts = Counter(dict.fromkeys(_COUNTS, 0))
 
     def encoded_pairs() -> Iterator[tuple[list[int], list[int]]]:
-        """Yield the pairs that are kept, and count them."""
+        """Yield the pairs to keep, and update ``counts``."""
         for source_line, target_line in read_line_pairs(*text, mark=NO_MARK):
             source = encode_source(source_line)
             target = encode_target(target_line)
-            if most_tokens is not None and max(len(source), len(target)) > most_tokens + 1:
+            longer_side = max(len(source), len(target)) - 1  # tokens without </s>
+            if most_tokens is not None and longer_side > most_tokens:
                 counts["dropped"] += 1
                 continue
             counts["source_tokens"] += len(source)
@@ -176,21 +202,27 @@ def binarize(
     counts["pairs"] = write_store(store, encoded_pairs())
     if counts["dropped"]:
         print(f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens")
-    # The checksum is taken here once: a training must not read gigabytes before it starts.
+    # The checksum is computed once, here. Otherwise every training would have to read gigabytes
+    # before it starts.
     made = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
     write_json(description, made)
 
 
 def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
-    """Write a table of the pairs of token stores, and of those that were too long for them.
+    """Write a table of how many pairs the token stores contain, and how many were too long.
 
-    ``train`` and ``valid`` are what stands beside the stores; a side of a pair has ``most_tokens``
-    at most, or any number where that is None.
+    ``train`` and ``valid`` are the descriptions of the stores. ``most_tokens`` is the maximum
+    number of tokens on a side; with None there is none, and the table has no row for it.
     """
     training = read_description(train)
     validation = read_description(valid)
-    by_words = (training.pairs + training.dropped, validation.pairs + validation.dropped)
-    rows = [("kept by words", *by_words)]
+    rows = [
+        (
+            "kept by words",
+            training.pairs + training.dropped,
+            validation.pairs + validation.dropped,
+        )
+    ]
     if most_tokens is not None:
         rows.append((f"dropped: over {most_tokens} tokens", training.dropped, validation.dropped))
     rows.append(("kept", training.pairs, validation.pairs))

@@ -1,4 +1,8 @@
-"""Formats of text from elsewhere: records, WMT's test sets in sgm, IWSLT's transcripts of talks."""
+"""Read the text of downloaded corpora in other formats than one sentence a line.
+
+The formats are JSON records, tab-separated tables, WMT's test sets in sgm, and IWSLT's transcripts
+of talks.
+"""
 
 import csv
 import json
@@ -12,25 +16,32 @@ from convs2s.files.limits import LONGEST_SEGMENT
 
 _FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 
-# Of sgm only these tags are read, as upstream's files are not well-formed XML: newstest2014 holds a
-# raw &, some wrap segments in <p> or <hl>.
+# Only these tags of an sgm file are read. An XML parser cannot be used, because the published files
+# are not well-formed: newstest2014 has a raw &, and some files have <p> or <hl> around segments.
 _TAG = re.compile(r"<(?:doc|seg)\b[^<>]*>|</seg\s*>", re.IGNORECASE)
-_NUMBER = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
+_ID_ATTRIBUTE = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
-_BLANKS = " \t\r\n"  # not str.strip's: a no-break space belongs to the text
+_BLANKS = " \t\r\n"  # str.strip() would also remove no-break spaces, which belong to the text
 
-# Of the lines about a talk, the title and the description are text, translated like all other; an
-# address, numbers, keywords and names are not.
+# Lines about a talk that are not translated text: addresses, numbers, keywords and names. The title
+# and the description are translated text like all other lines.
 _ABOUT = re.compile(r"\s*</?(?:doc|url|keywords|speaker|talkid|reviewer|translator)\b[^<>]*>")
 _TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
 
 
 def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
-    """Yield a field of each JSON line as one line of text, its blanks single spaces.
+    """Yield a field of each JSON object as one line of text.
 
-    ``field`` is NAME of a text, or of a list of texts, which are joined by spaces; NAME[N] of item
-    N of a list, counted from 0: an empty line where the list is shorter. A UserError has the
-    ``name`` of the file and the line that is no JSON object, or has no such text.
+    Each of the ``lines`` is a JSON object. Runs of blanks in the text become single spaces.
+    ``field`` is one of:
+
+    - ``NAME``: the value is a text, or a list of texts, which are joined by spaces.
+    - ``NAME[N]``: the value is a list, and item N of it is read, counted from 0. If the list is
+      shorter, an empty line is yielded.
+
+    Raises:
+        UserError: ``field`` is malformed, or a line is not a JSON object with such a text. The
+            message begins with ``name``, the name of the file, and the number of the line.
     """
     match = _FIELD.fullmatch(field)
     if not match:
@@ -51,13 +62,14 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         if isinstance(texts, str):
             texts = [texts]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"{place}: '{key}' is neither text nor a list of it")
+            raise UserError(f"{place}: '{key}' is neither a text nor a list of texts")
         if item:
             index = int(item)
             texts = texts[index : index + 1]
         joined = " ".join(" ".join(texts).split())
         try:
-            joined.encode("utf-8")  # JSON can write halves of characters, which no file can hold
+            # JSON can escape half of a surrogate pair, which cannot be written to a file.
+            joined.encode("utf-8")
         except UnicodeEncodeError as error:
             raise UserError(
                 f"{place}: '{key}' holds \\u{ord(joined[error.start]):04x} alone, which is half a "
@@ -69,10 +81,13 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
 def read_columns(
     lines: Iterable[str], columns: Sequence[str], name: str
 ) -> Iterator[tuple[str, ...]]:
-    """Yield columns of a tab-separated table, whose quoted fields may hold tabs and line feeds.
+    """Yield the values of ``columns`` in each row of a tab-separated table.
 
-    The first line names the columns. A UserError has the ``name`` of the table: a column is
-    missing, a row has too few fields, or a quote is never closed.
+    The first line names the columns of the table. Quoted fields may contain tabs and line feeds.
+
+    Raises:
+        UserError: a column is missing, a row has another number of fields, or a quote is not
+            closed. The message begins with ``name``, the name of the table.
     """
     rows = csv.DictReader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
@@ -83,6 +98,7 @@ def read_columns(
                 "first line names its columns"
             )
         for row in rows:
+            # DictReader stores surplus fields under the key None, and None for missing fields.
             if None in row or None in row.values():
                 raise UserError(
                     f"{name}:{rows.line_num}: more or fewer fields than the {len(named)} that the "
@@ -96,54 +112,63 @@ def read_columns(
 
 
 class Segment(str):
-    """The text of a segment on one line."""
+    """The text of a segment of an sgm file, as one line."""
 
     __slots__ = ("ids",)
-    ids: tuple[str | None, str | None]  # of its document and its own; None: not stated
+    ids: tuple[str | None, str | None]
+    """The ids of the segment's document and of the segment; None if the file does not give one."""
 
     def is_beside(self, other: "Segment") -> bool:
-        """Whether nothing says that the two are segments of different places."""
-        return all(
-            mine in (None, its) or its is None
-            for mine, its in zip(self.ids, other.ids, strict=True)
-        )
+        """Return whether the two can be the same segment in two languages.
+
+        They cannot if both have an id of the document, or both an id of the segment, and these ids
+        differ.
+        """
+        for own_id, other_id in zip(self.ids, other.ids, strict=True):
+            if own_id is not None and other_id is not None and own_id != other_id:
+                return False
+        return True
 
 
 def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
-    """Yield the text of each segment of a file, in its order.
+    """Yield the segments of an sgm file in their order.
 
-    A UserError names the line of a ``<seg>`` that is not closed or opened, or says there is none.
+    Raises:
+        UserError: a ``<seg>`` is not closed, a tag of a segment is in the wrong place, a segment is
+            too long, or there is no segment. The message begins with ``name``, the name of the
+            file, and the number of the line.
     """
-    opened = 0  # line of the segment that is open, 0: none is
+    opened = 0  # number of the line on which the current segment begins, 0 outside of segments
     count = 0
     number = 0
-    length = 0
-    document = None
-    own = None
-    parts: list[str] = []
+    length = 0  # characters of the current segment so far
+    document_id = None
+    segment_id = None
+    parts: list[str] = []  # text of the current segment so far, one part for each line
     for number, line in enumerate(lines, start=1):
-        position = 0
-        for tag in _TAG.finditer(line):
-            written = tag[0]
-            closes = written.startswith("</")
-            if written.lower().startswith("<doc"):
-                document = _id(written)
+        position = 0  # end of the last tag of a segment on this line
+        for match in _TAG.finditer(line):
+            tag = match[0]
+            if tag.lower().startswith("<doc"):
+                document_id = _id(tag)
                 continue
-            if closes != bool(opened):
-                raise UserError(f"{name}:{number}: unexpected {written}: segments cannot be nested")
+            closes = tag.startswith("</")
+            is_open = opened > 0
+            if closes != is_open:
+                raise UserError(f"{name}:{number}: unexpected {tag}: segments cannot be nested")
             if closes:
-                parts.append(line[position : tag.start()])
+                parts.append(line[position : match.start()])
                 segment = Segment(_joined(parts))
-                segment.ids = (document, own)
+                segment.ids = (document_id, segment_id)
                 yield segment
                 count += 1
                 opened = 0
             else:
-                own = _id(written)
+                segment_id = _id(tag)
                 opened = number
                 parts = []
                 length = 0
-            position = tag.end()
+            position = match.end()
         if opened:
             part = line[position:]
             parts.append(part)
@@ -157,17 +182,19 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
 
 
 def _id(tag: str) -> str | None:
-    match = _NUMBER.search(tag)
+    """Return the value of the attribute ``docid`` or ``id`` of a tag, or None if it has none."""
+    match = _ID_ATTRIBUTE.search(tag)
     return match[1] if match else None
 
 
 def _joined(parts: list[str]) -> str:
-    """Return the parts of a segment as one line of text without entities."""
+    """Join the parts of a segment by spaces to one line of text, and replace its entities."""
 
     def character(entity: re.Match[str]) -> str:
-        # An unknown name is left as it is written, where unescape would take a part of it.
-        known = entity[1].startswith("#") or f"{entity[1]};" in html5
-        return unescape(entity[0]) if known else entity[0]
+        # An entity with an unknown name stays as it is. html.unescape would replace the beginning
+        # of the name if that is a known name.
+        is_known = entity[1].startswith("#") or f"{entity[1]};" in html5
+        return unescape(entity[0]) if is_known else entity[0]
 
     stripped = [part.strip(_BLANKS) for part in parts]
     text = " ".join(part for part in stripped if part)
@@ -175,7 +202,11 @@ def _joined(parts: list[str]) -> str:
 
 
 def spoken_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield what is text in a transcript of talks: lines without tags, none about the talk."""
+    """Yield the translated lines of a transcript of talks.
+
+    Lines about a talk, such as its address and its speaker, are left out. The tags around titles
+    and descriptions are removed.
+    """
     for line in lines:
         if not _ABOUT.match(line):
             yield _TAG_OF_TEXT.sub("", line).strip(" \t\r")

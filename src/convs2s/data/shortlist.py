@@ -1,8 +1,9 @@
-"""Vocabulary selection: the target types that an output layer scores for some source words.
+"""Vocabulary selection: restrict the output layer to some target types per batch of sentences.
 
-Section 5.4 (Mi et al. 2016; L'Hostis et al. 2016). As in the authors' code these are the most
-frequent types, the candidates of each source word by the alignment, and in training the
-references' own. A shortlist is a function of the sentences alone.
+Paper, section 5.4 (Mi et al. 2016; L'Hostis et al. 2016). As in the authors' code, the selected
+types are the most frequent types, the candidates that the word alignment gives for each source
+word, and in training also the types of the reference translations. The selection depends on
+nothing but the sentences, this table and the two vocabularies.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,17 +16,29 @@ import numpy.typing as npt
 from convs2s.data.vocabulary import END, SPECIAL_TOKENS, UNKNOWN, Vocabulary
 
 Types = npt.NDArray[np.int64]
-"""Target types (S,), ascending: the special tokens stand at their own indices."""
+"""Indices of selected target types (S,), ascending.
+
+The special tokens are always selected and have the lowest indices, so that each of them has the
+same index in this array as in the vocabulary.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
-    """A table of candidates, with how many frequent types join them."""
+    """The candidate target types of each source type, and the number of frequent target types.
 
-    target_types: int  # size of the target vocabulary, whose order is by falling frequency
-    frequent: int  # types that are always selected, special tokens not counted
-    offsets: npt.NDArray[np.int64]  # (source types + 1,): where each one's candidates begin
-    candidates: npt.NDArray[np.int32]  # target types, of source type s up to offsets[s + 1]
+    The candidates of the source type with the index s are
+    ``candidates[offsets[s] : offsets[s + 1]]``.
+    """
+
+    target_types: int
+    """Size of the target vocabulary, which is ordered by falling frequency."""
+
+    frequent: int
+    """Number of most frequent target types that are always selected, besides special tokens."""
+
+    offsets: npt.NDArray[np.int64]  # (source types + 1,)
+    candidates: npt.NDArray[np.int32]  # (C,), target indices
 
     @classmethod
     def from_words(
@@ -37,23 +50,34 @@ class Shortlist:
         frequent: int,
         most: int,
     ) -> "Shortlist":
-        """Number a table of source words, each with its candidates, the best first.
+        """Build the shortlist from a table of words.
 
-        Words that a vocabulary does not have are left out, as the model reads ``<unk>``.
-        ``frequent`` types are always selected, and of each source word ``most`` candidates.
+        Source and candidate words outside of the vocabularies are left out, because the model knows
+        them as ``<unk>`` only.
+
+        Args:
+            table: Source words, each with its candidate target words, the best candidate first.
+            source: The source vocabulary.
+            target: The target vocabulary.
+            frequent: Number of most frequent target types that are always selected.
+            most: Maximum number of candidates of a source word.
         """
-        rows: list[list[int]] = [[] for _ in range(len(source))]
-        for word, words in table:
-            if word in source:
-                known = [index for index in target.encode(words) if index not in (UNKNOWN, END)]
-                rows[source.encode([word])[0]] = known[:most]
+        rows: list[list[int]] = [[] for _ in range(len(source))]  # candidates of each source type
+        for source_word, target_words in table:
+            if source_word not in source:
+                continue
+            # encode appends </s>.
+            source_index, _ = source.encode([source_word])
+            target_indices = target.encode(target_words)
+            known = [index for index in target_indices if index not in (UNKNOWN, END)]
+            rows[source_index] = known[:most]
         lengths = [len(row) for row in rows]
         offsets = np.cumsum([0, *lengths], dtype=np.int64)
         candidates = np.fromiter(chain.from_iterable(rows), np.int32)
         return cls(len(target), frequent, offsets, candidates)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both select the same types for every sentence."""
+        """Return whether all fields are equal, so that both select the same types."""
         if not isinstance(other, Shortlist):
             return False
         return all(
@@ -62,32 +86,45 @@ class Shortlist:
         )
 
     def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
-        """Select for source indices of any shape, and with ``target`` those types as well."""
-        chosen = np.zeros(self.target_types, bool)
-        chosen[: len(SPECIAL_TOKENS) + self.frequent] = True
-        for word in np.unique(np.asarray(source, np.int64)):
-            start = self.offsets[word]
-            end = self.offsets[word + 1]
-            chosen[self.candidates[start:end]] = True
-        chosen[np.asarray(target, np.int64)] = True
-        return np.flatnonzero(chosen)
+        """Return the types that are selected for source sentences.
+
+        ``source`` and ``target`` are arrays of indices of any shape. The types in ``target``, the
+        reference translations in training, are selected as well.
+        """
+        is_selected = np.zeros(self.target_types, bool)
+        is_selected[: len(SPECIAL_TOKENS) + self.frequent] = True
+        for source_type in np.unique(np.asarray(source, np.int64)):
+            start = self.offsets[source_type]
+            end = self.offsets[source_type + 1]
+            is_selected[self.candidates[start:end]] = True
+        is_selected[np.asarray(target, np.int64)] = True
+        return np.flatnonzero(is_selected)
 
     def of_sentences(self, sources: Sequence[Sequence[int]]) -> tuple[Types, npt.NDArray[np.bool_]]:
-        """Select for each of B sentences on its own, so that none depends on the others.
+        """Select types for each of B sentences separately.
 
-        Returned are the types (S,) that any of them may use, and (B, S) those that each may not.
+        A sentence may only use the types that are selected for it, so that its translation does not
+        depend on the other sentences of the batch.
+
+        Returns:
+            The types (S,) that are selected for any of the sentences, and a mask (B, S) that is
+            True where a sentence may not use a type.
         """
-        each = [self.types(source) for source in sources]
-        union = np.unique(np.concatenate(each))  # (S,)
-        mask = np.ones((len(each), len(union)), bool)  # (B, S)
-        for row, types in zip(mask, each, strict=True):
+        types_of_sentences = [self.types(source) for source in sources]
+        union = np.unique(np.concatenate(types_of_sentences))  # (S,)
+        mask = np.ones((len(types_of_sentences), len(union)), bool)  # (B, S)
+        for row, types in zip(mask, types_of_sentences, strict=True):
             row[np.searchsorted(union, types)] = False
         return union, mask
 
 
 def places_of(types: Types, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return where tokens stand among the selected types; ``<unk>`` for those that do not."""
+    """Return the index of each token in ``types``, or that of ``<unk>`` if it is not selected.
+
+    ``tokens`` are vocabulary indices of any shape, and the result has the same shape.
+    """
     places = np.searchsorted(types, tokens)
-    last = len(types) - 1  # a token behind all types has the place after it
-    inside = types[np.minimum(places, last)] == tokens
-    return np.where(inside, places, UNKNOWN)
+    # searchsorted returns len(types) for a token greater than all types, which is no valid index.
+    last = len(types) - 1
+    is_selected = types[np.minimum(places, last)] == tokens
+    return np.where(is_selected, places, UNKNOWN)

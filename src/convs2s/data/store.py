@@ -1,8 +1,9 @@
-"""The token store: one uncompressed Arrow IPC file per split, memory-mapped.
+"""The token store: one uncompressed Arrow IPC file per split, which is memory-mapped.
 
-Two columns, ``source`` and ``target``, each a list of vocabulary indices that ends in ``</s>``.
-Uncompressed list arrays give offsets and values straight from the memory map, so that a store of
-36 million pairs opens at once and costs no memory of its own (compressed ones load onto the heap).
+It has two columns, ``source`` and ``target``. Each value is a list of vocabulary indices that ends
+in ``</s>``. The offsets and the values of uncompressed lists are read directly from the memory map,
+so that a store of 36 million pairs opens at once and needs no heap memory. A compressed file would
+be decompressed to the heap.
 """
 
 from array import array
@@ -19,20 +20,24 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
 
 Lengths = npt.NDArray[np.integer[Any]]
-TokenRow = npt.NDArray[np.int32]  # indices of a side's tokens, the last one that of </s>
+TokenRow = npt.NDArray[np.int32]  # the indices of a sentence's tokens, the last of them </s>
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
-"""Rows of a record batch; row i of the store is row i % ROWS_PER_BATCH of its batch.
+"""Number of rows in each record batch but the last.
 
-A batch is what writing a store holds in memory.
+Row i of the store is row ``i % ROWS_PER_BATCH`` of batch ``i // ROWS_PER_BATCH``. While a store is
+written, one batch is in memory.
 """
 
 _SCHEMA = pa.schema([(side, pa.list_(pa.int32())) for side in SIDES])
 
 
 def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) -> int:
-    """Write (source, target) index lists, each ending in ``</s>``; return the number of pairs."""
+    """Write pairs of source and target index lists as a store, and return their number.
+
+    Each list ends in ``</s>``.
+    """
     count = 0
     rest = iter(pairs)
     with (
@@ -48,6 +53,7 @@ def write_store(path: str | Path, pairs: Iterable[tuple[list[int], list[int]]]) 
 
 
 def _lists(rows: Sequence[Sequence[int]]) -> pa.ListArray:
+    """Return index lists as an Arrow array of lists of int32."""
     values = array("i")
     offsets = array("i", [0])
     for row in rows:
@@ -55,31 +61,42 @@ def _lists(rows: Sequence[Sequence[int]]) -> pa.ListArray:
         offsets.append(len(values))
     parts = []
     for numbers in (offsets, values):
-        # Not pa.array, which imports pandas.
-        buffers = [None, pa.py_buffer(numbers)]
+        # pa.array is not used because it imports pandas.
+        buffers = [None, pa.py_buffer(numbers)]  # None: no validity bitmap, as no value is missing
         parts.append(pa.Array.from_buffers(pa.int32(), len(numbers), buffers))
     return pa.ListArray.from_arrays(*parts)
 
 
 def require_prepared(path: Path) -> None:
-    """Check that a file of a task's ``dataset/`` is there; a UserError says what makes it."""
+    """Raise a UserError if a file in a task's folder ``dataset/`` is missing.
+
+    The message gives the command that makes the file.
+    """
     if path.is_file():
         return
     task = path.absolute().parent.parent
     if not task.is_dir():
         raise UserError(
-            f"{path}: no such file, nor is there a folder {task.name}: name that of a prepared "
-            "task, such as results/demo_en_fr, which `snakemake prepare --config "
-            "'tasks=[demo_en_fr]'` makes"
+            f"{path}: no such file, and no folder {task.name}: name the folder of a prepared task, "
+            "such as results/demo_en_fr, which `snakemake prepare --config 'tasks=[demo_en_fr]'` "
+            "makes"
         )
-    raise UserError(f"{path}: no such file; make it with: snakemake {path.with_suffix('.arrow')}")
+    store = path.with_suffix(".arrow")
+    raise UserError(f"{path}: no such file: run `snakemake {store}` to make it")
 
 
 class TokenStore:
-    """A memory-mapped store. ``store[i]`` is the pair (source, target) of index arrays."""
+    """A memory-mapped token store.
+
+    ``store[i]`` is a pair (source, target) of index arrays, which are views of the memory map.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        """Open a store without reading its tokens; a UserError says that it is missing, or none."""
+        """Open a store without reading its tokens.
+
+        Raises:
+            UserError: the file is missing, or it is not a token store of this version.
+        """
         require_prepared(Path(path))
         self.path = Path(path)
         with failures_of_file(str(path), "not a token store"):
@@ -88,11 +105,11 @@ class TokenStore:
                 raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
             batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
             for batch in batches:
-                batch.validate()  # of offsets the first and the last alone
+                batch.validate()  # checks only the first and the last offset, so it is fast
         if any(batch.num_rows != ROWS_PER_BATCH for batch in batches[:-1]):
             raise UserError(
-                f"{path}: its batches are not of {ROWS_PER_BATCH} pairs, another version of this "
-                "project wrote it; remove it and make it again with: snakemake prepare"
+                f"{path}: its batches do not have {ROWS_PER_BATCH} pairs each, so another version "
+                "of this project wrote it: remove it, and run `snakemake prepare` to make it again"
             )
         self._columns: dict[str, list[tuple[TokenRow, TokenRow]]] = {}
         for side in SIDES:
@@ -115,9 +132,10 @@ class TokenStore:
         return values[offsets[row] : offsets[row + 1]]
 
     def lengths(self, side: str) -> Lengths:
-        """Return the length of every row of a side, ``</s>`` counted, from the offsets alone.
+        """Return the number of tokens of each row of a side, ``</s>`` included.
 
-        Their type is the smallest that holds them all, often a byte: convert before arithmetic.
+        Only the offsets are read, not the tokens. The array has the smallest integer type that
+        holds all lengths, often uint8, so convert it before you calculate with it.
         """
         parts: list[Lengths] = [np.zeros(0, np.uint8)]
         for offsets, _ in self._columns[side]:
@@ -129,7 +147,7 @@ class TokenStore:
 
 def _arrays(column: pa.ListArray) -> tuple[TokenRow, TokenRow]:
     """Return a column's offsets and values, still in the memory map."""
-    # DLPack rather than to_numpy, which imports pandas: half a second and 30 MB for nothing.
+    # to_numpy is not used because it imports pandas, which takes half a second and 30 MB.
     offsets = np.from_dlpack(column.offsets).astype(np.int32, copy=False)
     values = np.from_dlpack(column.values).astype(np.int32, copy=False)
     return offsets, values

@@ -1,4 +1,4 @@
-"""Pairs to learn summaries from that anyone may share: a paper's first sentence and its title."""
+"""Make a freely shareable corpus for summarization: first sentences of abstracts, and titles."""
 
 import hashlib
 import re
@@ -17,13 +17,13 @@ from convs2s.files.text import write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
-_FIVE_DIGITS_SINCE = 1501  # January 2015, from which on arXiv numbers papers with five digits
+_FIVE_DIGITS_SINCE = 1501  # since January 2015, arXiv ids have five digits after the full stop
 _WITHDRAWN = re.compile(r"\b(has|have) been withdrawn\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper of which a pair is made: its id, the first sentence of its abstract, its title."""
+    """A paper that gives a pair: its arXiv id, the first sentence of its abstract, its title."""
 
     identifier: str
     sentence: str
@@ -33,70 +33,91 @@ class Paper:
 def write_title_corpus(
     *, records: Sequence[str], files: LocalFiles, one_in: int, outputs: Path, counts: Path
 ) -> dict[str, Any]:
-    """Write the pairs of train, valid and test as ``TITLE_FILES``, and what became of the records.
+    """Write the pairs of the parts train, valid and test, and counts of the papers.
 
-    ``records`` are tables of papers, as the configuration names them; an id's first record counts.
-    One paper in ``one_in`` is for test, another one for validation. A UserError says that a table
-    is missing or malformed, or that a part would be empty. The counts, which are returned as well:
-    ``records`` that were read; ``papers``, that is, ids; those ``dropped``, by reason: no sentence
-    or title (``empty``), a sentence that says that the paper was withdrawn, one of fewer than four
-    words (``short``), another paper has the same sentence and title (``repeated``); ``formulas``:
-    papers with LaTeX in their text, which stays as it is; ``parts``: pairs of each part.
+    Args:
+        records: Tables of papers, as the configuration names them. Of several records with the same
+            id, the first one counts.
+        files: Maps the location in each name to the local file.
+        one_in: On average, one paper in this number is in test, and one in valid.
+        outputs: The folder for the files of pairs, ``TITLE_FILES``.
+        counts: The JSON file for the counts.
+
+    Returns:
+        The counts, which are written as well:
+
+        - ``records``: number of records that were read.
+        - ``papers``: number of papers, that is, of distinct ids.
+        - ``dropped``: number of papers that were dropped, by reason: without a sentence or a title
+          (``empty``), with a sentence that says that the paper was withdrawn (``withdrawn``), with
+          a sentence of fewer than four words (``short``), or with the same sentence and title as an
+          earlier paper (``repeated``).
+        - ``formulas``: number of papers with LaTeX in their sentence or title, which is kept.
+        - ``parts``: number of pairs in each part.
+
+    Raises:
+        UserError: a table is missing or malformed, or a part would be empty.
     """
     read = 0
     papers: dict[str, Paper] = {}
     for reference in records:
         with open_lines(reference, files) as (name, lines):
             columns = ("arxiv_id", "title", "abstract")
-            for written, title, abstract in read_columns(lines, columns, name):
-                identifier = arxiv_identifier(written)
+            for id_text, title, abstract in read_columns(lines, columns, name):
+                identifier = arxiv_identifier(id_text)
                 paper = Paper(identifier, first_sentence(abstract), " ".join(title.split()))
                 papers.setdefault(identifier, paper)
                 read += 1
-    kept, dropped = _worth_keeping(papers.values())
+    kept, dropped = _without_unsuitable(papers.values())
     parts: dict[str, list[Paper]] = {name.partition(".")[0]: [] for name in TITLE_FILES}
     for paper in kept:
-        # The id alone decides, so that a paper stays where it is whatever others there are.
-        digest = hashlib.sha256(paper.identifier.encode()).digest()
-        drawn = int.from_bytes(digest, "big") % one_in
-        part = {0: "test", 1: "valid"}.get(drawn, "train")
-        parts[part].append(paper)
-    empty = [part for part, of_part in parts.items() if not of_part]
+        parts[_part_of(paper, one_in)].append(paper)
+    empty = [part for part, part_papers in parts.items() if not part_papers]
     if empty:
         raise UserError(
             f"{' '.join(records)}: {len(kept)} papers leave {' and '.join(empty)} empty: give more "
             f"of them, or lower titles.one_in ({one_in})"
         )
-    for part, of_part in parts.items():
-        write_lines(outputs / f"{part}.sentence", (paper.sentence for paper in of_part))
-        write_lines(outputs / f"{part}.title", (paper.title for paper in of_part))
+    for part, part_papers in parts.items():
+        write_lines(outputs / f"{part}.sentence", (paper.sentence for paper in part_papers))
+        write_lines(outputs / f"{part}.title", (paper.title for paper in part_papers))
     found = {
         "records": read,
         "papers": len(papers),
         "dropped": dropped,
         "formulas": sum("$" in paper.sentence + paper.title for paper in kept),
-        "parts": {part: len(of_part) for part, of_part in parts.items()},
+        "parts": {part: len(part_papers) for part, part_papers in parts.items()},
     }
     write_json(counts, found)
     return found
 
 
-def arxiv_identifier(written: str) -> str:
-    """Return an id as arXiv writes it, where a table took it for a number.
+def _part_of(paper: Paper, one_in: int) -> str:
+    """Return the part of a paper, which depends on its id alone.
 
-    So 0704.0090 is found as ``704.009``, and 1604.04038 as ``1604.0403800000001``.
+    A paper therefore stays in its part if other papers are added.
     """
-    match = _NUMERIC_ID.fullmatch(written)
+    digest = hashlib.sha256(paper.identifier.encode()).digest()
+    remainder = int.from_bytes(digest, "big") % one_in
+    return {0: "test", 1: "valid"}.get(remainder, "train")
+
+
+def arxiv_identifier(text: str) -> str:
+    """Return an id as arXiv writes it, even if the table stores ids as floating-point numbers.
+
+    Such a table has ``704.009`` for 0704.0090 and ``1604.0403800000001`` for 1604.04038.
+    """
+    match = _NUMERIC_ID.fullmatch(text)
     if not match:
-        return written  # of before 2007, such as cs/0607081
+        return text  # an id from before 2007, such as cs/0607081
     month = int(match[1])
     digits = 5 if month >= _FIVE_DIGITS_SINCE else 4
     number = round(float(f"0.{match[2]}") * 10**digits)
     return f"{month:04d}.{number:0{digits}d}"
 
 
-def _worth_keeping(papers: Iterable[Paper]) -> tuple[list[Paper], dict[str, int]]:
-    """Return the papers to make pairs of, and how many were dropped for which reason."""
+def _without_unsuitable(papers: Iterable[Paper]) -> tuple[list[Paper], dict[str, int]]:
+    """Return the papers to keep, and how many papers were dropped for each reason."""
     kept = dict[tuple[str, str], Paper]()
     dropped = Counter(dict.fromkeys(("empty", "short", "withdrawn", "repeated"), 0))
     for paper in papers:

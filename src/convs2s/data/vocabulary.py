@@ -1,4 +1,4 @@
-"""Vocabularies: which types a model knows, and their numbers."""
+"""Vocabularies: the types that a model knows, with an index for each."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,21 +12,30 @@ from convs2s.text.reserved_words import RESERVED_WORDS
 PADDING = 0
 END = 1
 UNKNOWN = 2
-"""Indices of the special tokens; ``</s>`` ends both sides and is the decoder's first input."""
+"""Indices of the special tokens. ``</s>`` ends each sentence, and is the decoder's first input."""
 
 SPECIAL_TOKENS = ("<pad>", "</s>", "<unk>")
 HEADER = "type\tcount"
 
 
 class Vocabulary:
-    """A bijection between types and the indices 0 .. size-1; the special tokens come first."""
+    """A bijection between types and the indices 0 .. size - 1, with the special tokens first.
+
+    ``token in vocabulary`` is False for the special tokens.
+    """
 
     def __init__(self, types: Sequence[str]) -> None:
-        """Number ``types`` (special tokens not among them) from ``len(SPECIAL_TOKENS)`` on."""
+        """Give the indices from ``len(SPECIAL_TOKENS)`` on to ``types``, in their order.
+
+        ``types`` must not contain the special tokens.
+
+        Raises:
+            UserError: a type occurs twice.
+        """
         self.tokens = (*SPECIAL_TOKENS, *types)
         self._index = {token: index for index, token in enumerate(types, len(SPECIAL_TOKENS))}
         if len(self._index) + len(SPECIAL_TOKENS) != len(self.tokens):
-            raise UserError("a vocabulary holds a type twice")
+            raise UserError("a type occurs twice in the vocabulary")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -35,25 +44,28 @@ class Vocabulary:
         return token in self._index
 
     def encode(self, tokens: Iterable[str]) -> list[int]:
-        """Return the tokens' indices, ``<unk>`` for unknown ones, with ``</s>`` at the end.
+        """Return the indices of tokens, and then that of ``</s>``.
 
-        A token of the text that is spelt like a special token is unknown: text cannot forge one.
+        A token outside of the vocabulary gets the index of ``<unk>``. This is also true of a token
+        that is spelled like a special token, so that a text cannot contain special tokens.
         """
         indices = [self._index.get(token, UNKNOWN) for token in tokens]
         indices.append(END)
         return indices
 
     def decode(self, indices: Iterable[int]) -> list[str]:
-        """Return the tokens of the indices."""
+        """Return the tokens with these indices."""
         return [self.tokens[index] for index in indices]
 
 
 def most_frequent(
     counts: Iterable[tuple[str, int]], size: int | None, minimum_count: int = 1
 ) -> list[tuple[str, int]]:
-    """Return at most ``size`` types by falling count, equal counts by code point.
+    """Return the most frequent types and their counts, sorted by falling count.
 
-    Words of the text that are spelt like a special token are left out: they are unknown words.
+    Types with equal counts are sorted by code point. At most ``size`` types are returned (None sets
+    no limit), and only those with at least ``minimum_count`` occurrences. Words that are spelled
+    like special tokens are left out, because they are read as unknown words.
     """
     kept = []
     for token, count in counts:
@@ -67,13 +79,17 @@ _COUNT = re.compile("[0-9]{1,18}")
 
 
 def write_counts(path: str | Path, types: Iterable[tuple[str, int]]) -> None:
-    """Write types and counts as a table with a header, one type a line, in the order given."""
+    """Write (type, count) pairs as a table with a header, in the given order."""
     rows = (f"{token}\t{count}" for token, count in types)
     write_lines(path, chain([HEADER], rows))
 
 
 def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
-    """Yield a vocabulary's types and counts in their order; a UserError names a bad line."""
+    """Yield the (type, count) pairs of a table that `write_counts` wrote.
+
+    Raises:
+        UserError: a line is malformed. The message names it.
+    """
     for number, (token, count) in enumerate(read_rows(path, HEADER), start=2):
         if not _COUNT.fullmatch(count):
             raise UserError(f"{path}:{number}: expected the count of {token!r}, found {count!r}")
@@ -81,7 +97,11 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
 
 
 def read_vocabulary(path: str | Path) -> Vocabulary:
-    """Read a table of ``write_counts``; a UserError says that it is none, or has a type twice."""
+    """Read a vocabulary from a table that `write_counts` wrote.
+
+    Raises:
+        UserError: a line is malformed, or a type occurs twice.
+    """
     types = [token for token, _ in read_counts(path)]
     try:
         return Vocabulary(types)

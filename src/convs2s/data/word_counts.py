@@ -1,4 +1,7 @@
-"""How often each word of a corpus occurs: tables sorted by word, which are cheap to add up."""
+"""Count the words of a corpus in tables that are sorted by word.
+
+Sorted tables can be added up without holding them in memory.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,9 +15,9 @@ from convs2s.files.text import NO_MARK, read_lines
 
 
 def count_words(*, text: Path, output: Path) -> None:
-    """Write how often each word of a tokenized file occurs, sorted by code point.
+    """Count the words of a tokenized file, and write a table of them, sorted by code point.
 
-    All types are in memory, which takes 150 bytes for each.
+    All distinct words are held in memory, 150 bytes for each.
     """
     counts: Counter[str] = Counter()
     for line in read_lines(text, mark=NO_MARK):
@@ -23,10 +26,14 @@ def count_words(*, text: Path, output: Path) -> None:
 
 
 def added_counts(paths: Sequence[Path]) -> Iterator[tuple[str, int]]:
-    """Yield each word of several tables of :func:`count_words` and the sum of its counts.
+    """Yield each word in tables of :func:`count_words`, with the sum of its counts.
 
-    A UserError names the line of a file that is no such table.
+    The words are sorted by code point, as in each table.
+
+    Raises:
+        UserError: a line of a table is malformed. The message names it.
     """
     tables = [read_counts(path) for path in paths]
+    # merge keeps the order, so that the entries of the same word are adjacent.
     for word, entries in groupby(merge(*tables), itemgetter(0)):
         yield word, sum(times for _, times in entries)

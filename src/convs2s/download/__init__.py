@@ -1,1 +1,1 @@
-"""Files from elsewhere: fetched, checked, unpacked."""
+"""Download files, check them, and read the members of archives."""

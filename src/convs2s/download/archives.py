@@ -1,8 +1,11 @@
-"""Archives: one named member as a stream of bytes; nothing is extracted, nothing is trusted.
+"""Read one named member of an archive as a stream of bytes.
 
-Read are plain files, files compressed by gzip, bzip2, xz or Zstandard, and the members of tar
-archives (plain or compressed so) and of zip archives; a compressed member is decompressed too. The
-suffix says which. What no corpus would ever be, and what is damaged, is refused.
+Nothing is extracted to disk, and archives are not trusted: damaged archives, and archives with
+contents that no corpus has, such as devices or names that lead out of the archive, are refused.
+
+According to the suffix of its name, a file is a plain file, a file compressed by gzip, bzip2, xz or
+Zstandard, a tar archive (uncompressed or compressed by one of these) or a zip archive. A compressed
+member is decompressed as well.
 """
 
 import difflib
@@ -29,6 +32,7 @@ from convs2s.files.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTE
 
 _ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
 _ARCHIVE = re.compile(r"[^/]\.(tar(\.[^./]+)?|tgz|tbz2?|txz|zip)$")
+# Types of tar headers that describe the following header, such as its long name.
 _ABOUT_THE_NEXT = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -36,8 +40,8 @@ _ABOUT_THE_NEXT = {
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 }
-_ZIP_END_BYTES = 22  # the end-of-central-directory record without its comment
-_ENCRYPTED = 0x1
+_ZIP_END_BYTES = 22  # size of the end-of-central-directory record without its comment
+_ENCRYPTED = 0x1  # bit of a zip header's flags
 _DAMAGED = "truncated or damaged; fetch the file again"
 
 Header = TypeVar("Header", tarfile.TarInfo, zipfile.ZipInfo)
@@ -45,13 +49,18 @@ Header = TypeVar("Header", tarfile.TarInfo, zipfile.ZipInfo)
 
 @contextmanager
 def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryIO]:
-    """Open a file, or a named member of an archive, for reading its decompressed bytes once.
+    """Open a file, or a named member of an archive, to read its decompressed bytes once.
 
-    A compressed stream is checked to its end as it is read; so is the rest of a tar archive when a
-    reader that took the whole member leaves the block. ``member`` is None for anything that is not
-    an archive. A UserError says that the file or the member is missing, or is no regular file; that
-    the archive is damaged, truncated, followed by something else, holds a name that climbs out of
-    its folder, a device, or a stream that grows absurdly; or that the disk fails.
+    ``member`` is None for a file that is not an archive. A compressed stream is checked while it is
+    read. If the caller has read a member of a tar archive to its end, the rest of the archive is
+    checked when the block ends.
+
+    Raises:
+        UserError: the file or the member is missing or not a regular file, the disk fails, or the
+            archive is refused. An archive is refused if it is damaged, truncated or followed by
+            other data, or if it contains a name that leads out of it, a device, the same member
+            twice, or data that grow too much when they are decompressed. Reading from the stream
+            raises these errors as well.
     """
     path = Path(path)
     with open_input(path) as file:
@@ -61,7 +70,7 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
             yield decompressed(file, path.name, str(path))
             return
         if member is None:
-            raise UserError(f"{path}: an archive: say which member to read, as in {path}#MEMBER")
+            raise UserError(f"{path}: an archive: name the member to read, as in {path}#MEMBER")
         name = f"{path}#{member}"
         find = _zip_member if path.suffix.lower() == ".zip" else _tar_member
         with find(file, path, _safe_name(member, name)) as stream:
@@ -69,34 +78,46 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
 
 
 def is_archive(path: str | PurePath) -> bool:
-    """Say whether the name is that of a tar or zip archive."""
+    """Return whether the suffix of a name is that of a tar or zip archive."""
     return bool(_ARCHIVE.search(str(path).lower()))
 
 
-def _climbs(name: str) -> bool:
-    """Say whether a member's name leads, on any system, out of the folder of the archive."""
+def _leads_out(name: str) -> bool:
+    """Return whether a member's name leads out of the archive's folder, on any operating system."""
     is_absolute = bool(re.match(r"[/\\]|[A-Za-z]:[/\\]", name))
     return is_absolute or ".." in re.split(r"[/\\]", name)
 
 
 def _safe_name(name: str, where: str) -> str:
-    """Return the name in its shortest form (./a//b is a/b)."""
-    if _climbs(name):
+    """Return a member's name in its normalized form: ./a//b becomes a/b.
+
+    Raises:
+        UserError: the name leads out of the archive. The message begins with ``where``.
+    """
+    if _leads_out(name):
         raise UserError(f"{where}: refused: the member name {name!r} leads out of the archive")
     return posixpath.normpath(name)
 
 
 def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> Header:
-    """Return the header of the first member of a name; a UserError says which names there are."""
+    """Return the header of the first member with a name.
+
+    Only the headers up to this member are read from ``entries``.
+
+    Raises:
+        UserError: there is no such member. The message gives the most similar names.
+    """
     count = 0
     names: list[str] = []
     for name, entry in entries:
         if name == member:
             return entry
         count += 1
-        # Of very many only some are kept, and those of the same name in another folder rather.
-        is_alike = posixpath.basename(name) == posixpath.basename(member)
-        if len(names) < (2 * MOST_NAMES if is_alike else MOST_NAMES):
+        # Of very many names only MOST_NAMES are kept to search for similar names. Up to as many
+        # more are kept if they have the same base name in another folder.
+        has_same_base = posixpath.basename(name) == posixpath.basename(member)
+        most = 2 * MOST_NAMES if has_same_base else MOST_NAMES
+        if len(names) < most:
             names.append(name[:MOST_NAMES])
     nearest = difflib.get_close_matches(member, names, n=3, cutoff=0) or ["nothing"]
     raise UserError(
@@ -105,24 +126,28 @@ def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> He
 
 
 def _refuse_another(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> None:
-    """Read the headers to the end of the archive; a UserError names a member that comes again."""
+    """Read the remaining headers, and raise a UserError if one has the name ``member`` again."""
     if any(name == member for name, _ in entries):
         raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
 
 
 def _member_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
-    """Yield a member's bytes, with the libraries' errors translated while they are read."""
+    """Yield a member's bytes in blocks; errors of the libraries become UserErrors."""
     with failures_of_file(name, _DAMAGED):
         while block := stream.read(BUFFER_BYTES):
             yield block
 
 
 class _TarInfo(tarfile.TarInfo):
-    """A header; what one says of the next is read whole, so it must be short."""
+    """A header of a tar archive, which is checked more strictly than by tarfile."""
 
     @classmethod
     def frombuf(cls, block: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Read a header; tarfile takes whatever is none for the end of the archive, zeros are."""
+        """Read a header from a block.
+
+        tarfile takes every invalid header for the end of the archive. Here only a block of zeros,
+        for which tarfile raises the same HeaderError, is the end.
+        """
         try:
             return super().frombuf(block, encoding, errors)
         except tarfile.HeaderError:
@@ -131,6 +156,7 @@ class _TarInfo(tarfile.TarInfo):
             raise
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        # tarfile reads a header about the next header into memory whole, so its size is limited.
         is_long = self.type in _ABOUT_THE_NEXT and self.size > LARGEST_TAR_HEADER_BYTES
         if is_long or self.size < 0:
             raise tarfile.ReadError(f"a header or a member of {self.size} bytes")
@@ -138,9 +164,13 @@ class _TarInfo(tarfile.TarInfo):
 
 
 def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yield the name and header of each member; refuse the archive where one is hostile.
+    """Yield the normalized name and the header of each member of a tar archive.
 
-    Where all have been asked for, what follows the end of the archive is checked as well.
+    Once all members have been yielded, the data after the end of the archive are checked as well.
+
+    Raises:
+        UserError: the archive is damaged, or a member must not be in an archive that is not
+            trusted.
     """
     while True:
         with failures_of_file(str(path), _DAMAGED):
@@ -148,8 +178,11 @@ def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, ta
         if entry is None:
             break
         name = _safe_name(entry.name, str(path))
+        # The target of a symbolic link is relative to the link's folder, and that of a hard link to
+        # the archive. The linkname of any other member is empty.
         folder = posixpath.dirname(name) if entry.issym() else ""
-        if _climbs(posixpath.normpath(posixpath.join(folder, entry.linkname))):
+        link_target = posixpath.normpath(posixpath.join(folder, entry.linkname))
+        if _leads_out(link_target):
             raise UserError(f"{path}: refused: its link {name!r} leads out of the archive")
         if entry.isdev() or entry.issparse():
             raise UserError(f"{path}: refused: its member {name!r} is a device or a sparse file")
@@ -161,7 +194,7 @@ def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, ta
 
 @contextmanager
 def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
-    """Yield a member of a tar archive, reading forwards only."""
+    """Yield a stream of the bytes of a member of a tar archive, which is read forwards only."""
     content = decompressed(file, path.name, str(path))
     with failures_of_file(str(path), _DAMAGED):
         archive = tarfile.TarFile.open(
@@ -174,24 +207,27 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
         raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
     reader = file_of(_member_blocks(stream, f"{path}#{member}"))
     yield reader
-    is_read = not reader.read(1)
-    if is_read:  # a reader who wanted the first lines only does not wait for the whole archive
+    # The rest of the archive is checked only if the member was read to its end. A caller who needed
+    # only the first lines does not wait for this.
+    is_read_to_end = not reader.read(1)
+    if is_read_to_end:
         _refuse_another(entries, member, path)
 
 
 def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
-    """Open a zip archive that is the whole of a file, whose name is ``path``.
+    """Open a zip archive. ``path`` is the name of the open file.
 
-    A UserError says that it is damaged, holds too many members, or is but a part of the file.
+    Raises:
+        UserError: the archive is damaged, has too many members, or is only a part of the file.
     """
     with failures_of_file(str(path), _DAMAGED):
-        # zipfile reads the list of members whole.
+        # zipfile reads the list of members into memory whole, so its size is checked first.
         ending = zipfile._EndRecData(file)  # type: ignore[attr-defined]
         if ending and ending[zipfile._ECD_SIZE] > LARGEST_ZIP_LIST_BYTES:  # type: ignore[attr-defined]
             raise UserError(f"{path}: refused: its list of members is absurdly long")
         archive = zipfile.ZipFile(file)
-    # zipfile passes over bytes before the first and after the last record: of two archives end to
-    # end it reads the last one, and counts from the start of the file.
+    # zipfile ignores bytes before the first record and after the last one. If a file contains two
+    # archives end to end, it reads the second one, with offsets from the start of the file.
     first = min((entry.header_offset for entry in archive.infolist()), default=0)
     file.seek(-_ZIP_END_BYTES - len(archive.comment), io.SEEK_END)
     if first or file.read(4) != b"PK\5\6":
@@ -200,10 +236,15 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
 
 
 def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """Yield the name and header of each member; refuse the archive where one is hostile."""
+    """Yield the normalized name and the header of each member of a zip archive.
+
+    Raises:
+        UserError: a member must not be in an archive that is not trusted.
+    """
     for entry in archive.infolist():
         name = _safe_name(entry.filename, str(path))
-        file_type = stat.S_IFMT(entry.external_attr >> 16)  # of Unix; 0 where made elsewhere
+        # The file type of Unix, which is 0 if the archive was made on another system.
+        file_type = stat.S_IFMT(entry.external_attr >> 16)
         if file_type not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise UserError(f"{path}: refused: its member {name!r} is a link or a device")
         yield name, entry
@@ -211,7 +252,7 @@ def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zi
 
 @contextmanager
 def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
-    """Yield a member of a zip archive."""
+    """Yield a stream of the bytes of a member of a zip archive."""
     archive = open_zip(file, path)
     entries = _zip_entries(archive, path)
     entry = _found(entries, member, path)

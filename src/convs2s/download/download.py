@@ -1,7 +1,8 @@
-"""Downloads: from a mirror or from upstream to a complete file whose checksum holds.
+"""Download files from mirrors or from upstream, and check their checksums.
 
-Bytes gather in a part and stay there when a download is cut, so that the next try, and the next
-run, resumes where this one stopped. Only the complete and checked file gets its name.
+The bytes of a download are written to a partial file beside the output. If the download is
+interrupted, the partial file is kept, and the next try or the next run resumes from it. Only a
+complete file with the right checksum gets the name of the output.
 """
 
 import sys
@@ -24,8 +25,11 @@ from convs2s.files.atomic import sole_writer
 from convs2s.files.checksums import record_path, recorded_sha256
 from convs2s.files.text import read_lines, write_lines
 
-CHECKSUM_LIST = "SHA256SUMS"  # the list of its checksums that a generated mirror holds
-WAITS = (1.0, 5.0, 25.0)  # seconds before each further try at a server that failed
+CHECKSUM_LIST = "SHA256SUMS"
+"""Name of the file in a generated mirror that lists the checksums of the mirror's files."""
+
+WAITS = (1.0, 5.0, 25.0)
+"""Seconds to wait before each further try if a server failed."""
 
 
 def download_file(
@@ -39,15 +43,21 @@ def download_file(
     size: int | None = None,
     waits: Sequence[float] = WAITS,
 ) -> None:
-    """Bring a file from the first source that gives the right bytes; report progress to stderr.
+    """Download a file from the first source that has the right bytes; report progress to stderr.
 
-    Where no checksum is known, the first download's SHA-256 is recorded in NAME.sha256 and holds.
-    Of several processes that want the same file one brings it; the others wait, and take that.
-    ``mirrors`` are folders or base URLs that hold HOST/PATH of the http(s) ``url``, asked in order
-    before it. ``generated_mirror`` is what `convs2s mirror` wrote: asked alone, and by its own
-    checksums. Checksums are hexadecimal digits, the ``size`` is in bytes, ``waits`` are seconds
-    before each further try at a server that failed. A UserError says that no source gives the right
-    file, or that the disk has too little space for it.
+    If no checksum is known, the SHA-256 of the first download is recorded in ``NAME.sha256`` beside
+    the output, and later downloads must have it. If several processes download the same file, one
+    of them does, and the others wait and then use its file.
+
+    - ``mirrors``: Folders or base URLs that contain the file under HOST/PATH of ``url``. They are
+      tried in this order, before ``url``.
+    - ``generated_mirror``: The folder that `convs2s mirror` wrote. It is then the only source, and
+      its own list of checksums replaces ``sha256``, ``md5`` and ``size``.
+    - ``sha256``, ``md5``, ``size``: Hexadecimal checksums and size in bytes of the file, if known.
+    - ``waits``: Seconds to wait before each further try if a server failed.
+
+    Raises:
+        UserError: no source has the right file, or the disk has too little space for it.
     """
     if generated_mirror is not None:
         sha256 = listed_checksum(generated_mirror, url)
@@ -57,11 +67,13 @@ def download_file(
     with sole_writer(output):
         recorded = None if sha256 or md5 else recorded_sha256(output)
         expected = Expected(size, sha256 or recorded, md5)
-        if expected.has_checksum and output.is_file():  # as another process has brought it
+        # Another process may have downloaded the file while this one waited.
+        if expected.has_checksum and output.is_file():
             with suppress(WrongFileError):
                 expected.check(output)
                 if generated_mirror is not None:
-                    output.touch()  # the mirror is an input of the rule, which may be newer
+                    # The mirror is an input of the rule and may be newer, so the output is touched.
+                    output.touch()
                 return
         failures: dict[str, SourceError] = {}
         for source in sources:
@@ -82,25 +94,32 @@ def download_file(
 
 
 def listed_checksum(mirror: str, url: str) -> str:
-    """Return the SHA-256 that a generated mirror's list states of its file for a URL."""
-    place = local_path(url, Path()).as_posix()
-    file = Path(mirror) / place
+    """Return the SHA-256 of a URL's file from the list of checksums of a generated mirror.
+
+    Raises:
+        UserError: the list or the file is missing, or the list does not contain the file.
+    """
+    relative_path = local_path(url, Path()).as_posix()
+    file = Path(mirror) / relative_path
     sums = Path(mirror) / CHECKSUM_LIST
     for line in read_lines(sums):
-        digest, _, listed = line.partition("  ")
-        if listed == place:
+        digest, _, listed_path = line.partition("  ")
+        if listed_path == relative_path:
             if not file.is_file():
                 raise UserError(f"{file}: no such file: delete {mirror} to renew it")
             return digest
-    raise UserError(f"{sums}: no checksum for {place}: this scale's mirror does not hold the file")
+    raise UserError(
+        f"{sums}: no checksum for {relative_path}: this scale's mirror does not hold the file"
+    )
 
 
 def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:
+    """Return the paths and URLs to try for a file, in this order."""
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
-    place = local_path(url, Path()).as_posix()
+    relative_path = local_path(url, Path()).as_posix()
     if generated_mirror is not None:
-        return [f"{generated_mirror}/{place}"]
+        return [f"{generated_mirror}/{relative_path}"]
     sources = []
     for mirror in mirrors:
         if "://" in mirror and not is_url(mirror):
@@ -108,7 +127,7 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
                 f"mirrors: {masked(mirror)}: expected a folder or an http(s) URL, with %2F, %3F, "
                 "%23 and %20 for /, ?, # and blanks in its password"
             )
-        sources.append(f"{mirror.rstrip('/')}/{place}")
+        sources.append(f"{mirror.rstrip('/')}/{relative_path}")
     sources.append(url)
     return sources
 
@@ -116,7 +135,10 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
 def _no_source(
     url: str, failures: dict[str, SourceError], generated_mirror: str | None, record: Path | None
 ) -> UserError:
-    """Return the error that says what each source did, and what can be done."""
+    """Return the error whose message says why each source failed, and what to do.
+
+    ``record`` is the file with the recorded checksum, if the file was compared with one.
+    """
     if generated_mirror is not None:
         advice = f"delete {generated_mirror} to renew it"
     elif not any(isinstance(error, WrongFileError) for error in failures.values()):
@@ -128,8 +150,8 @@ def _no_source(
         advice = f"it has changed since its first download: to accept that, delete {record}"
     else:
         advice = (
-            "a mirror is no true copy, or upstream has changed: only if the new file is the one "
-            "you want, correct what config/downloads.yaml says of it"
+            "a mirror has another file, or upstream has changed: only if the new file is the one "
+            "you want, correct its entry in config/downloads.yaml"
         )
     reasons = "; ".join(f"{source} ({error})" for source, error in failures.items())
     return UserError(f"{url}: no source gives this file: {reasons}; {advice}")

@@ -1,4 +1,4 @@
-"""An unfinished download: its bytes, where they come from, and what the whole has to be."""
+"""Keep the bytes of an unfinished download, and describe their source and the expected file."""
 
 import hashlib
 import json
@@ -21,24 +21,24 @@ BLOCK_BYTES = 1 << 20
 
 
 class SourceError(Exception):
-    """This source does not give the file; the next one may."""
+    """A source does not provide the file, but the next source may."""
 
 
 class InterruptedTransferError(SourceError):
-    """This source may give the file, or the rest of it, when it is asked again."""
+    """The transfer was interrupted, and the same source may provide the rest on another try."""
 
 
 class StartOverError(InterruptedTransferError):
-    """The bytes so far are no beginning of what this source gives now."""
+    """The bytes so far do not belong to the file that the source has now, so start again at 0."""
 
 
 class WrongFileError(SourceError):
-    """This source gives another file than the expected one."""
+    """The source provides a file that is not the expected one."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known of a file before it comes; None for what is not."""
+    """What is known about a file before its download. None means unknown."""
 
     size: int | None = None
     sha256: str | None = None
@@ -46,24 +46,25 @@ class Expected:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether the file can be told from every other."""
+        """Whether a checksum is known, so that any other file is recognized as wrong."""
         return bool(self.sha256 or self.md5)
 
     def check_size(self, size: int | None) -> None:
-        """Raise a WrongFileError if the size is known and differs."""
+        """Raise a WrongFileError if both sizes are known, and ``size`` is not the expected one."""
         if None not in (size, self.size) and size != self.size:
             raise WrongFileError(f"has {size} bytes, expected {self.size}")
 
     def check(self, path: Path) -> None:
-        """Raise a WrongFileError if a whole file is not the expected one; it is read for that.
+        """Read a complete file, and raise a WrongFileError if it is not the expected one.
 
-        An empty answer is a server's failure: without a checksum it would be recorded as the truth.
+        An empty file without a known checksum is wrong as well. An empty answer is a failure of the
+        server, and its checksum must not be recorded as that of the file.
         """
         size = path.stat().st_size
         self.check_size(size)
         if size == 0 and not self.has_checksum:
             raise WrongFileError("is empty")
-        # Some upstreams publish nothing better than MD5.
+        # MD5 is supported because some upstream sites publish no other checksum.
         for name, expected in (("sha256", self.sha256), ("md5", self.md5)):
             if expected:
                 with path.open("rb") as stream:
@@ -74,7 +75,11 @@ class Expected:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a part comes from, and what that source says of the whole file."""
+    """The source of a partial file, and what the source says about the complete file.
+
+    ``source`` is a path, or a URL with its credentials masked. The other fields are None if the
+    source does not give them.
+    """
 
     source: str
     etag: str | None = None
@@ -82,10 +87,12 @@ class Origin:
     size: int | None = None
 
     def continues(self, earlier: "Origin", expected: Expected) -> bool:
-        """Say whether this is still the file of earlier.
+        """Return whether the source still has the same file as at an ``earlier`` request.
 
-        Without a checksum to find a mixture of two files afterwards, the source must vouch for it.
-        A weak ETag (RFC 9110, 8.8.1) vouches for the meaning only: other bytes may have the same.
+        No size, ETag or date may differ. If the expected checksum is known, this is enough, because
+        a mixture of two files would be noticed in the end. Otherwise the ETags or the dates must
+        show that the file is the same. A weak ETag (RFC 9110, section 8.8.1) does not show it, as
+        files with different bytes can have the same weak ETag.
         """
         sizes = {self.size, earlier.size} - {None}
         tags = {self.etag, earlier.etag} - {None}
@@ -101,51 +108,59 @@ class Origin:
 
 UPSTREAM = ".part"
 MIRROR = ".part-mirror"
+"""Suffixes of the partial files with bytes from upstream and from mirrors."""
 
 
 class PartialFile:
-    """The bytes so far in NAME.part, their origin in NAME.part.json; both outlive the process.
+    """The bytes that have been downloaded so far, in ``NAME.part`` beside the output.
 
-    Mirrors have a part of their own, so that none takes away what upstream has given. Who writes
-    here holds the lock of the output (``sole_writer``).
+    Their `Origin` is in ``NAME.part.json``. Both files are kept when the process ends. The bytes
+    from mirrors are in another partial file, ``NAME.part-mirror``, so that a mirror does not
+    replace the bytes from upstream.
+
+    Whoever calls the methods that write must hold the lock of the output (``sole_writer``).
     """
 
     def __init__(self, output: Path, kind: str = UPSTREAM) -> None:
-        """Name the part of an output that upstream gives, or a mirror."""
+        """Name the partial file of ``output``; ``kind`` is ``UPSTREAM`` or ``MIRROR``."""
         self._output = output
         self._path = output.with_name(f"{output.name}{kind}")
         self._origin_path = output.with_name(f"{output.name}{kind}.json")
 
     @property
     def size(self) -> int:
-        """The number of bytes so far."""
+        """The number of bytes that have been downloaded so far."""
         return self._path.stat().st_size if self._path.exists() else 0
 
     def origin_from(self, source: str) -> Origin | None:
-        """Return the origin of the bytes so far if it is this source and there are any."""
+        """Return the origin of the bytes so far.
+
+        Return None if there are no bytes, if they come from another source, or if the record of
+        their origin is missing or damaged.
+        """
         if not self.size or not self._origin_path.exists():
             return None
         try:
             origin = Origin(**json.loads(self._origin_path.read_text("utf-8")))
         except (ValueError, TypeError, RecursionError):
-            return None  # not written by this module: the download starts over
+            return None  # this module did not write it, so the download starts at byte 0
         return origin if origin.source == source else None
 
     def begin(self, origin: Origin) -> None:
-        """Forget earlier bytes; those that come next are of this origin."""
+        """Remove all earlier bytes, and record the origin of the bytes that will be appended."""
         with writing(self._output):
             self._path.write_bytes(b"")
         write_lines(self._origin_path, [json.dumps(asdict(origin))])
 
     def discard(self) -> None:
-        """Remove the bytes and their origin."""
+        """Remove the bytes and the record of their origin."""
         self._path.unlink(missing_ok=True)
         self._origin_path.unlink(missing_ok=True)
 
     def check(self, expected: Expected) -> None:
-        """Discard the bytes and raise a WrongFileError if they are not the whole, expected file.
+        """Discard the bytes and raise a WrongFileError if they are not the complete expected file.
 
-        The closed file is read: what was received says nothing of what lies on the disk.
+        The file is read from the disk, because its bytes can differ from those that were received.
         """
         try:
             expected.check(self._path)
@@ -154,11 +169,11 @@ class PartialFile:
             raise
 
     def sha256(self) -> str:
-        """Return the SHA-256 of the bytes so far."""
+        """Return the SHA-256 of the bytes so far as hexadecimal digits."""
         return sha256(self._path)
 
     def finish(self) -> None:
-        """Give the complete file its name; what other sources have given of it goes."""
+        """Rename the complete file to the output, and remove all partial files of the output."""
         with writing(self._output):
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
@@ -167,18 +182,21 @@ class PartialFile:
             PartialFile(self._output, kind).discard()
 
     def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> None:
-        """Add what ``read`` gives until it gives nothing.
+        """Append the bytes that ``read`` returns until it returns none; show progress on stderr.
 
-        Where that is more than expected, all of it is discarded: a WrongFileError. A UserError says
-        that the disk has too little space for the total, or cannot be written to.
+        ``total`` is the size of the complete file, if known.
+
+        Raises:
+            WrongFileError: there are more bytes than expected. All bytes are then discarded.
+            UserError: the disk has too little space for the complete file, or cannot be written to.
         """
         size = self.size
         with writing(self._output):
             free = shutil.disk_usage(self._path.parent).free
             if total is not None and total - size > free:
                 raise UserError(
-                    f"{self._output}: {total - size} more bytes to download, {free} are free on "
-                    "its disk: make space, or move results elsewhere"
+                    f"{self._output}: {total - size} more bytes to download, but only {free} are "
+                    "free on its disk: make space, or move results elsewhere"
                 )
             stream = self._path.open("ab", buffering=0)
         progress: tqdm[Never] = tqdm(
@@ -187,18 +205,19 @@ class PartialFile:
             total=total,
             unit="B",
             unit_scale=True,
-            mininterval=0.1 if sys.stderr.isatty() else 60,  # a log file needs no animation
+            mininterval=0.1 if sys.stderr.isatty() else 60,  # seconds; fewer lines in a log file
         )
         with stream, progress:
             while data := read():
                 rest = memoryview(data)
                 try:
                     while rest:
-                        rest = rest[stream.write(rest) :]
+                        written = stream.write(rest)  # an unbuffered stream may write only a part
+                        rest = rest[written:]
                 except OSError as error:
                     raise UserError(
-                        f"{self._output}: cannot be written: {error.strerror}; what came is kept: "
-                        "rerun the same command to resume"
+                        f"{self._output}: cannot be written: {error.strerror}; the bytes so far "
+                        "are kept: rerun the same command to resume"
                     ) from None
                 progress.update(len(data))
                 size += len(data)

@@ -1,4 +1,4 @@
-"""One source of a download, brought into a part: a mirror's folder, or a server that may fail."""
+"""Transfer a file from one source, a mirror's folder or a server, to a partial file."""
 
 import re
 import ssl
@@ -24,31 +24,34 @@ from convs2s.download.partial_file import (
     WrongFileError,
 )
 
-_SILENCE_SECONDS = 60  # after so long without a byte, a connection counts as cut
+_SILENCE_SECONDS = 60  # a connection without a byte for this long counts as cut
 _PAGES = (".html", ".htm")
 _CUT = (TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
 _RETRIED = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class _NoFtp(urllib.request.FTPHandler):
-    """Refuses redirections to ftp, which urllib would follow."""
+    """Refuses redirections to ftp URLs, which urllib would follow."""
 
     def ftp_open(self, _: urllib.request.Request) -> Never:
         raise URLError("a redirection to ftp")
 
 
 def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> None:
-    """Bring a whole file from an http(s) URL or a path into the part, and check it.
+    """Transfer a complete file from an http(s) URL or a path to a partial file, and check it.
 
-    Bytes that the part has from the same source are kept if they still fit. ``waits`` are seconds
-    before each further try; they start anew whenever new bytes have come. A SourceError says that
-    this source does not give the file, a UserError that the disk has too little space.
+    If the partial file has bytes from the same source, and the source still has the same file, the
+    transfer resumes after these bytes. ``waits`` are the seconds to wait before each further try.
+    Whenever a try has brought new bytes, all of ``waits`` are available again.
+
+    Raises:
+        SourceError: the source does not provide the expected file.
+        UserError: the disk has too little space, or cannot be written to.
     """
     attempt = _download if is_url(source) else _copy
-    # Whether the bytes so far are those of an earlier run.
-    inherited = part.origin_from(masked(source)) is not None
-    furthest = part.size if inherited else 0
-    left = list(waits)
+    has_bytes_of_earlier_run = part.origin_from(masked(source)) is not None
+    furthest = part.size if has_bytes_of_earlier_run else 0
+    waits_left = list(waits)
     while True:
         try:
             attempt(source, part, expected)
@@ -56,40 +59,49 @@ def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[fl
         except InterruptedTransferError as error:
             if part.size > furthest:
                 furthest = part.size
-                left = list(waits)
+                waits_left = list(waits)
             if isinstance(error, StartOverError):
                 part.discard()
-            if not left:
+            if not waits_left:
                 raise SourceError(f"{error}, also when asked again") from None
-            time.sleep(left.pop(0))
+            time.sleep(waits_left.pop(0))
         except WrongFileError:
-            if part.size or not inherited:
-                raise  # what was refused unread says nothing against the bytes so far
-            inherited = False  # an earlier run's bytes may be at fault: once more from the start
+            # If the partial file still has bytes, the file was refused before anything was read,
+            # and the bytes so far may be right. If it was discarded after the check, bytes of an
+            # earlier run may have been wrong, so the transfer is tried once more from byte 0.
+            if part.size or not has_bytes_of_earlier_run:
+                raise
+            has_bytes_of_earlier_run = False
 
 
 def is_url(source: str) -> bool:
-    """Tell a URL that a server answers from a path, and from one that a password cuts."""
+    """Return whether a source is a well-formed http(s) URL, and not a path.
+
+    A URL whose password contains an unescaped character such as ``/`` is not well-formed, because
+    the host then ends within the password.
+    """
     return bool(re.fullmatch(r"https?://\S+", source)) and has_valid_port(source)
 
 
 def _copy(source: str, part: PartialFile, expected: Expected) -> None:
-    """Copy a file of a mirror's folder."""
+    """Copy a file from a mirror's folder to the partial file, and check it."""
     try:
         with Path(source).open("rb") as stream:
             size = Path(source).stat().st_size
             expected.check_size(size)
             part.begin(Origin(source, size=size))
             part.append(partial(stream.read, BLOCK_BYTES), size, expected)
-    except OSError as error:  # those of the part name the output
+    except OSError as error:
+        # The mirror's file cannot be read. Errors of the partial file are UserErrors.
         raise SourceError(error.strerror or str(error)) from None
     part.check(expected)
 
 
 def _download(source: str, part: PartialFile, expected: Expected) -> None:
-    """Ask a server for what is missing, once."""
+    """Request the missing bytes from a server once, append them, and check the complete file."""
     earlier = part.origin_from(masked(source))
-    # If it is whole, it was killed between the last byte and the renaming.
+    # If the partial file is already complete, a process was killed before it could rename the file.
+    # Then there is nothing to request.
     if not earlier or earlier.size != part.size:
         try:
             with _open(source, part.size if earlier else 0) as response:
@@ -100,13 +112,20 @@ def _download(source: str, part: PartialFile, expected: Expected) -> None:
 
 
 def _open(source: str, start: int) -> HTTPResponse:
-    """Ask for the bytes from ``start`` on; redirections are followed."""
+    """Request the bytes from ``start`` on, and return the response; redirections are followed.
+
+    Raises:
+        StartOverError: the file ends before ``start``.
+        InterruptedTransferError: the request failed, but another try may succeed.
+        SourceError: the request failed for good.
+    """
     request = urllib.request.Request(without_credentials(source))
     request.add_header("User-Agent", "convs2s")
     if start:
         request.add_header("Range", f"bytes={start}-")
     for name, value in authorization(source).items():
-        request.add_unredirected_header(name, value)  # another host must not learn it
+        # The header must not be sent to another host after a redirection.
+        request.add_unredirected_header(name, value)
     opener = urllib.request.build_opener(_NoFtp)
     try:
         return cast(HTTPResponse, opener.open(request, timeout=_SILENCE_SECONDS))
@@ -125,20 +144,28 @@ def _open(source: str, start: int) -> HTTPResponse:
         if isinstance(cause, _CUT):
             raise InterruptedTransferError(reason) from None
         raise SourceError(f"no connection: {reason}") from None
-    except ValueError as error:  # what urllib says of a redirection that is no URL
+    except ValueError as error:
+        # urllib raises this if it is redirected to something that is not a URL.
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
 def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> None:
-    """Append an answer's body to the part, or replace the part by it.
+    """Append the body of a response to the partial file, or replace the partial file by it.
 
-    A web page, such as a network's log-in, or another size is refused before the part is touched.
+    Before the partial file is changed, two kinds of responses are refused: a web page, such as the
+    login page of a network, and a file of another size than expected.
+
+    Raises:
+        InterruptedTransferError: the body is shorter than announced.
+        StartOverError: the response does not continue the partial file, or the partial file is then
+            longer than announced.
+        SourceError: the response is refused.
     """
     headers = response.headers
     is_part = response.status == HTTPStatus.PARTIAL_CONTENT
-    start = None
-    end = response.length
-    size = end
+    start = None  # first byte of the body in the file
+    end = response.length  # end of the body in the file
+    size = end  # size of the complete file
     if is_part:
         start, end, size = _content_range(headers["Content-Range"] or "")
     origin = Origin(source, headers["ETag"], headers["Last-Modified"], size)
@@ -151,24 +178,28 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
             raise StartOverError("the server has another file than when the download began")
     else:
         part.begin(origin)
-    total = size or expected.size or end  # all up to the end was asked for
+    # All bytes up to the end of the file were requested, so the end of the body is the file's size.
+    total = size or expected.size or end
 
-    # What has come: waiting for a whole block would lose its beginning at a cut.
+    # read1 returns the bytes that have arrived. read would wait for a whole block, and the bytes
+    # before a cut would be lost.
     part.append(partial(response.read1, BLOCK_BYTES), total, expected)
     if total is None:
         return
-    if part.size > total:  # without locks another process may write, too
-        raise StartOverError(f"has {part.size} bytes, where the server said {total}")
+    # On a file system without locks, another process may have written to the partial file as well.
+    if part.size > total:
+        raise StartOverError(f"has {part.size} bytes, but the server announced {total}")
     if part.size < total:
         raise InterruptedTransferError(f"cut after {part.size} of {total} bytes")
 
 
-def _content_range(stated: str) -> tuple[int | None, int | None, int | None]:
-    """Return where an answer starts in the file, where it ends, and the whole file's size.
+def _content_range(header: str) -> tuple[int | None, int | None, int | None]:
+    """Return the first byte of a body, the byte after its last one, and the complete file's size.
 
-    The header Content-Range states them (RFC 9110, 14.4); what it does not state is None.
+    They are parsed from the value of the header Content-Range (RFC 9110, section 14.4). A number
+    that it does not contain is None.
     """
-    match = re.fullmatch(r"bytes (?P<first>\d+)-(?P<last>\d+)/(?P<size>\d+|\*)", stated)
+    match = re.fullmatch(r"bytes (?P<first>\d+)-(?P<last>\d+)/(?P<size>\d+|\*)", header)
     if match is None:
         return None, None, None
     size = None if match["size"] == "*" else int(match["size"])

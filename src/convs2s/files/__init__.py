@@ -1,1 +1,1 @@
-"""Files: what is read has bounds and checks, what is written is whole or is not there."""
+"""Read files within limits and with checks, and write files that are either complete or absent."""

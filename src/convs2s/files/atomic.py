@@ -1,8 +1,9 @@
-"""Whole files out: what stands under its final name is complete; no two writers share a place.
+"""Write files atomically: a file under its final name is complete, and no two writers interfere.
 
-A Snakemake that was killed alone leaves jobs behind, and its rerun starts the same ones beside
-them. Each writes into a folder of its own, in which it holds a lock that dies with it, so that what
-a killed process leaves is known for what it is, also from another machine.
+If only the Snakemake process is killed, its jobs go on, and a rerun starts the same jobs beside
+them. Each job therefore writes to a temporary folder of its own, and holds a lock on a file in this
+folder while it runs. The lock is released when the process ends, even if it is killed, so that
+another process, also on another machine, can tell that the folder is left over.
 """
 
 import errno
@@ -21,12 +22,16 @@ PREFIX = ".partial."
 _LOCK = ".lock"
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What the system says where a disk is full; never of reading."""
+"""Error numbers of a write to a full disk, or beyond a quota or size limit.
 
-NO_ROOM = FULL | {errno.EIO}  # what the system says where a disk is full, or fails
+No read fails with one of them.
+"""
+
+NO_ROOM = FULL | {errno.EIO}
+"""Error numbers of a write to a disk that is full or fails."""
 
 NO_FILE = {errno.ENAMETOOLONG, errno.ELOOP}
-"""What the system says of a path that can be none of a file, whoever asks."""
+"""Error numbers of a path that cannot be the path of a file, regardless of permissions."""
 
 _NO_PLACE = {
     errno.EROFS,
@@ -37,16 +42,19 @@ _NO_PLACE = {
     errno.EISDIR,
     errno.ENAMETOOLONG,
 }
-"""What the system says of a place where nothing can be written."""
+"""Error numbers of a path to which no file can be written."""
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path; what is written there becomes ``path`` if the block succeeds.
+    """Yield a temporary path; the file that the block writes there becomes ``path``.
 
-    It lies in a folder beside ``path`` that no other process writes to; if the block raises, it is
-    removed and ``path`` is left as it was. A device or a pipe is written to, never replaced. A
-    UserError says that the disk is full or read-only, or such.
+    The temporary path is in a folder beside ``path`` to which no other process writes. If the block
+    raises, the temporary file is removed, and ``path`` is left as it was. If ``path`` is a device
+    or a pipe, the content is written to it, and it is not replaced.
+
+    Raises:
+        UserError: the file cannot be written, for example because the disk is full or read-only.
     """
     path = Path(path)
     if is_written_in_place(path):
@@ -66,35 +74,48 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder in ``parent`` for this process alone; it is gone when the block ends.
+    """Yield an empty folder in ``parent`` for this process alone, and remove it after the block.
 
-    ``parent`` is made where there is none; what killed processes have left in it is removed first.
+    ``parent`` is created if it does not exist. Folders that killed processes have left in it are
+    removed first.
+
+    Each folder contains a file ``.lock``, which its process locks while it runs. A folder whose
+    ``.lock`` is not locked by any process is left over. On a file system without locks, folders
+    that are left over are not found.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    for left_lock in parent.glob(f"{PREFIX}*/{_LOCK}"):
-        with suppress(OSError), left_lock.open("r+") as lock:  # of another user, say
-            if try_lock(lock):  # else somebody writes there
-                shutil.rmtree(left_lock.parent, ignore_errors=True)
+    for other_lock in parent.glob(f"{PREFIX}*/{_LOCK}"):
+        # The folder may belong to another user, so that its lock cannot be opened.
+        with suppress(OSError), other_lock.open("r+") as lock:
+            if try_lock(lock):  # no running process holds it
+                shutil.rmtree(other_lock.parent, ignore_errors=True)
     folder = Path(mkdtemp(prefix=PREFIX, dir=parent))
     unlocked = folder / "lock"
     with unlocked.open("w") as lock:
-        with suppress(OSError):  # where a file system has no locks, nothing is found left over
+        with suppress(OSError):  # the file system has no locks
             wait_for_lock(lock)
-        unlocked.rename(folder / _LOCK)  # by which others find it: only now that it is locked
+        # Other processes look for .lock, so the file gets this name only after it is locked.
+        unlocked.rename(folder / _LOCK)
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+    # A network file system keeps a file that is still open, as the lock was until here. The folder
+    # is therefore removed once more.
     with suppress(OSError):
-        folder.rmdir()  # a network file system keeps what is open
+        folder.rmdir()
 
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Hold the lock of a file's writers while the block runs; the next one waits, and says so.
+    """Let only one process at a time run the block for ``path``.
 
-    It is that of a file beside ``path``, which the owner removes at its end. A file system without
-    locks has no waiting. A UserError says that nothing can be written there.
+    The process holds a lock on the file ``.NAME.lock`` beside ``path`` while the block runs, and
+    then removes this file. Other processes report that they wait, and wait for the lock. On a file
+    system without locks they do not wait.
+
+    Raises:
+        UserError: no file can be written beside ``path``.
     """
     lock = path.with_name(f".{path.name}{_LOCK}")
     while True:
@@ -102,14 +123,16 @@ def sole_writer(path: Path) -> Iterator[None]:
             path.parent.mkdir(parents=True, exist_ok=True)
             stream = lock.open("a")
         with stream:
-            with suppress(OSError):
+            with suppress(OSError):  # the file system has no locks
                 if not try_lock(stream):
                     print(f"{path}: waiting for another process that writes it", file=sys.stderr)
                     wait_for_lock(stream)
-            is_there = False
-            with suppress(FileNotFoundError):  # the owner before may have removed it
-                is_there = os.path.samestat(lock.stat(), os.fstat(stream.fileno()))
-            if not is_there:
+            # The process that held the lock before may have removed the file, and a third process
+            # may have created it again. Then this lock is of no use, and the new file is locked.
+            is_current = False
+            with suppress(FileNotFoundError):
+                is_current = os.path.samestat(lock.stat(), os.fstat(stream.fileno()))
+            if not is_current:
                 continue
             try:
                 yield
@@ -120,7 +143,10 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError of any library over an output into a UserError of one line."""
+    """Turn an OSError that is about the output ``path`` into a UserError of one line.
+
+    All other errors are left as they are.
+    """
     try:
         yield
     except OSError as error:
@@ -128,7 +154,9 @@ def writing(path: Path) -> Iterator[None]:
             raise
         reason = error.strerror or str(error)
         for folder in path.parents:
-            if folder.name.startswith(PREFIX):  # which nobody knows of, and which is gone by now
+            if folder.name.startswith(PREFIX):
+                # The path is in a temporary folder, which is removed by now and which the user does
+                # not know. Name the folder that contains it.
                 path = folder.parent
         kept = "; the one before it is kept" if path.is_file() else ""
         raise UserError(
@@ -138,47 +166,52 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _is_about(error: OSError, output: Path) -> bool:
-    """Say whether an error is about an output, and not about a file that is read meanwhile.
+    """Return whether an error is about an output, and not about a file that is read meanwhile.
 
-    Of a full disk a copy names its source. Else a file that lies neither beside the output or
-    deeper, nor is a folder above it, has nothing to do with it.
+    An error of a full disk is always about the output, even if it names another file: a failed copy
+    names the file that it reads. Any other error is about the output if it names no file, a file in
+    the output's folder or below it, or a folder above the output.
     """
     if error.filename is None or error.errno in FULL:
         return True
     if not isinstance(error.filename, str):
         return False
     output = output.absolute()
-    place = Path(error.filename).absolute()
-    return place.is_relative_to(output.parent) or output.is_relative_to(place)
+    named = Path(error.filename).absolute()
+    return named.is_relative_to(output.parent) or output.is_relative_to(named)
 
 
 def is_written_in_place(path: Path) -> bool:
-    """Say whether a path is that of a device, a pipe or an open file, which nothing may replace."""
+    """Return whether a path is a device, a pipe or an open file, which must not be replaced."""
     if str(path.absolute()).startswith(("/dev/fd/", "/dev/std", "/proc/")):
         return True
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def whole_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder, in order; others may write there meanwhile.
+    """Yield the complete files below a folder, sorted by name within each folder.
 
-    What is being written is none of them. Links to folders are followed, each folder once. One that
-    is removed meanwhile ends no search, as it does in ``Path.rglob`` before Python 3.13.
+    Temporary folders of `scratch_folder` are left out. Links to folders are followed, but each
+    folder is searched only once. Other processes may write below the folder at the same time. If
+    they remove a folder, the search goes on; in ``Path.rglob`` before Python 3.13 it would end.
     """
     seen = set[str]()
-    for place, folders, names in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
+    for current, subfolders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(current)
         if real in seen:
-            folders.clear()
+            subfolders.clear()  # os.walk then does not descend into them
             continue
         seen.add(real)
-        folders[:] = sorted(name for name in folders if not name.startswith(PREFIX))
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith(PREFIX))
         for name in sorted(names):
-            yield Path(place, name)
+            yield Path(current, name)
 
 
 def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder; another process may remove some meanwhile."""
+    """Return the size of all complete files below a folder in bytes.
+
+    Files that another process removes meanwhile are not counted.
+    """
     size = 0
     for path in whole_files(folder):
         with suppress(FileNotFoundError):
@@ -187,14 +220,14 @@ def size_of(folder: Path) -> int:
 
 
 def check_place(path: Path) -> None:
-    """Raise a UserError for an output that is a folder, or whose folder is not there."""
+    """Raise a UserError if an output is a folder, or if its folder does not exist."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file to write")
     check_parent(path)
 
 
 def check_not_read(output: Path, inputs: Iterable[Path]) -> None:
-    """Raise a UserError for an output that is one of the inputs."""
+    """Raise a UserError if an output is the same file as one of the inputs."""
     if not output.exists():
         return
     for path in inputs:
@@ -203,6 +236,9 @@ def check_not_read(output: Path, inputs: Iterable[Path]) -> None:
 
 
 def check_parent(path: Path) -> None:
-    """Raise a UserError for an output whose folder is not there: a typo would make it."""
+    """Raise a UserError if the folder of an output does not exist.
+
+    The folder is not created, because its name may be a typing error.
+    """
     if not path.parent.is_dir():
         raise UserError(f"{path}: cannot be written: no folder {path.parent}: make it first")

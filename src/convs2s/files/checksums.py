@@ -1,8 +1,9 @@
-"""Checksums of files, and the notes of them that jobs leave beside what they have written.
+"""Compute and check checksums, and note those of a job's outputs in files beside the outputs.
 
-A flipped bit leaves a table a table, with another number or word in it, and only a checksum tells.
-Files whose format has one of its own, or whose checksum stands in another file, need no note. A
-note names its file by the path below the results, so that a copy is not taken for another file.
+A table with a flipped bit is still a valid table, with a wrong number or word. Only a checksum
+reveals this. Formats that contain a checksum need no note. A note also contains the path of its
+file below the results folder, so that a file that was copied to the place of another file, together
+with its note, is noticed.
 """
 
 import hashlib
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from convs2s.errors import UserError
 
+# Suffixes of files whose checksum their readers check.
 CHECKED_BY_READERS = (".zst", ".gz", ".xz", ".bz2", ".tgz", ".zip", ".arrow", ".safetensors")
 
 
@@ -24,7 +26,7 @@ def sha256(path: str | Path) -> str:
 
 
 def check_sha256(path: Path, recorded: str) -> None:
-    """Raise a UserError for a file without the checksum that was recorded when it was made."""
+    """Raise a UserError if a file does not have the SHA-256 that was recorded when it was made."""
     if sha256(path) != recorded:
         raise UserError(
             f"{path}: damaged: its SHA-256 is not the one that was recorded when it was made; "
@@ -33,12 +35,19 @@ def check_sha256(path: Path, recorded: str) -> None:
 
 
 def record_path(download: Path) -> Path:
-    """Return the file beside a download that the checksum of its first one is recorded in."""
+    """Return the path of the file ``NAME.sha256`` beside a download.
+
+    It contains the SHA-256 of the first download of this file.
+    """
     return download.with_name(f"{download.name}.sha256")
 
 
 def recorded_sha256(download: Path) -> str | None:
-    """Return the checksum that was recorded of a download; a UserError names a damaged record."""
+    """Return the SHA-256 that was recorded for a download, or None if there is no record.
+
+    Raises:
+        UserError: the record is damaged.
+    """
     record = record_path(download)
     if not record.exists():
         return None
@@ -49,15 +58,23 @@ def recorded_sha256(download: Path) -> str | None:
 
 
 def note_path(path: str | Path) -> Path:
-    """Return the file beside another that its checksum is noted in."""
+    """Return the path of the note of a file, ``.NAME.sha256`` beside it.
+
+    A note is one line, ``SHA256  PATH``, as the command sha256sum writes it.
+    """
     path = Path(path)
     return path.with_name(f".{path.name}.sha256")
 
 
 def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> None:
-    """Note the checksums of files that are there and that no reader checks otherwise.
+    """Write the notes of files.
 
-    Files below ``results`` are noted by their paths from there, others by their names.
+    Files that do not exist, and files that their readers check, get none. The note of a file below
+    the folder ``results`` contains its path relative to this folder, and any other note the name of
+    the file.
+
+    Raises:
+        UserError: a note cannot be written.
     """
     root = None if results is None else Path(results).absolute()
     for path in _files_to_note(paths):
@@ -66,12 +83,13 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
         if root is not None and place.is_relative_to(root):
             name = str(place.relative_to(root))
         note = note_path(path)
-        # No atomic_path: every job imports this module, and compression is slow to import.
+        # atomic_path is not used, because every job imports this module, and atomic_path needs
+        # shutil, which imports all compression modules and is slow to import.
         partial = note.with_name(f"{note.name}.partial")
         try:
             partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
             with partial.open("rb") as written:
-                os.fsync(written.fileno())  # else a power cut may leave it empty
+                os.fsync(written.fileno())  # otherwise a power cut may leave an empty note
             partial.replace(note)
         except OSError as error:
             raise UserError(
@@ -83,37 +101,42 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
 def forget_checksums(paths: Iterable[str | Path]) -> None:
     """Remove the notes of files that are about to be written again."""
     for path in paths:
-        with suppress(OSError):  # the write itself says what is wrong with the place
+        # If the note cannot be removed, the file cannot be written either, and that reports why.
+        with suppress(OSError):
             note_path(path).unlink()
 
 
 def check_noted(paths: Iterable[str | Path]) -> None:
-    """Raise a UserError for a file that is not what was noted; without a note it is taken as is.
+    """Check files against their notes; a file without a note is not checked.
 
-    Nor may it be another file, which was copied here with its note: the path, or that of what it is
-    a link to, ends with the noted one.
+    Raises:
+        UserError: a file has another path than its note, because it was copied here together with
+            the note of another place, or it has another checksum. If the file is a link, either the
+            path of the link or that of its target must be the noted one.
     """
     for path in _files_to_note(paths):
         note = note_path(path)
         if not note.is_file():
             continue
-        digits, _, name = os.fsdecode(note.read_bytes()).removesuffix("\n").partition("  ")
+        line = os.fsdecode(note.read_bytes()).removesuffix("\n")
+        digits, _, name = line.partition("  ")
         places = (path.absolute(), path.resolve())
         if not any(str(place).endswith(f"/{name}") for place in places):
             raise UserError(
-                f"{path}: is the file of another place: {note.name} beside it notes {name}: remove "
-                "the file, and the same command makes it again; where you have moved it on "
-                "purpose, remove the note"
+                f"{path}: belongs to another place, as {note.name} beside it is the note of "
+                f"{name}: remove the file, and the same command makes it again; if you have moved "
+                "it on purpose, remove the note"
             )
         if digits != sha256(path):
             raise UserError(
-                f"{path}: its SHA-256 is not the one that {note.name} beside it noted when it was "
-                "made: remove the file, and the same command makes it again; where you have "
-                "changed it on purpose, remove the note"
+                f"{path}: its SHA-256 is not the one in {note.name} beside it, which was noted "
+                "when the file was made: remove the file, and the same command makes it again; if "
+                "you have changed it on purpose, remove the note"
             )
 
 
 def _files_to_note(paths: Iterable[str | Path]) -> Iterable[Path]:
+    """Yield the files that exist and that their readers do not check."""
     for path in map(Path, paths):
         if not path.name.endswith(CHECKED_BY_READERS) and path.is_file():
             yield path

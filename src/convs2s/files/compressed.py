@@ -1,7 +1,8 @@
-"""Bytes in and out of files, compressed ones too, which are read with suspicion.
+"""Read and write the bytes of files, which may be compressed and need not be trusted.
 
-The standard library and xopen differ in what they overlook (bz2 and lzma ignore trailing garbage,
-none bounds the growth), so gzip, bzip2, xz and Zstandard all pass through one reader here.
+All compressed files are read by one function here, whether they are gzip, bzip2, xz or Zstandard.
+The standard library and xopen do not detect all faults: bz2 and lzma ignore garbage after the data,
+and none of them limits the size of the decompressed data.
 """
 
 import bz2
@@ -31,16 +32,26 @@ BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class _Format:
-    """A format of compression."""
+    """A compression format.
+
+    The output of one call of ``decompress`` must be limited. bzip2 and xz have an argument for
+    this. The decompressors of gzip and Zstandard always return all data of their input, so they are
+    given little input. gzip data grow at most 1032 times.
+    """
 
     name: str
     suffixes: tuple[str, ...]
-    start: bytes  # what its data begin with
+    start: bytes
+    """The first bytes of data in this format."""
+
     decompressor: Callable[[], Any]
-    most: tuple[int, ...] = ()
-    """Bytes that the decompressor is told to give at a time. Those of zlib and Zstandard give all
-    that their input holds, and they get little: gzip's grows 1032 times at most."""
-    input_bytes: int = 1 << 14  # that it gets at a time
+    """Creates a decompressor for one compressed stream."""
+
+    output_limit: tuple[int, ...] = ()
+    """The argument of ``decompress`` that limits its output in bytes, or nothing."""
+
+    input_bytes: int = 1 << 14
+    """Number of compressed bytes that are read and decompressed at a time."""
 
 
 _FORMATS = (
@@ -69,10 +80,11 @@ _FORMATS = (
 
 
 def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
-    """Return the stream's decompressed bytes if the file name's suffix says it is compressed.
+    """Return a stream of decompressed bytes, or the stream itself if it is not compressed.
 
-    Reading raises a UserError that calls the stream ``name``: it is not of this format, truncated,
-    followed by something else, or a bomb.
+    The suffix of ``file_name`` decides on the format. Reading from the returned stream raises a
+    UserError, in which the stream is called ``name``, if the data have another format, are
+    truncated, are followed by other data, or are a decompression bomb.
     """
     suffix = PurePath(file_name.lower()).suffix
     for form in _FORMATS:
@@ -82,7 +94,7 @@ def decompressed(stream: BinaryIO, file_name: str, name: str) -> BinaryIO:
 
 
 def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
-    """Raise a UserError where so few bytes became so many that it cannot be text."""
+    """Raise a UserError if compressed data grow so much that they cannot be text."""
     if plain_bytes > max(UNJUDGED_BYTES, LARGEST_RATIO * compressed_bytes):
         raise UserError(
             f"{name}: refused: {compressed_bytes} bytes grow to {plain_bytes} or more, over "
@@ -91,45 +103,48 @@ def refuse_bomb(compressed_bytes: int, plain_bytes: int, name: str) -> None:
 
 
 def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator[bytes]:
-    """Yield what is in one compressed stream, or in several end to end, as pigz writes them."""
-    taken = 0
-    given = 0
+    """Yield the data of one compressed stream, or of several end to end, as pigz writes them."""
+    compressed_bytes = 0
+    plain_bytes = 0
     decompressor = form.decompressor()
-    is_between = False  # two streams, where the data may end
-    is_foreign = False  # what follows a stream, and is none of this format
+    is_complete = False  # whether the last stream has ended, so that the file may end here
+    is_foreign = False  # whether the data after the end of a stream have another format
     while data := stream.read(form.input_bytes):
-        taken += len(data)
-        is_hungry = False
-        while not is_hungry:
-            if is_between:
-                data = data.lstrip(b"\0")  # padding, as tapes and xz have it
+        compressed_bytes += len(data)
+        is_used_up = False
+        while not is_used_up:
+            if is_complete:
+                # Another stream may follow. Files from tapes and xz files may be padded with zeros.
+                data = data.lstrip(b"\0")
                 is_foreign = not data.startswith(form.start[: len(data)])
                 if not data:
                     break
                 decompressor = form.decompressor()
             try:
-                block = decompressor.decompress(data, *form.most)
+                block = decompressor.decompress(data, *form.output_limit)
             except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
                 reason = f"damaged, or not a {form.name} file: {error}; fetch or make it again"
                 if is_foreign:
                     reason = f"refused: garbage after the end of its {form.name} data"
                 raise UserError(f"{name}: {reason}") from None
-            given += len(block)
-            refuse_bomb(taken, given, name)
+            plain_bytes += len(block)
+            refuse_bomb(compressed_bytes, plain_bytes, name)
             yield block
-            is_between = decompressor.eof
+            is_complete = decompressor.eof
+            # What follows the end of this stream. If the stream has not ended, this is empty, and a
+            # decompressor with a limited output may still hold input, which needs_input tells.
             data = decompressor.unused_data
-            needs_input = is_between or getattr(decompressor, "needs_input", True)
-            is_hungry = needs_input and not data
-    if not is_between:
+            needs_input = is_complete or getattr(decompressor, "needs_input", True)
+            is_used_up = needs_input and not data
+    if not is_complete:
         raise UserError(
-            f"{name}: truncated: its {form.name} data ends too early, after {taken} bytes; "
-            "fetch or make the file again"
+            f"{name}: truncated: its {form.name} data ends too early, after {compressed_bytes} "
+            "bytes; fetch or make the file again"
         )
 
 
 class _Blocks(io.RawIOBase):
-    """A file of the bytes of some blocks."""
+    """A file that contains the bytes of blocks, one block after the other."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         self._blocks = blocks
@@ -139,7 +154,7 @@ class _Blocks(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill the buffer as far as one block goes; 0 at the end."""
+        """Copy bytes of one block to the buffer, and return their number, 0 at the end."""
         while not self._block:
             block = next(self._blocks, None)
             if block is None:
@@ -152,16 +167,16 @@ class _Blocks(io.RawIOBase):
 
 
 def file_of(blocks: Iterator[bytes]) -> BinaryIO:
-    """Return a file of the bytes of some blocks, each of which is made when it is read."""
+    """Return a file with the bytes of blocks; each block is taken from the iterator when needed."""
     return cast(BinaryIO, io.BufferedReader(_Blocks(blocks), BUFFER_BYTES))
 
 
 @contextmanager
 def _named_failures(path: str | Path) -> Iterator[None]:
-    """Have errors name the file that is read.
+    """Turn an OSError while reading a file into a UserError that names the file.
 
-    What the system says of a read that fails names no file, and beside an output that is written
-    meanwhile it would be taken for a fault of the output.
+    The error of a failed read names no file. While an output is written at the same time, `writing`
+    would take it for an error of the output.
     """
     try:
         yield
@@ -172,34 +187,40 @@ def _named_failures(path: str | Path) -> Iterator[None]:
 
 
 class _InputFile(io.FileIO):
-    """A file of bytes whose failing reads are errors that name it."""
+    """A file of bytes whose read errors name the file."""
 
-    # Those of FileIO do not go by ``readinto``, and so pass its errors by.
+    # FileIO's own read and readall do not call readinto, so their errors would not name the file.
     read = io.RawIOBase.read  # type: ignore[assignment]
     readall = io.RawIOBase.readall
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Fill the buffer as far as one read goes, and return how far; 0 at the end."""
+        """Read bytes into the buffer, and return their number, 0 at the end."""
         with _named_failures(self.name):
             return super().readinto(buffer)
 
 
 def open_input(path: str | Path) -> BinaryIO:
-    """Open a file for reading its bytes as they are; a UserError, also while reading, names it."""
+    """Open a file to read its bytes without decompression.
+
+    Opening the file and reading from it raise a UserError that names the file.
+    """
     with _named_failures(path):
         return cast(BinaryIO, io.BufferedReader(_InputFile(path), BUFFER_BYTES))
 
 
 def open_text(path: str | Path) -> TextIO:
-    """Open UTF-8 text for writing, compressed if its suffix says so; line feeds stay."""
+    """Open a file to write UTF-8 text, compressed if the suffix of ``path`` asks for it.
+
+    Line feeds are written as they are on every system.
+    """
     return io.TextIOWrapper(open_bytes(path), encoding="utf-8", newline="\n")
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
-    """Open bytes for writing, compressed if the suffix says so."""
+    """Open a file to write bytes, compressed if the suffix of ``path`` asks for it."""
     if Path(path).suffix != ".zst":
         return xopen(path, "wb", threads=0)
-    # Unlike the other formats, it has a checksum only where one is asked for.
+    # Unlike the other formats, Zstandard data contain a checksum only on request.
     compressor = zstandard.ZstdCompressor(write_checksum=True)
     raw = compressor.stream_writer(Path(path).open("wb"))  # noqa: SIM115
     return io.BufferedWriter(cast(io.RawIOBase, raw))
@@ -207,9 +228,10 @@ def open_bytes(path: str | Path) -> BinaryIO:
 
 @contextmanager
 def decompressed_file(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for reading its bytes once, decompressed if its suffix says it is compressed.
+    """Open a file to read its bytes once, decompressed if its suffix is that of a compression.
 
-    A UserError, also while reading: missing, damaged, cut, a decompression bomb, a failing disk.
+    Opening the file and reading from it raise a UserError if the file is missing, damaged,
+    truncated or a decompression bomb, or if the disk fails.
     """
     with open_input(path) as file:
         yield decompressed(file, Path(path).name, str(path))

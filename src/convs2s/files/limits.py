@@ -1,45 +1,95 @@
-"""The bounds of everything that is read: far above what is real, far below what hurts.
+"""Limits on everything that is read, far above real data and far below what does harm.
 
-A file from elsewhere may be made so that a small one takes all memory or all day. What passes a
-bound is refused in one line by the reader that knows the file's name.
+A small file that is not trusted can be made so that reading it takes all memory, or a day. The
+function that reads a file refuses whatever exceeds a limit, with a message of one line.
 """
 
-LONGEST_LINE_BYTES = 1 << 20  # bytes of a line of text from elsewhere
+LONGEST_LINE_BYTES = 1 << 20
+"""Maximum number of bytes of a line of downloaded or local text."""
+
 LONGEST_LINE_OF_FILES_BYTES = 16 << 20
-"""Bytes of a line of the workflow's own files; what is too long for a sentence is dropped there."""
+"""Maximum number of bytes of a line in the workflow's own files.
 
-LARGEST_RATIO = 200  # bytes that a compressed one may become; text shrinks 3 to 10 times
-UNJUDGED_BYTES = 64 << 20  # decompressed bytes that no ratio is asked of
-STEP_BYTES = 1 << 20  # bytes that a decompressor gives at a time, where its library can be told so
-ZSTANDARD_STEP_BYTES = 1 << 10
-"""Compressed bytes that Zstandard's gets at a time: they hold 32 MiB at most."""
-
-XZ_MEMORY_BYTES = 256 << 20  # memory of an xz decompressor: xz -9 needs 65 MiB
-MOST_NAMES = 1_000  # names of an archive's members that are compared with one that is not there
-LARGEST_TAR_HEADER_BYTES = 8 << 10
-"""Bytes of a tar header that holds a long name, or further properties."""
-
-LARGEST_ZIP_LIST_BYTES = 32 << 20  # bytes of a zip archive's list of its members: 300,000 of them
-LONGEST_SEGMENT = 1 << 20  # characters of an sgm file's segment, whatever lines it is on
-MOST_YAML_VALUES = 200_000  # values of a YAML file, those that an alias repeats counted each time
-DEEPEST_NESTING = 60  # lists and mappings within each other, in YAML
-LONGEST_EXPRESSION = 1_000  # characters of a checkpoint's setting that is an expression
-MOST_ITEMS = 10_000  # values of a checkpoint's setting that is a list
-LARGEST_WIDTH = 1 << 16  # channels of a layer, of an embedding, and cells of an LSTM
-MOST_LAYERS = 1_000  # layers of a stack of equal ones, and stacks
-LARGEST_KERNEL = 1 << 10  # kernel width
-MOST_POSITIONS = 1 << 20  # positions that have an embedding
-MOST_PROCESSES = 1 << 10  # threads, and workers, of a command
-MOST_RESAMPLES = 1 << 20  # resamples of a bootstrap
-MOST_LINES_SHOWN = 1 << 20  # lines of a comparison that are printed
-WIDEST_BEAM = 1 << 10  # hypotheses kept at each step of a search
-LARGEST_GLOSSARIES = 1 << 20
-"""Characters of all patterns of a model, each times the counts of its repetitions: 400 bytes each.
+The corpus filter drops lines that are too long for a sentence.
 """
 
-GLOSSARY_SECONDS = 1.0  # for a pattern of a model file to search one word
-LARGEST_LENGTH_PENALTY = 50  # exponent of a length: of LONGEST_OUTPUT it is still a float
-LONGEST_SENTENCE = 1 << 12
-"""Tokens, ``</s>`` counted, that a network without positions reads of a line of text."""
+LARGEST_RATIO = 200
+"""Maximum ratio of decompressed to compressed bytes. Text is compressed by a factor of 3 to 10."""
 
-LONGEST_OUTPUT = 1 << 20  # tokens of an output, and times that it may be as long as its source
+UNJUDGED_BYTES = 64 << 20
+"""Number of decompressed bytes up to which the ratio is not limited."""
+
+STEP_BYTES = 1 << 20
+"""Maximum number of bytes that bzip2 and xz decompress at a time."""
+
+ZSTANDARD_STEP_BYTES = 1 << 10
+"""Number of compressed bytes that Zstandard gets at a time, which grow to at most 32 MiB."""
+
+XZ_MEMORY_BYTES = 256 << 20
+"""Maximum memory of an xz decompressor. Files of ``xz -9`` need 65 MiB."""
+
+MOST_NAMES = 1_000
+"""Number of an archive's member names that are searched for names similar to a missing member's."""
+
+LARGEST_TAR_HEADER_BYTES = 8 << 10
+"""Maximum number of bytes of a tar header with a long name or further properties."""
+
+LARGEST_ZIP_LIST_BYTES = 32 << 20
+"""Maximum number of bytes of a zip archive's list of members, enough for 300,000 members."""
+
+LONGEST_SEGMENT = 1 << 20
+"""Maximum number of characters of a segment of an sgm file, which may have several lines."""
+
+MOST_YAML_VALUES = 200_000
+"""Maximum number of values in a YAML file. Values that an alias repeats are counted each time."""
+
+DEEPEST_NESTING = 60
+"""Maximum depth of nested lists and mappings in YAML."""
+
+LONGEST_EXPRESSION = 1_000
+"""Maximum number of characters of an expression among a fairseq checkpoint's settings."""
+
+MOST_ITEMS = 10_000
+"""Maximum number of items of a list among a fairseq checkpoint's settings."""
+
+LARGEST_WIDTH = 1 << 16
+"""Maximum number of channels of a layer or an embedding, and of cells of an LSTM."""
+
+MOST_LAYERS = 1_000
+"""Maximum number of layers of a stack of equal layers, and maximum number of stacks."""
+
+LARGEST_KERNEL = 1 << 10
+"""Maximum kernel width."""
+
+MOST_POSITIONS = 1 << 20
+"""Maximum number of positions that have an embedding."""
+
+MOST_PROCESSES = 1 << 10
+"""Maximum number of threads, and of worker processes, of a command."""
+
+MOST_RESAMPLES = 1 << 20
+"""Maximum number of resamples of a bootstrap."""
+
+MOST_LINES_SHOWN = 1 << 20
+"""Maximum number of lines of a comparison that are printed."""
+
+WIDEST_BEAM = 1 << 10
+"""Maximum number of hypotheses that are kept at each step of a search."""
+
+LARGEST_GLOSSARIES = 1 << 20
+"""Maximum number of characters of all glossary patterns of a model.
+
+Each pattern counts as often as its repetitions repeat it. A compiled character takes 400 bytes.
+"""
+
+GLOSSARY_SECONDS = 1.0
+"""Maximum time for a glossary pattern to search one word."""
+
+LARGEST_LENGTH_PENALTY = 50
+"""Maximum exponent of a length. ``LONGEST_OUTPUT`` to this power still fits in a float."""
+
+LONGEST_SENTENCE = 1 << 12
+"""Maximum number of tokens of a line, ``</s>`` included, for a network without positions."""
+
+LONGEST_OUTPUT = 1 << 20
+"""Maximum number of tokens of an output, and maximum ratio of its length to that of the source."""

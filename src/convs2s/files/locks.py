@@ -1,19 +1,27 @@
-"""Locks of the kernel's, which die with the process that holds them."""
+"""Lock files with kernel locks, which the kernel releases when the process ends."""
 
 import fcntl
 import time
 from typing import IO
 
 PATIENT = 4
-"""Tries for a lock that ``convs2s status`` may hold for a moment, to see whether another does."""
+"""Number of tries to get a lock that ``convs2s status`` may hold for a moment.
+
+The command takes the lock only to find out whether another process holds it.
+"""
 
 _SECONDS_BETWEEN_TRIES = 0.1
 
 
 def try_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False, tries: int = 1) -> bool:
-    """Lock an open file if no other process holds it; return whether it is locked now.
+    """Try to lock an open file, and return whether this succeeded.
 
-    An OSError says that the file system has no locks.
+    The lock is exclusive, or else ``shared``. It is released when the file is closed or the process
+    ends. If another process holds the lock, the function tries up to ``tries`` times, with a short
+    pause before each further try.
+
+    Raises:
+        OSError: the file system has no locks.
     """
     for attempt in range(tries):
         if attempt:
@@ -27,5 +35,8 @@ def try_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False, tries: in
 
 
 def wait_for_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False) -> None:
-    """Lock an open file as soon as no other process holds it; OSError as in ``try_lock``."""
+    """Lock an open file, and wait for as long as another process holds the lock.
+
+    See `try_lock` for the parameters and the OSError.
+    """
     fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)

@@ -1,4 +1,7 @@
-"""Tensors and a description in one safetensors file: never a pickle, and stable to the byte."""
+"""Write and read tensors and a description in one safetensors file.
+
+No pickle is involved, and the same content always gives the same bytes.
+"""
 
 import hashlib
 import json
@@ -20,16 +23,23 @@ from convs2s.files.compressed import open_input
 if TYPE_CHECKING:
     from torch import Tensor
 
-Fields = dict[str, Any]  # what JSON states, by name; or arrays or tensors, by theirs
+Fields = dict[str, Any]
+"""The values of a JSON object by their keys, or arrays or tensors by their names."""
 
 METADATA_KEY = "convs2s"
-"""safetensors writes several metadata keys in random order: there is one, of sorted JSON."""
+"""The only metadata key. Its value is the description as JSON with sorted keys.
+
+There are no other keys, because safetensors writes several metadata keys in random order.
+"""
 
 DIGEST = "digest"
-"""Key of a description: SHA-256 of the tensors and of everything else that it says."""
+"""Key of the description for the SHA-256 of the tensors and of all other fields."""
 
 WITHOUT_DIGEST = "convs2s model 2"
-"""The former format of models, which is read as well: it lacks the digest alone."""
+"""The previous format of model files, which has no digest but is otherwise the same.
+
+Files in this format are still read.
+"""
 
 _TYPES = {
     "torch.bool": "BOOL",
@@ -43,11 +53,15 @@ _TYPES = {
     "torch.float64": "F64",
     "torch.int64": "I64",
 }
-"""Types of tensors -> their names in a file, in the order of its format."""
+"""Type of a tensor -> its name in a file, in the order in which safetensors lists the types.
 
-MOST_HEADER_BYTES = 100_000_000  # that safetensors reads ("Format")
+Wider types come later.
+"""
 
-_PIECE_BYTES = 16 << 20  # bytes that one thread sums up at a time
+MOST_HEADER_BYTES = 100_000_000
+"""Maximum number of bytes of a header that safetensors reads (its documentation, "Format")."""
+
+_PIECE_BYTES = 16 << 20  # number of bytes that a thread hashes at a time
 
 
 def save_tensors(
@@ -55,19 +69,23 @@ def save_tensors(
 ) -> None:
     """Write tensors and their description; the same content gives the same bytes.
 
-    They are those of safetensors' own writer, which takes all tensors at once from the memory of
-    the CPU. Here those of a GPU are there in turn. What cannot be written is a UserError, and what
-    stood under the file's name still does.
+    The bytes are those that the writer of safetensors would write. That writer needs all tensors in
+    the memory of the CPU at the same time. This function copies the tensors of a GPU one after the
+    other.
+
+    Raises:
+        UserError: the file cannot be written. A previous file at ``path`` is then kept.
     """
     _check_text(path, description)
-    stated = json.loads(_json(description))  # as it will be read
-    # Of the length that it will have: the digest is known when all tensors have been written.
+    stated = json.loads(_json(description))  # the description as it will be read
+    # The digest is known only after all tensors have been written. Until then, a placeholder of the
+    # same length takes its place in the header.
     header = _header(tensors, {**stated, DIGEST: hashlib.sha256().hexdigest()})
     if len(header) > MOST_HEADER_BYTES:
         raise UserError(
             f"{path}: types, dictionary, codes and truecased words take {len(header):,} bytes, "
-            f"and safetensors reads {MOST_HEADER_BYTES:,}: lower alignment.pairs, or the sizes "
-            "of the vocabulary"
+            f"but safetensors reads at most {MOST_HEADER_BYTES:,}: lower alignment.pairs, or the "
+            "sizes of the vocabulary"
         )
     digests: dict[str, bytes] = {}
     with (
@@ -78,43 +96,53 @@ def save_tensors(
         stream.write(header)
         for name in _order(tensors):
             content = _content(tensors[name].detach().cpu().contiguous())
-            started = _start_digests(pool, content)
+            # The threads hash the tensor while it is written.
+            piece_digests = _start_digests(pool, content)
             stream.write(content)
-            digests[name] = b"".join(started)
+            digests[name] = b"".join(piece_digests)
         digest = _combined(tensors, stated, digests)
         stream.seek(0)
         stream.write(_header(tensors, {**stated, DIGEST: digest}))
 
 
 def load_tensors(path: Path, device: str = "cpu") -> tuple[dict[str, "Tensor"], Fields]:
-    """Read the tensors and the description that ``save_tensors`` wrote; else it is a UserError."""
+    """Read the tensors and the description that ``save_tensors`` wrote.
+
+    Raises:
+        UserError: the file is missing, damaged, or not such a file.
+    """
     tensors, description = _load(path, "pt")
     return {name: tensor.to(device) for name, tensor in tensors.items()}, description
 
 
 def load_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], Fields]:
-    """Do as ``load_tensors``, without torch."""
-    import ml_dtypes  # noqa: F401, by which numpy knows bfloat16
+    """Read the tensors as numpy arrays, without torch, and the description; see `load_tensors`."""
+    import ml_dtypes  # noqa: F401, this import adds bfloat16 to numpy
 
     return _load(path, "numpy")
 
 
 def _load(path: Path, framework: str) -> tuple[Fields, Fields]:
+    """Return the tensors (``pt``) or arrays (``numpy``), and the description without its digest."""
     with _opened(path, framework) as stored:
         description = _description(path, stored)
         tensors = {name: stored.get_tensor(name) for name in list(stored.keys())}
     stated = description.pop(DIGEST, None)
-    # States of trainings of before have none either, and no format.
+    # The states of trainings of earlier versions have neither a digest nor a format.
     is_old = stated is None and description.get("format") in (None, WITHOUT_DIGEST)
     if not is_old and stated != _digest(tensors, description):
         raise UserError(
-            f"{path}: damaged: its content is not what its digest says; fetch or make it again"
+            f"{path}: damaged: its content does not match its digest; fetch or make it again"
         )
     return tensors, description
 
 
 def load_description(path: Path) -> Fields:
-    """Read the description alone, its digest unchecked; other errors are ``load_tensors``' own."""
+    """Read only the description, without checking the digest.
+
+    Raises:
+        UserError: as in ``load_tensors``, except for a wrong digest.
+    """
     with _opened(path) as stored:
         description = _description(path, stored)
     description.pop(DIGEST, None)
@@ -126,13 +154,21 @@ def _json(description: Mapping[str, Any]) -> str:
 
 
 def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
-    """Return the names as they follow in a file: widest types first, so that all are aligned."""
-    kinds = [*reversed(_TYPES)]
-    return sorted(tensors, key=lambda name: (kinds.index(str(tensors[name].dtype)), name))
+    """Return the names in the order in which the tensors are written.
+
+    Tensors of the widest type come first, so that all tensors are aligned. Tensors of the same type
+    are sorted by name.
+    """
+    widest_first = [*reversed(_TYPES)]
+    return sorted(tensors, key=lambda name: (widest_first.index(str(tensors[name].dtype)), name))
 
 
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
-    """Return what a file begins with (github.com/huggingface/safetensors, "Format")."""
+    """Return the beginning of a file, up to the first tensor.
+
+    See "Format" at github.com/huggingface/safetensors: the length of the JSON text in 8 bytes, and
+    then the JSON text.
+    """
     parts: Fields = {"__metadata__": {METADATA_KEY: _json(description)}}
     start = 0
     for name in _order(tensors):
@@ -145,21 +181,26 @@ def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> 
         }
         start = end
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # so that the tensors begin at a multiple of 8 bytes
+    # Spaces fill the text up to a multiple of 8 bytes, so that the tensors are aligned.
+    text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
 
 def _content(tensor: Any) -> memoryview:
+    """Return the bytes of a numpy array, or of a torch tensor on the CPU, without a copy."""
     flat = tensor.reshape(-1)
     if isinstance(tensor, np.ndarray):
         return memoryview(flat.view(np.uint8))
-    import torch  # which is there already
+    import torch  # already imported by the caller that has a tensor
 
     return memoryview(flat.view(torch.uint8).numpy())
 
 
 def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> Iterator[bytes]:
-    """Have threads sum up the pieces of a tensor; return the SHA-256 of each as it comes."""
+    """Start to hash the pieces of a tensor in threads, and return an iterator over their SHA-256.
+
+    The iterator waits for each piece. The digests are in the order of the pieces.
+    """
 
     def digest_from(start: int) -> bytes:
         return hashlib.sha256(content[start : start + _PIECE_BYTES]).digest()
@@ -168,7 +209,7 @@ def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> Iterator[by
 
 
 def _digest(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of tensors and their description; large ones are read by all cores."""
+    """Return the digest of tensors and their description, computed on all cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         started = {name: _start_digests(pool, _content(part)) for name, part in tensors.items()}
         digests = {name: b"".join(pieces) for name, pieces in started.items()}
@@ -180,19 +221,26 @@ def _combined(
     description: Mapping[str, Any],
     digests: Mapping[str, bytes],
 ) -> str:
-    """Return the digest by those of the pieces of each tensor, end to end."""
+    """Return the digest of a file's content as hexadecimal digits.
+
+    It is the SHA-256 of the description and of the tensors' names, types and shapes as JSON,
+    followed by ``digests``. For each tensor, these are the digests of its pieces, end to end.
+    """
     shapes = []
     for name, tensor in sorted(tensors.items()):
-        kind = str(tensor.dtype).removeprefix("torch.")  # numpy's name has no prefix
-        shapes.append([name, f"torch.{kind}", list(tensor.shape)])
+        # numpy's name of a type is torch's name without the prefix.
+        type_name = str(tensor.dtype).removeprefix("torch.")
+        shapes.append([name, f"torch.{type_name}", list(tensor.shape)])
     stated = _json({"description": description, "tensors": shapes})
-    digest = hashlib.sha256(stated.encode(errors="surrogatepass"))  # a file may state anything
+    # A description that was read may contain halves of surrogate pairs.
+    digest = hashlib.sha256(stated.encode(errors="surrogatepass"))
     for name in sorted(tensors):
         digest.update(digests[name])
     return digest.hexdigest()
 
 
 def _description(path: Path, stored: Any) -> Fields:
+    """Return the description, with its digest, from the metadata of an open safetensors file."""
     metadata = stored.metadata() or {}
     if METADATA_KEY not in metadata:
         raise UserError(f"{path}: a safetensors file, but not one that convs2s wrote")
@@ -206,19 +254,24 @@ def _description(path: Path, stored: Any) -> Fields:
 
 
 def _check_text(path: Path, description: Mapping[str, object]) -> None:
-    """Raise a UserError for half a surrogate pair, which JSON can state and no text can hold."""
+    """Raise a UserError if the description contains half a surrogate pair.
+
+    JSON can escape half a surrogate pair, but UTF-8 cannot encode it.
+    """
     try:
         _json(description).encode()
     except UnicodeEncodeError as error:
         around = ascii(error.object[max(0, error.start - 20) : error.end + 20])
-        raise UserError(f"{path}: states half a surrogate pair, no text: {around}") from None
+        raise UserError(f"{path}: has half a surrogate pair, which is not text: {around}") from None
 
 
 @contextmanager
 def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
+    """Open a safetensors file; errors while it is open become a UserError that names the file."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name the model file in it")
-    open_input(path).close()  # where it cannot, it says so
+    # A missing or unreadable file gives a clear UserError here, unlike in safe_open.
+    open_input(path).close()
     expected = "not a model: expected a .safetensors file that convs2s wrote"
     with failures_of_file(str(path), expected), safe_open(path, framework=framework) as stored:
         yield stored

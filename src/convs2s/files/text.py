@@ -1,7 +1,7 @@
-"""Lines of text, and JSON, in and out.
+"""Read and write lines of text, tables and JSON.
 
-Text is UTF-8, its lines end in a line feed only (never in a carriage return, U+2028 and the like),
-compressed where the name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2``.
+Text is UTF-8. Lines end in a line feed; a carriage return, U+2028 and the like do not end a line.
+Files whose name ends in ``.gz``, ``.zst``, ``.xz`` or ``.bz2`` are compressed.
 """
 
 import json
@@ -20,20 +20,25 @@ from convs2s.files.compressed import decompressed_file, open_input, open_text
 from convs2s.files.limits import LONGEST_LINE_BYTES, LONGEST_LINE_OF_FILES_BYTES
 
 BYTE_ORDER_MARK = "\ufeff"
-"""What may stand before the first line of a file from elsewhere, and is no part of it."""
+"""A mark that a downloaded or local file may begin with, and that is not part of its text."""
 
-NO_MARK = ""  # likewise of the workflow's own text, whose first line may be any line of a file
+NO_MARK = ""
+"""To be passed for the workflow's own text, which has no byte order mark.
+
+There, U+FEFF at the start of the first line is text, as the line can come from the middle of
+another file.
+"""
 
 
 def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str]:
     """Yield the lines of a text file without their line feeds.
 
-    A byte order mark (``mark``; ``NO_MARK`` for the workflow's own text) at the start is dropped.
-    Every other character is kept: a carriage return or a NUL is the preparation's affair.
+    ``mark`` at the start of the file is removed. Pass ``NO_MARK`` for the workflow's own text. All
+    other characters are kept. The preparation of the text handles carriage returns and NUL.
 
     Raises:
-        UserError: there is no such file, it is not in its compression format, or the line that it
-            names is not UTF-8 or longer than 16 MiB.
+        UserError: the file is missing or damaged, or a line is not UTF-8 or longer than 16 MiB. The
+            message names the line.
     """
     with decompressed_file(path) as stream:
         yield from text_lines(stream.readline, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark)
@@ -46,12 +51,15 @@ def text_lines(
     *,
     mark: str = BYTE_ORDER_MARK,
 ) -> Iterator[str]:
-    """Yield the lines that ``readline`` gives of a buffered stream, without their line feeds.
+    """Yield the lines of a buffered stream without their line feeds.
+
+    ``readline`` is the method of the stream. ``mark`` at the start of the stream is removed.
 
     Raises:
-        UserError: the line that it names, after ``name``, is not UTF-8 or has more than ``longest``
-            bytes, as without line feeds.
+        UserError: a line is not UTF-8 or has more than ``longest`` bytes without its line feed. The
+            message begins with ``name`` and the number of the line.
     """
+    # Calls readline, limited to this number of bytes, until it returns nothing.
     lines = iter(partial(readline, longest + 1), b"")
     for number, line in enumerate(lines, start=1):
         if len(line) > longest and not line.endswith(b"\n"):
@@ -74,7 +82,12 @@ def text_lines(
 
 
 def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
-    """Yield the fields of each row of a table; a UserError names a line without its columns."""
+    """Yield the fields of each row of a tab-separated table whose first line is ``header``.
+
+    Raises:
+        UserError: the first line is another one, or a row has another number of fields or an empty
+            field. The message names the line.
+    """
     columns = header.split("\t")
 
     def bad_line(number: int) -> UserError:
@@ -96,28 +109,33 @@ def read_rows(path: str | Path, header: str) -> Iterator[list[str]]:
 def read_line_pairs(
     source: str | Path, target: str | Path, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
-    """Yield the line pairs of two parallel files."""
+    """Yield the line pairs of two parallel files; see `read_lines` and `paired`."""
     return paired(read_lines(source, mark=mark), read_lines(target, mark=mark), source, target)
 
 
 def paired(
-    lines: Iterable[str], others: Iterable[str], source: object, target: object
+    source_lines: Iterable[str], target_lines: Iterable[str], source: object, target: object
 ) -> Iterator[tuple[str, str]]:
-    """Yield the lines of a corpus' two sides, so named, pair by pair.
+    """Yield the lines of the two sides of a corpus as pairs.
 
-    A UserError names the numbers of lines, where they differ.
+    Raises:
+        UserError: the sides differ in their number of lines. The message gives both numbers and the
+            names of the sides, ``source`` and ``target``. For this the longer side is read to its
+            end.
     """
-    sides = zip_longest(lines, others)
-    for number, (line, other) in enumerate(sides):
-        if line is None or other is None:
-            shorter = number
-            longer = number + 1 + sum(1 for _ in sides)
+    pairs = zip_longest(source_lines, target_lines)
+    for pairs_before, (source_line, target_line) in enumerate(pairs):
+        if source_line is None or target_line is None:
+            shorter = pairs_before
+            longer = pairs_before + 1 + sum(1 for _ in pairs)  # this line and all lines after it
+            source_count = shorter if source_line is None else longer
+            target_count = shorter if target_line is None else longer
             raise UserError(
-                f"{source} has {shorter if line is None else longer} lines but {target} has "
-                f"{longer if line is None else shorter}: both sides of a corpus need the same "
-                "number of lines, line N of one translating line N of the other"
+                f"{source} has {source_count} lines but {target} has {target_count}: both sides of "
+                "a corpus need the same number of lines, line N of one translating line N of the "
+                "other"
             )
-        yield line, other
+        yield source_line, target_line
 
 
 @contextmanager
@@ -128,13 +146,13 @@ def atomic_text(path: str | Path) -> Iterator[TextIO]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a text as it stands; what was there is replaced as a whole."""
+    """Write a text unchanged, and replace a file that exists atomically."""
     with atomic_text(path) as stream:
         stream.write(text)
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> int:
-    """Write lines, each ended by a line feed; return their number."""
+    """Write lines, each with a line feed at its end, and return their number."""
     count = 0
     with atomic_text(path) as stream:
         for line in lines:
@@ -144,11 +162,15 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> int:
 
 
 def read_json(path: str | Path) -> object:
-    """Return the content of a JSON file; a UserError says where it is not JSON."""
+    """Return the content of a JSON file.
+
+    Raises:
+        UserError: the file cannot be read, or it is not JSON. The message gives the position.
+    """
     with failures_of_file(str(path), "not JSON"), open_input(path) as stream:
         return json.loads(stream.read())
 
 
 def write_json(path: str | Path, content: object) -> None:
-    """Write a dataclass, or plain data that may hold some, as indented JSON."""
+    """Write a dataclass, or plain data that may contain dataclasses, as indented JSON."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, default=asdict) + "\n")

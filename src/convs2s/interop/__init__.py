@@ -1,1 +1,1 @@
-"""Reading other toolkits' checkpoints, and vocabularies of other trainings."""
+"""Read checkpoints of other toolkits, and take vocabularies from models of other trainings."""

@@ -1,4 +1,4 @@
-"""fairseq's checkpoint files, read without trust: nothing in them is run."""
+"""Read fairseq's checkpoint files without running any code that they contain."""
 
 import argparse
 import ast
@@ -18,7 +18,10 @@ from convs2s.files.limits import LONGEST_EXPRESSION, MOST_ITEMS
 
 
 class _Meter:
-    """Stands for the meters of the training that checkpoints of 2018 hold: of no use here."""
+    """Takes the place of fairseq's training meters, which checkpoints of 2018 contain.
+
+    Their values are not used here.
+    """
 
 
 ALLOWED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
@@ -27,27 +30,32 @@ ALLOWED: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
     (_Meter, "fairseq.meters.TimeMeter"),
     (_Meter, "fairseq.meters.StopwatchMeter"),
 ]
-"""The classes that a checkpoint may hold beside tensors and plain values."""
+"""The classes whose objects a checkpoint may contain, besides tensors and plain values.
+
+A class is given with the name of the class that it replaces, if it replaces one.
+"""
 
 _ZIP_START = b"PK\3\4"
-"""What torch knows its layout since 2020 by; the former one is no zip archive and has no checksum.
+"""First bytes of a file in the layout that torch has written since 2020, a zip archive.
+
+The earlier layout is not a zip archive and has no checksums.
 """
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is read of a checkpoint: the settings and weights, by fairseq's names."""
+    """The settings and the weights of a checkpoint, under fairseq's names."""
 
     arguments: dict[str, Any]
     weights: dict[str, Tensor]
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint of any of fairseq's layouts: settings in ``args``, or in ``cfg``.
+    """Read a checkpoint in any of fairseq's layouts, with its settings in ``args`` or in ``cfg``.
 
     Raises:
-        UserError: there is no such file, it is no checkpoint or damaged, or it holds an object that
-            is not of an allowed class; such an object is never made.
+        UserError: the file is missing, damaged or not a checkpoint, or it contains an object of a
+            class that is not allowed. Such an object is never created.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
@@ -55,25 +63,27 @@ def read_checkpoint(path: Path) -> Checkpoint:
     try:
         with torch.serialization.safe_globals(ALLOWED):
             content = torch.load(path, map_location="cpu", weights_only=True)
-    # A file from elsewhere can make the reader of pickles stumble in any way: all are its fault.
+    # A malicious file can make torch's unpickler raise any exception, so all of them are caught.
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        asked = re.search(r"\bGLOBAL (\S+)", reason)
-        if asked:
-            reason = f"it asks for {asked[1]}, which no checkpoint needs"
+        refused_class = re.search(r"\bGLOBAL (\S+)", reason)
+        if refused_class:
+            reason = f"it asks for {refused_class[1]}, which no checkpoint needs"
         raise UserError(f"{path}: refused, not a fairseq checkpoint: {reason[:200]}") from None
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
         raise UserError(f"{path}: not a fairseq checkpoint: it holds no weights under 'model'")
     for name, tensor in weights.items():
+        # _is_plain raises if torch lacks an operation for the tensor's type.
         with failures_of_file(str(path), f"not a fairseq checkpoint: {str(name)[:60]!r}"):
-            is_plain = isinstance(name, str) and _is_plain(tensor)  # of a type without operations
+            is_plain = isinstance(name, str) and _is_plain(tensor)
         if not is_plain:
             raise UserError(
-                f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is no plain tensor of real "
-                "numbers, each of them in the file and finite"
+                f"{path}: not a fairseq checkpoint: {str(name)[:60]!r} is not a tensor of finite "
+                "real numbers that are all in the file"
             )
-    # Until 2020 the settings were args, since then cfg.model, where args is None.
+    # Until 2020 fairseq kept the settings in args. Since then they are in cfg.model, and args is
+    # None.
     arguments = content.get("args")
     configuration = content.get("cfg")
     if arguments is None and isinstance(configuration, dict):
@@ -84,10 +94,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def _check_zip(path: Path) -> None:
-    """Compare each member of a zip archive with its CRC-32, which torch writes and never reads.
+    """Check the CRC-32 of each member of a zip archive, which torch writes but never checks.
 
-    torch stores members as they are, one after the other. A member that is compressed, or that
-    shares its bytes with another, could take any time to sum up.
+    A file that is not a zip archive is not checked. torch stores members uncompressed, one after
+    the other. Members that are compressed, or that overlap, are refused before they are read,
+    because a small file could then expand to any number of bytes.
+
+    Raises:
+        UserError: the archive is damaged, or it is not stored as torch stores it.
     """
     with path.open("rb") as stream:
         if stream.read(len(_ZIP_START)) != _ZIP_START:
@@ -106,29 +120,37 @@ def _check_zip(path: Path) -> None:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Say whether a tensor holds its numbers as they are, neither complex nor quantized.
+    """Return whether a tensor is dense and on the CPU, and its numbers are real and finite.
 
-    One that repeats some of them, as a stride of 0 does, would take any memory once it is copied.
+    A tensor with more elements than its storage holds is not plain. A stride of 0 repeats elements
+    in this way, and a copy of such a tensor could need any amount of memory.
     """
     if tensor.layout != torch.strided or tensor.device.type != "cpu":
         return False
     if tensor.is_quantized or tensor.is_complex():
         return False
-    is_stored = tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
-    return is_stored and bool(torch.isfinite(tensor.float()).all())
+    fits_storage = tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
+    return fits_storage and bool(torch.isfinite(tensor.float()).all())
 
 
-_TERM = re.compile(r"\s*(?:(\d+)\s*\*)?\s*(\[[^\[\]]*\])\s*(?:\*\s*(\d+))?\s*")
+# A list, optionally with a factor before or after it: [(512, 3)] * 9.
+_TERM = re.compile(
+    r"\s*(?:(?P<factor_before>\d+)\s*\*)?"
+    r"\s*(?P<list>\[[^\[\]]*\])"
+    r"\s*(?:\*\s*(?P<factor_after>\d+))?\s*"
+)
 
 
 def evaluate(expression: object, name: str) -> Any:
     """Return the value of an expression such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``.
 
-    fairseq's arguments state layers so: lists of plain values, which ``+`` joins and ``*`` repeats;
-    or one value alone. It is read without eval.
+    This is how fairseq's settings describe layers: as lists of plain values, which ``+`` joins and
+    ``*`` repeats. A single plain value, such as ``True``, is returned as it is. Python's ``eval``
+    is not used, because the expression comes from a file that is not trusted.
 
     Raises:
-        UserError: it has anything else.
+        UserError: the expression is not text, is too long, has too many items, or contains anything
+            else. The message begins with ``name``.
     """
     try:
         if not isinstance(expression, str) or len(expression) > LONGEST_EXPRESSION:
@@ -140,8 +162,8 @@ def evaluate(expression: object, name: str) -> Any:
             term = _TERM.fullmatch(written)
             if not term:
                 raise ValueError
-            items = ast.literal_eval(term[2])
-            times = int(term[1] or 1) * int(term[3] or 1)
+            items = ast.literal_eval(term["list"])
+            times = int(term["factor_before"] or 1) * int(term["factor_after"] or 1)
             if len(values) + len(items) * times > MOST_ITEMS:
                 raise ValueError
             values += items * times

@@ -1,8 +1,12 @@
-"""Models that fairseq trained: from its checkpoint, dictionaries and BPE codes to a model file.
+"""Convert a model that fairseq trained to a model file of this package.
 
-fairseq numbers ``<s>``, ``<pad>``, ``</s>``, ``<unk>`` 0 to 3 and its dictionary from 4 on, here
-``<pad>``, ``</s>``, ``<unk>`` are 0 to 2. ``<s>`` is kept, as an ordinary type: fairseq's softmax
-gives it its share. Positions count from fairseq's padding index + 1, and from 0 here.
+A fairseq model is a checkpoint with two dictionaries and, for most models, BPE codes. The two
+packages number types and positions differently:
+
+- In fairseq, ``<s>``, ``<pad>``, ``</s>`` and ``<unk>`` have the indices 0 to 3, and the types of
+  the dictionary follow. Here ``<pad>``, ``</s>`` and ``<unk>`` have the indices 0 to 2. ``<s>`` is
+  kept as an ordinary type with index 3, because fairseq's softmax gives it a probability.
+- In fairseq, positions are numbered from the index of ``<pad>`` + 1, here from 0.
 """
 
 import re
@@ -37,13 +41,18 @@ SETTINGS = (
     "decoder_out_embed_dim",
     "dropout",
 )
-"""What a checkpoint says of its network; the rest is seen in the weights."""
+"""The settings of a checkpoint that describe its network. The weights show the rest."""
 
+# A list of (width, kernel) or (width, kernel, residual), where 1 is the usual residual connection.
 _LAYERS = TypeAdapter(list[tuple[int, int] | tuple[int, int, Literal[1]]])
 
 FAIRSEQ_SPECIAL_TOKENS = 4
-FIRST_POSITION = 2
+"""Number of fairseq's special tokens, and index of the first type of a dictionary."""
 
+FIRST_POSITION = 2
+"""fairseq's index of the first position."""
+
+# Pattern of a part of our parameters' names -> fairseq's text in its place.
 _NAMES = (
     (r"embedding\.tokens", "embed_tokens.weight"),
     (r"embedding\.positions", "embed_positions.weight"),
@@ -54,16 +63,18 @@ _NAMES = (
     (r"blocks\.(\d+)\.residual", r"projections.\1"),
     (r"blocks\.(\d+)\.attention", r"attention.\1"),
 )
-# The version of the layout, which the shapes say as well, and a copy of each convolution's weight
-# that some versions left behind (facebookresearch/fairseq issues 1903 and 1949).
+# Entries of a checkpoint that are not needed: the version of the layout, which the shapes show as
+# well, and a copy of each convolution's weight, which some versions of fairseq stored by mistake
+# (facebookresearch/fairseq issues 1903 and 1949).
 _NO_PARAMETERS = re.compile(r"decoder\.version|.*\._linearized_weight")
 
 
 @dataclass(frozen=True)
 class FairseqFiles:
-    """What makes up a model of fairseq's; without BPE codes it is one over whole words.
+    """The files of a fairseq model.
 
-    The dictionaries are dict.LANGUAGE.txt, a type and its count a line.
+    The dictionaries are fairseq's ``dict.LANGUAGE.txt``, with a type and its count on each line. A
+    model over whole words has no BPE codes.
     """
 
     checkpoint: Path
@@ -80,13 +91,19 @@ def import_fairseq(
     languages: Mapping[str, str] | None,
     preparation: str,
 ) -> None:
-    """Write the model file of a network that fairseq trained.
+    """Convert a model that fairseq trained, and write it as a model file.
 
-    Its languages are those that the checkpoint states, unless others are given. ``preparation`` is
-    the name of the recipe from raw text to the words that the codes split.
+    Args:
+        files: The files of the model.
+        output: The model file to write.
+        task: The name of the task for the model's description.
+        languages: The language codes under ``source`` and ``target``. None takes them from the
+            checkpoint.
+        preparation: The name of the preparation that turns raw text into the words that the model
+            reads, or that the BPE codes split.
 
     Raises:
-        UserError: a file is missing or something else, or they do not fit together.
+        UserError: a file is missing, has another format, or does not belong to the others.
     """
     name = str(files.checkpoint)
     checkpoint = read_checkpoint(files.checkpoint)
@@ -101,17 +118,13 @@ def import_fairseq(
         weights = convert(checkpoint.weights, network, name)
         check_weights(weights, network, name)
     if languages is None:
-        source = checkpoint.arguments.get("source_lang")
-        target = checkpoint.arguments.get("target_lang")
-        if not isinstance(source, str) or not isinstance(target, str):
-            raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
-        languages = {"source": source, "target": target}
+        languages = _languages(checkpoint, name)
     codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
     strange = types_of_other_codes(codes, source_types) if codes else 0
     if strange:
         raise UserError(
-            f"{files.bpe_codes}: makes no such vocabulary as {files.source_dictionary} ({strange} "
-            "types): give the codes that the model was trained with"
+            f"{files.bpe_codes}: cannot have made the vocabulary in {files.source_dictionary} "
+            f"({strange} types): give the codes that the model was trained with"
         )
     if codes is None and any(token.endswith("@@") for token in source_types):
         raise UserError(f"{files.source_dictionary}: has parts of words (@@): give --bpe-codes")
@@ -132,6 +145,15 @@ def import_fairseq(
     save_model(output, weights, description)
 
 
+def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:
+    """Return the languages of a checkpoint's settings; a UserError says that they are missing."""
+    source = checkpoint.arguments.get("source_lang")
+    target = checkpoint.arguments.get("target_lang")
+    if not isinstance(source, str) or not isinstance(target, str):
+        raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
+    return {"source": source, "target": target}
+
+
 def import_released(
     *,
     references: Mapping[str, str | None],
@@ -141,12 +163,14 @@ def import_released(
     languages: Mapping[str, str],
     preparation: str,
 ) -> None:
-    """Write the model file of a task's released model, as ``import_fairseq`` does.
+    """Convert the released model of a task, and write it as a model file; see `import_fairseq`.
 
-    ``references`` is the task's section ``released``; ``files`` has the place of each location.
+    ``references`` is the section ``released`` of the task's configuration: the names of the files,
+    which may be members of archives. ``files`` maps the location in each name to the local file.
     """
     with writing(output), scratch_folder(output.parent) as folder:
-        # Copies, as an archive is read from its start, and a checkpoint in any order.
+        # The files are copied first, because a member of an archive can only be read forwards, and
+        # torch reads a checkpoint in any order.
         for key, reference in references.items():
             if not reference:
                 continue
@@ -164,7 +188,8 @@ def import_released(
         )
         try:
             import_fairseq(copies, output, task=task, languages=languages, preparation=preparation)
-        except UserError as error:  # which names copies that are gone by then
+        except UserError as error:
+            # The message names a copy, which is removed by now. Name the original file instead.
             message = str(error)
             for key, reference in references.items():
                 message = message.replace(str(folder / key), str(reference))
@@ -172,10 +197,11 @@ def import_released(
 
 
 def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
-    """Return the description of a checkpoint's network.
+    """Return the architecture of a checkpoint's network in the form of this package.
 
     Raises:
-        UserError: it is no fconv network, or has what ConvS2S networks here do not have.
+        UserError: it is not an fconv network, or it has a feature that networks of this package do
+            not have. The message begins with ``name``.
     """
     arguments = checkpoint.arguments
     for setting in SETTINGS:
@@ -183,15 +209,16 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
             raise UserError(f"{name}: not an fconv network: its settings have no {setting!r}")
     encoder = _layers(arguments, "encoder_layers", name)
     decoder = _layers(arguments, "decoder_layers", name)
-    stated = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
-    attends = stated if isinstance(stated, list) else [stated] * len(decoder)
-    are_told = all(isinstance(attend, bool) for attend in attends)
-    if len(attends) != len(decoder) or not are_told:
+    # The setting is a list with a value for each layer, or one value for all layers.
+    attention = evaluate(arguments["decoder_attention"], f"{name}: decoder_attention")
+    attends = attention if isinstance(attention, list) else [attention] * len(decoder)
+    are_booleans = all(isinstance(attend, bool) for attend in attends)
+    if len(attends) != len(decoder) or not are_booleans:
         raise UserError(
             f"{name}: decoder_attention: expected True or False for each of {len(decoder)} layers, "
             f"not {arguments['decoder_attention']}"
         )
-    attending = [number for number, attend in enumerate(attends, 1) if attend]
+    attending_layers = [number for number, attend in enumerate(attends, start=1) if attend]
     source_rows = _rows(checkpoint, "encoder.embed_positions.weight")
     target_rows = _rows(checkpoint, "decoder.embed_positions.weight")
     if source_rows != target_rows:
@@ -204,7 +231,7 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
         "output_embedding": arguments["decoder_out_embed_dim"],
         "encoder": _stacks(encoder),
         "decoder": _stacks(decoder),
-        "attention": "all" if all(attends) else attending,
+        "attention": "all" if all(attends) else attending_layers,
         "positions": {"maximum": source_rows - FIRST_POSITION},
         "dropout": arguments["dropout"],
         "gradient_scaling": "fairseq",
@@ -213,70 +240,81 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
 
 
 def _rows(checkpoint: Checkpoint, name: str) -> int:
-    """Return how many rows a table of weights has; 0 where there is none."""
+    """Return the number of rows of a weight matrix, or 0 if the checkpoint does not have it."""
     table = checkpoint.weights.get(name)
     return 0 if table is None else len(table)
 
 
 def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int, int]]:
-    """Return the width and kernel of each layer, bottom first."""
+    """Return the width and the kernel width of each layer, the bottom layer first.
+
+    ``key`` is the name of the setting that describes the layers.
+    """
     layers = evaluate(arguments[key], f"{name}: {key}")
     try:
         found = _LAYERS.validate_python(layers, strict=True)
     except ValidationError:
         raise UserError(
-            f"{name}: {key}: expected a list of (width, kernel), or of (width, kernel, 1) where no "
-            f"residual connection skips layers or is absent, not {layers!r:.60}"
+            f"{name}: {key}: expected a list of (width, kernel) or (width, kernel, 1), because "
+            "layers without a residual connection, or with one over several layers, are not "
+            f"supported; found {layers!r:.60}"
         ) from None
     return [(layer[0], layer[1]) for layer in found]
 
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
-    """Return stacks of equal layers as the configuration states them."""
+    """Return layers as the configuration describes them, as stacks of equal adjacent layers."""
     stacks = []
-    for (width, kernel), equal in groupby(layers):
-        stacks.append({"layers": len(list(equal)), "width": width, "kernel": kernel})
+    for (width, kernel), equal_layers in groupby(layers):
+        stacks.append({"layers": len(list(equal_layers)), "width": width, "kernel": kernel})
     return stacks
 
 
 def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]:
-    """Return a dictionary's types in the order of our indices; ``<s>`` is the first.
+    """Return the types of a fairseq dictionary in the order of our indices, with ``<s>`` first.
+
+    ``side`` is ``encoder`` or ``decoder``.
 
     Raises:
-        UserError: a line is no type and count, or it is not this side's dictionary.
+        UserError: a line is malformed or repeats a type, or the dictionary and the embeddings of
+            the side differ in their number of types.
     """
-    types = {"<s>": None}  # a set in order
+    types = {"<s>": None}  # a dictionary is used as an ordered set
     for number, line in enumerate(read_lines(dictionary), start=1):
         token, _, count = line.rstrip().rpartition(" ")
         if not (token and count.isdecimal()):
             raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
         if token in types:
-            raise UserError(f"{dictionary}:{number}: the type {token[:60]!r} for a second time")
+            raise UserError(f"{dictionary}:{number}: has the type {token[:60]!r} a second time")
         types[token] = None
     rows = _rows(checkpoint, f"{side}.embed_tokens.weight")
-    stated = len(types) - 1
-    if stated + FAIRSEQ_SPECIAL_TOKENS != rows:
+    dictionary_types = len(types) - 1  # without <s>
+    if dictionary_types + FAIRSEQ_SPECIAL_TOKENS != rows:
         raise UserError(
-            f"{dictionary}: has {stated} types, but the checkpoint's {side} knows "
+            f"{dictionary}: has {dictionary_types} types, but the checkpoint's {side} knows "
             f"{rows - FAIRSEQ_SPECIAL_TOKENS}: give the dictionary that this model was trained with"
         )
     return list(types)
 
 
 def their_name(name: str) -> str:
-    """Return fairseq's name of one of our parameters."""
+    """Return fairseq's name for a parameter, given our name."""
     for ours, theirs in _NAMES:
         name = re.sub(ours, theirs, name)
     return name
 
 
 def our_order(types: int) -> Tensor:
-    """Return, for each of our indices, fairseq's index of the same type."""
+    """Return fairseq's index of each type, in the order of our indices.
+
+    ``types`` is the number of types, with the special tokens.
+    """
+    # Our order is <pad>, </s>, <unk>, <s>.
     return torch.tensor([1, 2, 3, 0, *range(FAIRSEQ_SPECIAL_TOKENS, types)])
 
 
 def to_our_layout(name: str, tensor: Tensor) -> Tensor:
-    """Bring a parameter of fairseq's into the order of dimensions of ours named ``name``."""
+    """Return a parameter of fairseq with the dimensions of our parameter ``name``."""
     if name.endswith("weight_g"):
         return tensor.flatten()
     if name.endswith("convolution.weight_v"):
@@ -285,7 +323,11 @@ def to_our_layout(name: str, tensor: Tensor) -> Tensor:
 
 
 def to_ours(name: str, tensor: Tensor) -> Tensor:
-    """Bring a parameter of fairseq's, or its gradient, into our layout, order and numbering."""
+    """Return a parameter of fairseq, or its gradient, in the form of our parameter ``name``.
+
+    The dimensions are those of our parameter, and the rows have our order of types and our numbers
+    of positions.
+    """
     tensor = to_our_layout(name, tensor)
     if name.endswith("positions"):
         return tensor[FIRST_POSITION:]
@@ -295,19 +337,24 @@ def to_ours(name: str, tensor: Tensor) -> Tensor:
 
 
 def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights as today's fairseq has them: each map normalized over its outputs.
+    """Return the weights of any version of fairseq in the form of the current version.
 
-    Changed are convolutions of the decoder's first version, normalized over the kernel's places,
-    and an output layer that shares the target embeddings, which is not normalized at all.
+    In the current version, all weights are normalized per output (weight normalization). Two cases
+    are converted:
+
+    - In the first version of the decoder, convolutions are normalized per kernel position.
+    - An output layer that shares the target embeddings is not normalized.
     """
     result = {name: tensor.float() for name, tensor in weights.items()}
     for name in weights:
-        module, _, part = name.rpartition(".")
-        weight_v = result[name]  # of a convolution (k, inputs, outputs)
+        module, _, parameter = name.rpartition(".")
+        weight_v = result[name]
         weight_g = result.get(f"{module}.weight_g")
-        if part != "weight_v" or weight_g is None or weight_v.dim() != 3:
+        # The weight_v of a convolution is (k, inputs, outputs).
+        if parameter != "weight_v" or weight_g is None or weight_v.dim() != 3:
             continue
-        if weight_g.shape == (len(weight_v), 1, 1):  # k; today's is (1, 1, outputs)
+        # weight_g is (k, 1, 1) in the first version, and (1, 1, outputs) in the current one.
+        if weight_g.shape == (len(weight_v), 1, 1):
             weight = weight_v * (weight_g / weight_v.norm(dim=(1, 2), keepdim=True))
             _, norms = _normalized(weight.permute(2, 0, 1))
             result[name] = weight
@@ -321,9 +368,11 @@ def upgraded(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return weight_v and weight_g, the norm of each output's weights, that make up a weight.
+    """Return the weight_v and weight_g of a weight whose first dimension is the outputs.
 
-    An output without weights (padding's) gets any weight_v and the weight_g 0.
+    weight_g is the norm of each output's weights, (outputs,). An output whose weights are all 0,
+    such as that of ``<pad>``, gets a weight_g of 0 and ones as its weight_v, as weight_v is divided
+    by its norm.
     """
     rows = weight.flatten(1)  # (outputs, all else)
     weight_g = rows.norm(dim=1)
@@ -333,12 +382,14 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
-    """Return fairseq's weights, of any version, under our names and in our layout.
+    """Return the weights of any version of fairseq under our names and in our layout.
 
-    The network has the same architecture; its own weights are not read.
+    ``network`` is a network of this package with the same architecture. Only the names and shapes
+    of its parameters are read.
 
     Raises:
-        UserError: the weights are not those of such a network; its message begins with ``name``.
+        UserError: the names or shapes of the weights do not fit the network. The message begins
+            with ``name``.
     """
     given = upgraded(weights)
     expected = {their_name(ours): ours for ours, _ in network.named_parameters()}

@@ -1,4 +1,4 @@
-"""A task's BPE codes and vocabularies out of a model file, in place of learning its own."""
+"""Take the BPE codes and vocabularies of a task from a model file, instead of learning them."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,19 +15,22 @@ def take_codes(*, model: Path, output: Path) -> None:
     """Write the BPE codes of a model.
 
     Raises:
-        UserError: it has none, or separate ones for its two sides.
+        UserError: the file is not a model, or the model has no BPE codes, or separate codes for its
+            two sides.
     """
-    _, description = load_weights(model)  # weights as well, or its digest would go unchecked
+    # The weights are not needed, but the digest of the file is checked only if they are read.
+    _, description = load_weights(model)
     if description.bpe_codes is None:
         raise UserError(
             f"{model}: reads whole words and has no BPE codes: write `vocabulary: {{kind: word}}`"
         )
-    # The file of a model whose target side has codes of its own does not hold these.
+    # A model file contains the codes of the source side only. If they cannot have made the target
+    # vocabulary, the target side has other codes, which are not in the file.
     strange = types_of_other_codes(description.bpe_codes, description.target_types)
     if strange:
         raise UserError(
-            f"{model}: its BPE codes make no such target vocabulary ({strange} types): the sides "
-            "have codes of their own, and its file holds those of the source"
+            f"{model}: its BPE codes cannot have made its target vocabulary ({strange} types): the "
+            "two sides have different codes, and the file contains those of the source only"
         )
     write_text(output, description.bpe_codes)
 
@@ -35,23 +38,29 @@ def take_codes(*, model: Path, output: Path) -> None:
 def take_vocabulary(
     *, model: Path, words: Path, side: Literal["source", "target"], vocabulary: str, output: Path
 ) -> None:
-    """Write one side's vocabulary of a model, with how often the task's own text has each type.
+    """Write the vocabulary of one side of a model, with the counts of the task's own text.
 
-    ``words`` says how often each word of the side's training text occurs, ``vocabulary`` is ``bpe``
-    or ``word``, as the task states it. The table is in the model's order.
+    Args:
+        model: The model file.
+        words: The table of the word counts in the side's training text.
+        side: The side of the model.
+        vocabulary: The kind of vocabulary in the task's configuration, ``bpe`` or ``word``.
+        output: The table to write, with the types in the model's order.
 
     Raises:
-        UserError: the file is no model, its vocabulary is of another kind, or has a threshold whose
-            counts its file does not hold.
+        UserError: the file is not a model, its vocabulary is of another kind, or its vocabulary has
+            a threshold.
     """
     _, description = load_weights(model)
-    if (description.bpe_codes is None) != (vocabulary == "word"):
-        stated = "word" if description.bpe_codes is None else "bpe"
-        raise UserError(f"{model}: its vocabulary is of the kind {stated}: write `kind: {stated}`")
+    model_kind = "word" if description.bpe_codes is None else "bpe"
+    if (model_kind == "word") != (vocabulary == "word"):
+        raise UserError(
+            f"{model}: its vocabulary is of the kind {model_kind}: write `kind: {model_kind}`"
+        )
     if description.splittable is not None:
         raise UserError(
-            f"{model}: its vocabulary has a threshold, and counts that its file does not hold: "
-            "another text cannot be split as its own was"
+            f"{model}: its vocabulary has a threshold, and the file does not contain the counts "
+            "that it was applied to: another text cannot be split as the training text was"
         )
     counts = read_counts(words)
     if description.bpe_codes is not None:

@@ -1,1 +1,4 @@
-"""Text to text: normalize, tokenize, clean, BPE, align. Never imports torch."""
+"""Functions from text to text: normalization, tokenization, filtering, BPE and word alignment.
+
+No module here imports torch.
+"""

@@ -1,8 +1,9 @@
-"""Word alignment as the paper has it: fast_align in both directions, joined by grow-diag-final-and.
+"""Word alignment as in the paper: fast_align in both directions, joined by grow-diag-final-and.
 
-The aligner is this package's own and draws nothing at random. Its links are those of fast_align.
-eflomal, which samples, may take its place: it draws its seed from the system and takes none, so
-that its links, and the scores of word models that rest on them, move from run to run.
+By default the words are aligned by this package's own implementation of fast_align. It finds the
+same links as fast_align and uses no random numbers. eflomal can be used instead. It samples with a
+seed that it takes from the system and that cannot be set. Its links therefore differ from run to
+run, and so do the scores of word models, which depend on the links.
 """
 
 import shutil
@@ -22,19 +23,26 @@ from convs2s.files.text import NO_MARK, atomic_text, read_line_pairs
 from convs2s.text.fast_align import Side, most_probable_links
 from convs2s.text.links import Link, grow_diag_final_and, read_links
 
-# A pair takes memory and time by the product of its lengths; no model has more positions.
+# Maximum number of words of a sentence. Memory and time grow with the product of the two lengths,
+# and no model has more positions than this.
 _MOST_WORDS = 1023
 
-# Lower than eflomal's 0.2, so that fewer words stay without a link. On Multi30k en-de, one run of
-# each, 92.3% of the 2,000 most frequent words have the same entry as in fast_align's dictionary
-# (91.6% with 0.2), and 77.2% of all words that are in both dictionaries (76.4%).
+# Prior probability that eflomal gives no link to a word. It is lower than eflomal's default of 0.2,
+# so that fewer words have no link. On Multi30k en-de, with one run for each value, 92.3% of the
+# 2,000 most frequent words have the same entry as in fast_align's dictionary (91.6% with 0.2). Of
+# all words that are in both dictionaries, 77.2% have the same entry (76.4% with 0.2).
 _NULL_PRIOR = 0.003
 
 Pair = tuple[str, str]
+
 Sample = Callable[[], Iterator[Pair | None]]
-"""Gives each pair of the corpus, or None for one that is not to be aligned: the same every time."""
+"""Yields each pair of the corpus, or None in place of a pair that is not to be aligned.
+
+Every call yields the same items.
+"""
+
 Directions = Iterator[tuple[list[Link], list[Link]]]
-"""The links of each pair that is aligned, by either direction."""
+"""The forward and the reverse links of each pair that is aligned."""
 
 
 def align_words(
@@ -46,31 +54,41 @@ def align_words(
     seed: int = 1,
     aligner: AlignerName = "fast_align",
 ) -> int:
-    """Align the words of a parallel corpus; return the number of pairs that were aligned.
+    """Align the words of a parallel corpus, and return the number of pairs that were aligned.
 
-    By fast_align the same text has the same links. A word, never a BPE token, is what stands
-    between blanks; ``|||`` is a word as any other. A pair with an empty side, or with more than
-    1023 words on one side, is left out and has no links. fast_align keeps the result of each
-    iteration in the folder ``LINKS.state``, which no rule declares, as the workflow deletes a
-    failed job's outputs: a killed alignment resumes from there, to the same links.
+    Words are separated by blanks, and the text must not be split into BPE tokens. ``|||`` is a word
+    like any other. A pair with an empty side, or with more than 1023 words on one side, is not
+    aligned. With fast_align, the same text gets the same links on every run.
 
-    ``links`` has a line per pair, ``SOURCE-TARGET`` positions from 0, such as ``0-0 1-2``; it is
-    empty where a pair was not aligned. ``pairs`` says how many of the corpus
-    the ``seed`` draws; None aligns all.
+    fast_align keeps the result of each iteration in the folder ``LINKS.state``. If it is killed,
+    the next call continues from there and finds the same links. No Snakemake rule declares this
+    folder as an output, because Snakemake deletes the outputs of a failed job. The folder is
+    removed at the end.
+
+    - ``source``, ``target``: The sides of the corpus, one sentence a line.
+    - ``links``: The file to write. It has a line per pair with ``SOURCE-TARGET`` positions counted
+      from 0, such as ``0-0 1-2``. The line of a pair that was not aligned is empty.
+    - ``pairs``: How many pairs to draw from the corpus and align; None aligns all pairs.
+    - ``seed``: Seed of the generator that draws the pairs.
     """
     states = Path(f"{links}.state")
     total = sum(1 for _ in read_line_pairs(source, target, mark=NO_MARK))
-    most = total if pairs is None else min(pairs, total)
+    sample_size = total if pairs is None else min(pairs, total)
 
     def sample() -> Iterator[Pair | None]:
         generator = Random(seed)
-        wanted = most
+        wanted = sample_size
         for index, pair in enumerate(read_line_pairs(source, target, mark=NO_MARK)):
-            # As many of the rest as are still wanted, each with the same chance.
-            in_sample = generator.random() * (total - index) < wanted
-            wanted -= in_sample
-            lengths = [len(side.split()) for side in pair] if in_sample else [0]
-            yield pair if min(lengths) > 0 and max(lengths) <= _MOST_WORDS else None
+            # Selection sampling: each remaining pair is drawn with the probability wanted / left,
+            # so that exactly sample_size pairs are drawn, and every pair with the same probability.
+            left = total - index
+            if generator.random() * left >= wanted:
+                yield None
+                continue
+            wanted -= 1
+            lengths = [len(side.split()) for side in pair]
+            can_be_aligned = min(lengths) > 0 and max(lengths) <= _MOST_WORDS
+            yield pair if can_be_aligned else None
 
     align = _eflomal_directions if aligner == "eflomal" else _fast_align_directions
     directions = align(sample, states)
@@ -89,22 +107,30 @@ def align_words(
 
 
 def _fast_align_directions(sample: Sample, states: Path) -> Directions:
+    """Yield the links of fast_align, which keeps the state of its work in the folder ``states``."""
     source = _numbered(pair[0] for pair in sample() if pair)
     target = _numbered(pair[1] for pair in sample() if pair)
+    # forward has the source position of each target word, reverse the target position of each
+    # source word, for all sentences one after the other. -1 means that a word has no link.
     forward = most_probable_links(source, target, states)
     reverse = most_probable_links(target, source, states)
-    source_edges = pairwise(source.starts.tolist())
-    target_edges = pairwise(target.starts.tolist())
-    for of_source, of_target in zip(source_edges, target_edges, strict=True):
-        source_places = forward[slice(*of_target)].tolist()  # of each target word
-        target_places = reverse[slice(*of_source)].tolist()  # of each source word
-        ahead = [(i, j) for j, i in enumerate(source_places) if i >= 0]
-        back = [(i, j) for i, j in enumerate(target_places) if j >= 0]
-        yield ahead, back
+    sentences = zip(_sentence_slices(source), _sentence_slices(target), strict=True)
+    for source_slice, target_slice in sentences:
+        source_positions = forward[target_slice].tolist()
+        target_positions = reverse[source_slice].tolist()
+        forward_links = [(i, j) for j, i in enumerate(source_positions) if i >= 0]
+        reverse_links = [(i, j) for i, j in enumerate(target_positions) if j >= 0]
+        yield forward_links, reverse_links
+
+
+def _sentence_slices(side: Side) -> Iterator[slice]:
+    """Yield for each sentence the slice of its words in an array of all words of the side."""
+    for start, end in pairwise(side.starts.tolist()):
+        yield slice(start, end)
 
 
 def _numbered(sentences: Iterable[str]) -> Side:
-    """Return sentences with each word as a number."""
+    """Return the sentences with a number for each distinct word, by order of first occurrence."""
     numbers: defaultdict[str, int] = defaultdict(lambda: len(numbers))
     words = array("i")
     starts = array("q", [0])
@@ -115,7 +141,7 @@ def _numbered(sentences: Iterable[str]) -> Side:
 
 
 def _eflomal_directions(sample: Sample, states: Path) -> Directions:
-    """Yield eflomal's links, kept in a folder beside ``states`` until the end."""
+    """Yield the links of eflomal, which writes them to a temporary folder beside ``states``."""
     try:
         from eflomal import Aligner
     except ImportError:

@@ -1,7 +1,7 @@
-"""Byte pair encoding by subword-nmt: learn merges from word counts, split words, join tokens.
+"""Byte pair encoding (Sennrich, Haddow and Birch, 2016) with the library subword-nmt.
 
-Sennrich, Haddow and Birch (2016). Words and tokens are separated by single spaces; ``@@`` ends a
-token that the next one continues.
+The functions learn merges from word counts, split words into tokens and join tokens to words. Words
+and tokens are separated by single spaces. A token that does not end its word ends in ``@@``.
 """
 
 import io
@@ -27,18 +27,25 @@ _JOINT = re.compile("@@( |$)")
 _MARK = "#version:"
 _VERSION = f"{_MARK} 0.2\n"
 _STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
-# Words whose tokens are remembered, about 300 bytes each; a corpus may have any number of types.
+# Number of words whose tokens are cached, about 300 bytes each. The cache is bounded because a
+# corpus may have any number of distinct words.
 _CACHED_WORDS = 1 << 16
-_ENDS_WORD = "</w>"
-_FEW = 0.1  # share of a vocabulary that no merge makes: glossaries, and what fills an imported one
+_ENDS_WORD = "</w>"  # the end of a word in the lines of the codes
+# Share of a vocabulary's types that codes need not make: words that glossaries keep whole, and
+# types that only fill up the vocabulary of an imported model.
+_TOLERATED_SHARE = 0.1
 
 
 def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
-    """Learn merge operations; the same counts in any order give the same codes.
+    """Learn BPE codes from (word, count) pairs, and return them in subword-nmt's format.
 
-    Words, but for reserved ones, come with their frequency, the sum of both languages for joint
-    codes. The codes are text in subword-nmt's format: a version line, then a merge per line, fewer
-    than ``merges`` where no pair of tokens occurs twice. No word at all is a UserError.
+    The codes are a version line and then one merge per line. There are ``merges`` lines of merges,
+    or fewer if no pair of tokens is left that occurs twice. The order of the pairs does not matter.
+    For joint codes, ``word_counts`` has the sum of the counts in both languages. Reserved words are
+    ignored.
+
+    Raises:
+        UserError: there is no word to learn from.
     """
     lines = []
     longest = 0
@@ -48,73 +55,91 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
             longest = max(longest, len(word))
     if not lines:
         raise UserError(
-            "BPE codes cannot be learnt: the training text holds no word: corpus/counts.txt says "
-            "where its pairs went; loosen clean, or give more text"
+            "BPE codes cannot be learned: the training text holds no word. corpus/counts.txt says "
+            "why its pairs were dropped; loosen `clean`, or give more text"
         )
     if longest == 1:
-        return _VERSION  # nothing to merge, which subword-nmt does not foresee
+        # There is nothing to merge, and subword-nmt fails on such a text.
+        return _VERSION
     codes = io.StringIO()
-    with redirect_stderr(io.StringIO()):  # its progress bar and remarks
+    with redirect_stderr(io.StringIO()):  # hides subword-nmt's progress bar and its remarks
         learn_bpe(lines, codes, merges, is_dict=True)
     return codes.getvalue()
 
 
 class Glossaries:
-    """Patterns of words that BPE leaves whole, as subword-nmt has them, searched within bounds.
+    """Patterns of words that BPE does not split, as in subword-nmt, with limits on size and time.
 
-    A pattern may come from a stranger's model file, and Python's own ``re`` can take longer than
-    anybody lives for a word of thirty letters.
+    The patterns may come from a model file that is not trusted. A pattern with repetitions inside
+    repetitions can take Python's ``re`` practically forever on a word of thirty letters. The
+    library ``regex`` is used because it has a timeout.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Compile the patterns; what is no regular expression, or too large, is a UserError."""
+        """Compile the patterns.
+
+        Raises:
+            UserError: a pattern is not a regular expression, or the patterns are too large.
+        """
         self._patterns = []
         size = 0.0
         for text in patterns:
             size += len(text) * _repetitions(text)
             if size > LARGEST_GLOSSARIES:
                 raise UserError(
-                    f"glossaries: {text[:80]!r} is too large: all patterns' characters times their "
-                    f"counts in braces are {LARGEST_GLOSSARIES:,} at most: write smaller counts, "
-                    "and no comments"
+                    f"glossaries: {text[:80]!r} is too large: the characters of all patterns, each "
+                    f"times its counts in braces, may be at most {LARGEST_GLOSSARIES:,}: write "
+                    "smaller counts, and no comments"
                 )
             try:
                 self._patterns.append((text, regex.compile(text)))
             except (regex.error, RecursionError) as error:
                 raise UserError(
-                    f"glossaries: {text[:80]!r} is no regular expression: {error}"
+                    f"glossaries: {text[:80]!r} is not a regular expression: {error}"
                 ) from None
 
     def match(self, word: str) -> bool:
-        """Return whether a pattern matches a whole word; one that is too slow is a UserError."""
+        """Return whether any pattern matches the whole word.
+
+        Raises:
+            UserError: a pattern takes longer than ``GLOSSARY_SECONDS``.
+        """
         for text, pattern in self._patterns:
-            with _limited(text, word):
+            with _timeout_as_user_error(text, word):
                 if pattern.fullmatch(word, timeout=GLOSSARY_SECONDS):
                     return True
         return False
 
     def isolate(self, word: str) -> list[str]:
-        """Return the parts of a word, in order: what a pattern matches is a part of its own."""
+        """Cut a word around each match of a pattern, and return its parts in order.
+
+        The parts joined are the word. No part is empty.
+
+        Raises:
+            UserError: a pattern takes longer than ``GLOSSARY_SECONDS``.
+        """
         parts = [word]
         for text, pattern in self._patterns:
             pieces = []
             for part in parts:
-                cuts = [0, len(part)]
-                with _limited(text, part):
+                cuts = [0, len(part)]  # positions in the part
+                with _timeout_as_user_error(text, part):
                     if not pattern.fullmatch(part, timeout=GLOSSARY_SECONDS):
                         for match in pattern.finditer(part, timeout=GLOSSARY_SECONDS):
                             cuts += match.span()
-                cuts.sort()  # ``(?r)`` finds the last match first
+                cuts.sort()  # A pattern with the flag ``(?r)`` finds the last match first.
                 pieces += [part[start:end] for start, end in pairwise(cuts) if start < end]
             parts = pieces
         return parts
 
 
 def _repetitions(pattern: str) -> float:
-    """Return a bound on how often the library compiles a character of a pattern.
+    """Return an upper bound on how many copies of a character the compiled pattern contains.
 
-    It writes what stands before ``{n}`` or ``{n,m}`` n times. Such counts may lie in each other, so
-    the bound is their product. ``(?x)`` allows blanks between digits; comments there, too: inf.
+    The library ``regex`` compiles the expression before ``{n}`` or ``{n,m}`` n times. As such
+    repetitions can be nested, the bound is the product of all counts n. The flag ``(?x)`` allows
+    blanks between the digits of a count, which are removed here, and also comments, for which the
+    bound is infinite.
     """
     if "#" in pattern and re.search(r"\(\?\w*x", pattern):
         return inf
@@ -126,7 +151,8 @@ def _repetitions(pattern: str) -> float:
 
 
 @contextmanager
-def _limited(pattern: str, word: str) -> Iterator[None]:
+def _timeout_as_user_error(pattern: str, word: str) -> Iterator[None]:
+    """Turn the timeout of a search for ``pattern`` in ``word`` into a UserError."""
     try:
         yield
     except TimeoutError:
@@ -137,29 +163,40 @@ def _limited(pattern: str, word: str) -> Iterator[None]:
 
 
 class Bpe:
-    """Splits words by learnt codes; remembers the words it has split last."""
+    """Splits words by BPE codes. `split` caches the tokens of the words that it has split last."""
 
     def __init__(
         self, codes: str, vocabulary: Collection[str] | None = None, glossaries: Iterable[str] = ()
     ) -> None:
-        """Read codes; any other format is a UserError.
+        """Read codes in the format of `learn_codes`.
 
-        Merges that lead to a token outside of the ``vocabulary``, which is written as in the output
-        (``@@`` included), are undone. ``glossaries`` are regular expressions of tokens.
+        Args:
+            codes: The text of the codes.
+            vocabulary: Tokens as in the output, with ``@@``. Merges that make any other token are
+                undone. None allows all tokens.
+            glossaries: Regular expressions of words, or parts of words, that are kept whole.
+
+        Raises:
+            UserError: the codes have another format, the vocabulary is empty, or a glossary is not
+                a valid pattern.
         """
         merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
         known = None if vocabulary is None else set(vocabulary)
         self._bpe = BPE(io.StringIO(codes), merges, vocab=known)
-        # Its own search for glossaries has no limit of time.
+        # subword-nmt's own search for glossaries has no time limit, so both its pattern and its
+        # method are replaced.
         bounded = Glossaries(glossaries)
         self._bpe.glossaries_regex = bounded
         self._bpe._isolate_glossaries = bounded.isolate
         self._remembered_tokens = lru_cache(_CACHED_WORDS)(self.tokens)
 
     def split(self, words: str) -> str:
-        """Return the tokens of words that are joined by spaces; outer blanks stay."""
+        """Split each word of a line, and return the tokens joined by single spaces.
+
+        Spaces, carriage returns and line feeds at both ends of the line are kept.
+        """
         inner = words.strip("\r\n ")
         start = words.index(inner)
         end = start + len(inner)
@@ -170,30 +207,36 @@ class Bpe:
         return words[:start] + " ".join(tokens) + words[end:]
 
     def tokens(self, word: str) -> list[str]:
-        """Return the tokens of one word, which is not remembered; a reserved word is one token."""
+        """Return the tokens of one word without caching them. A reserved word is one token."""
         if word in RESERVED_WORDS:
             return [word]
-        self._bpe.cache.clear()  # subword-nmt's own, which has no bound
+        self._bpe.cache.clear()  # subword-nmt's own cache grows without limit
         tokens: list[str] = self._bpe.segment_tokens([word])
         return tokens
 
 
 def read_codes(path: Path) -> str:
-    """Return the codes of a file, as `learn_codes` returned them; a UserError names a bad line."""
+    """Read the codes of a file in the format of `learn_codes`.
+
+    Raises:
+        UserError: the file cannot be read, or a line has another format. The message names the
+            line.
+    """
     codes = "".join(f"{line}\n" for line in read_lines(path))
     check_codes(codes, f"{path}:")
     return codes
 
 
 def join(tokens: str) -> str:
-    """Return the words of tokens that are joined by spaces."""
+    """Join a line of tokens to words."""
     return _JOINT.sub("", tokens)
 
 
 def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[str]:
-    """Count the tokens that a text with these word counts is split into.
+    """Count the tokens of a text, given how often each of its words occurs.
 
-    Frequent ones are the vocabulary for `Bpe` (subword-nmt's ``--vocabulary-threshold``).
+    The frequent tokens can serve as the ``vocabulary`` of another `Bpe` (subword-nmt's
+    ``--vocabulary-threshold``).
     """
     counts: Counter[str] = Counter()
     for word, count in word_counts:
@@ -203,35 +246,48 @@ def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[st
 
 
 def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
-    """Return the number of merges; refuse codes on which subword-nmt would end the process.
+    """Check the format of codes, and return the number of merges.
 
-    The UserError begins with ``place``, up to the number of the line.
+    The check comes first because subword-nmt ends the process if it meets a line that it cannot
+    read.
+
+    Raises:
+        UserError: a line has another format. The message begins with ``place``, followed by the
+            number of the line.
     """
     lines = codes.removesuffix("\n").split("\n")
     first = lines[0]
     has_version = first.startswith(_MARK)
     if has_version and not _STATED_VERSION.fullmatch(first):
-        raise UserError(f"{place}1: expected '{_VERSION.strip()}' or such, found {first[:80]!r}")
+        raise UserError(
+            f"{place}1: expected '{_MARK} 0.1' or '{_VERSION.strip()}', found {first[:80]!r}"
+        )
     for number, line in enumerate(lines, start=1):
         if len(line.strip("\r\n ").split(" ")) != 2:
             raise UserError(
                 f"{place}{number}: expected two tokens and a space between them, "
-                f"found {line[:80]!r}: learn the codes again"
+                f"found {line[:80]!r}; learn the codes again"
             )
     return len(lines) - 1 if has_version else len(lines)
 
 
 def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
-    """Say how many types of a vocabulary the merges do not make, such as "310 of 1,200".
+    """Return how many types of a vocabulary the codes cannot make, such as "310 of 1,200".
 
-    A model file holds the codes of the source alone, which need not be the target's. None where the
-    codes can have made the vocabulary, but for a few types.
+    Return None if the codes can have made the vocabulary, apart from a few types. This tells
+    whether codes belong to a vocabulary: a model file contains the source side's codes only, and
+    the target side may have been split by other codes. Types of a single character need no merge
+    and are not counted.
     """
-    tokens = set()
+    made_tokens = set()
     for line in codes.splitlines()[1:]:
         merged = "".join(line.split())
-        is_end = merged.endswith(_ENDS_WORD)
-        tokens.add(merged.removesuffix(_ENDS_WORD) if is_end else f"{merged}@@")
-    long = [token for token in types if len(token.removesuffix("@@")) > 1]
-    strange = sum(token not in tokens for token in long)
-    return f"{strange:,} of {len(long):,}" if strange > _FEW * len(long) else None
+        if merged.endswith(_ENDS_WORD):
+            made_tokens.add(merged.removesuffix(_ENDS_WORD))
+        else:
+            made_tokens.add(f"{merged}@@")
+    merged_types = [token for token in types if len(token.removesuffix("@@")) > 1]
+    strange = sum(token not in made_tokens for token in merged_types)
+    if strange <= _TOLERATED_SHARE * len(merged_types):
+        return None
+    return f"{strange:,} of {len(merged_types):,}"

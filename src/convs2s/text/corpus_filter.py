@@ -1,4 +1,4 @@
-"""Drop the sentence pairs that training is better without, as ``clean-corpus-n.perl`` does."""
+"""Drop sentence pairs that are unsuitable for training, as Moses' ``clean-corpus-n.perl`` does."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,38 +11,49 @@ from typing_extensions import TypedDict
 from convs2s.errors import UserError, failures_of_file
 from convs2s.files.text import atomic_text, write_json
 
-Prepare = Callable[[str], str]  # from a line of raw text to its words
+Prepare = Callable[[str], str]
+"""Turns a line of raw text into its words, separated by blanks."""
 
 REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
-"""Why a pair can be dropped, in the order in which the reasons are tried."""
+"""The reasons to drop a pair, in the order in which they are checked."""
 
 LONGEST_WORD = 1000
-"""clean-corpus-n.perl's own default; it drops text that is no language (URLs, encoded data)."""
+"""Maximum number of characters of a word, the default of clean-corpus-n.perl.
 
-# Perl's \s. Python's adds U+001C to U+001F.
+Longer words are not natural language, but URLs or encoded data.
+"""
+
+# The characters that Perl's \s matches. Python's \s also matches U+001C to U+001F.
 _BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 
 NumberOfPairs = Annotated[int, Field(ge=0)]
 
 
 class FilterReport(TypedDict):
-    """How many pairs were read and kept, and how many dropped by each of :data:`REASONS`."""
+    """How many pairs were read, kept, and dropped for each of :data:`REASONS`."""
 
     read: NumberOfPairs
     kept: NumberOfPairs
     dropped: dict[str, NumberOfPairs]
     settings: NotRequired[str]
-    """The preparation's name and the limits; not of an earlier version."""
+    """The preparation's name and the limits. Reports of an earlier version do not have this key."""
 
 
 def remove_bars(line: str) -> str:
-    """Delete ``|``, which separates the factors of a word in Moses; escaped text holds none."""
+    """Delete every ``|``, which separates the factors of a word in Moses.
+
+    Text whose special characters are escaped contains none.
+    """
     return line.replace("|", "")
 
 
 def tidy(line: str) -> str:
-    """Return the words of a line, joined by single spaces."""
-    if line.isprintable():  # then the only blank is the space, and split() is much the faster
+    r"""Return the words of a line, joined by single spaces.
+
+    Words are separated by the blanks that Perl's ``\s`` matches.
+    """
+    if line.isprintable():
+        # The only printable blank is the space, and split() is much faster than the pattern.
         return " ".join(line.split())
     return _BLANKS.sub(" ", line).strip(" ")
 
@@ -50,7 +61,10 @@ def tidy(line: str) -> str:
 def reason_to_drop(
     source: str, target: str, *, minimum: int, maximum: int | None, ratio: float | None
 ) -> str | None:
-    """Return the first of :data:`REASONS` that holds for a tidied pair, or None to keep it."""
+    """Return the first of :data:`REASONS` that applies to a pair of tidied lines.
+
+    Return None if the pair is to be kept. For the limits see :func:`tokenize_and_filter`.
+    """
     if not source or not target:
         return "empty"
     lengths = (source.count(" ") + 1, target.count(" ") + 1)
@@ -68,7 +82,7 @@ def reason_to_drop(
 
 
 def _has_long_word(line: str) -> bool:
-    # The length of the line first: that of each word takes long to find out.
+    # The line's length is checked first, because it is fast to find, and splitting is slow.
     return len(line) > LONGEST_WORD and max(map(len, line.split(" "))) > LONGEST_WORD
 
 
@@ -83,20 +97,28 @@ def tokenize_and_filter(
     preparation: str = "none",
     prepare: tuple[Prepare, Prepare] = (remove_bars, remove_bars),
 ) -> FilterReport:
-    """Write the pairs worth keeping, and how many were dropped and why, in one pass.
+    """Tokenize a corpus, write the pairs to keep, and report how many were dropped and why.
 
-    ``pairs`` are lines of raw text. ``sides``, which are written tidied, are the source's file and
-    the target's, and ``prepare``, of the ``preparation`` of this name, makes words of a line of
-    each: as it is, text loses its ``|``, as by clean-corpus-n.perl. ``minimum`` and ``maximum`` are
-    words of either side, ``ratio`` the most words of one side per word of the other. ``report`` is
-    the :class:`FilterReport` as JSON.
+    Args:
+        pairs: Raw (source, target) lines. They are read once.
+        sides: The files to write, of the source side and of the target side. Words are joined by
+            single spaces.
+        report: The file to write the returned report to, as JSON.
+        minimum: Minimum number of words on each side of a pair.
+        maximum: Maximum number of words on each side; None sets no limit.
+        ratio: Maximum number of words of the longer side per word of the shorter side; None sets no
+            limit.
+        preparation: Name of the preparation that ``prepare`` belongs to, for the report.
+        prepare: The functions that turn a raw line into words, for the source and the target. By
+            default they only delete ``|``, as clean-corpus-n.perl does.
     """
     counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    prepare_source, prepare_target = prepare
     with atomic_text(sides[1]) as target_out, atomic_text(sides[0]) as source_out:
         for raw_source, raw_target in pairs:
             counts["read"] += 1
-            source = tidy(prepare[0](raw_source))
-            target = tidy(prepare[1](raw_target))
+            source = tidy(prepare_source(raw_source))
+            target = tidy(prepare_target(raw_target))
             reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
             if reason:
                 counts["dropped"][reason] += 1
@@ -111,16 +133,27 @@ def tokenize_and_filter(
 
 
 def read_report(path: Path) -> FilterReport:
-    """Read the report of :func:`tokenize_and_filter`; any other file is a UserError."""
+    """Read a report that :func:`tokenize_and_filter` wrote.
+
+    Raises:
+        UserError: the file is not such a report.
+    """
     with failures_of_file(str(path), "no report of a corpus filter; delete it and filter again"):
         report = TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
-        if not set(report["dropped"]) <= set(REASONS):
-            raise ValueError(f"a reason that is none of {', '.join(REASONS)}")
+        unknown = set(report["dropped"]) - set(REASONS)
+        if unknown:
+            raise ValueError(
+                f"unknown reason {', '.join(sorted(unknown))}, expected one of {', '.join(REASONS)}"
+            )
     return report
 
 
 def added_reports(paths: Iterable[Path]) -> FilterReport:
-    """Return the sum of the reports of a text's parts, which were filtered by the same settings."""
+    """Return the sum of the reports of a text's parts.
+
+    The parts must have been filtered with the same settings, which is not checked. The settings of
+    the last part are returned.
+    """
     total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
     for report in map(read_report, paths):
         total["read"] += report["read"]
@@ -133,10 +166,13 @@ def added_reports(paths: Iterable[Path]) -> FilterReport:
 
 
 def check_same_settings(reports: Sequence[Path]) -> None:
-    """Check that the texts of reports were filtered by the same settings.
+    """Check that texts were filtered with the same settings, according to their reports.
 
-    A UserError says that they were not: where a task's files are gone, Snakemake leaves the text
-    that was made of them as it is.
+    They can differ because Snakemake does not filter a text again if the files that it was made
+    from no longer exist.
+
+    Raises:
+        UserError: the settings of two reports differ.
     """
     first, *others = reports
     settings = read_report(first).get("settings")
@@ -144,6 +180,6 @@ def check_same_settings(reports: Sequence[Path]) -> None:
         other_settings = read_report(path).get("settings")
         if other_settings != settings:
             raise UserError(
-                f"{first}: was made with {settings}, {path} with {other_settings}: bring back the "
-                "task's files of text, so that both are made again, or state the former settings"
+                f"{first}: was made with {settings}, {path} with {other_settings}: restore the "
+                "task's text files, so that both are made again, or restore the former settings"
             )

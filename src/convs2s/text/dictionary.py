@@ -1,8 +1,9 @@
-"""Tables counted from word alignments, for unknown words and for vocabulary selection.
+"""Build the dictionary and the candidate table from a word-aligned corpus.
 
-The dictionary gives each source word the target word that is aligned to it most often (Gehring et
-al. 2017, "Evaluation"; the released code counts grow-diag-final-and links). The candidates are the
-target words that vocabulary selection offers for it (L'Hostis et al. 2016).
+``dictionary.tsv`` gives each source word the target word that is aligned to it most often. It
+serves to replace ``<unk>`` in translations (Gehring et al. 2017, "Evaluation"; the released code
+counts grow-diag-final-and links). ``candidates.tsv`` gives each source word the target words that
+vocabulary selection allows in the translation of a sentence with this word (L'Hostis et al. 2016).
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +18,7 @@ from convs2s.text.links import read_links
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 MOST_CANDIDATES = 100
-"""Most target words per source word in ``candidates.tsv``, as in the released code."""
+"""Maximum number of target words per source word in ``candidates.tsv``, as in the released code."""
 
 _DICTIONARY_HEADER = "source\ttarget\tcount\tsource_count"
 _CANDIDATES_HEADER = "source\ttargets"
@@ -31,44 +32,50 @@ def build_dictionary(
     dictionary: str | Path,
     candidates: str | Path,
 ) -> None:
-    """Count aligned words and write both tables, the most frequent source words first.
+    """Count the links between words, and write the tables ``dictionary`` and ``candidates``.
 
-    Reserved words are in neither: ``<unk>`` of the text translates no word, and none is it. Of
-    target words of the same count, the smallest by code point comes first. The dictionary's counts
-    are of the pair of words and of the source word, aligned or not. Links that `align_words` did
-    not write for this very text are refused with a UserError.
+    Both tables have a row for each source word that has a link, the most frequent source word
+    first. Target words are ordered by falling count, and words with equal counts by code point.
+    In a row of the dictionary, ``count`` says how often the two words are aligned, and
+    ``source_count`` how often the source word occurs, aligned or not. Links from or to a reserved
+    word are not counted, as ``<unk>`` in the text may stand for any word.
+
+    Raises:
+        UserError: ``links`` is not what `align_words` wrote for this text. It has another number of
+            lines, or a position beyond the end of a sentence.
     """
-    frequencies: Counter[str] = Counter()
+    frequencies: Counter[str] = Counter()  # source word -> its occurrences
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def another_text(number: int) -> UserError:
+    def mismatch(line_number: int) -> UserError:
         return UserError(
-            f"{links}:{number}: the links are not those of this text: align the corpus again"
+            f"{links}:{line_number}: the links are not those of this text: align the corpus again"
         )
 
     pairs = read_line_pairs(source, target, mark=NO_MARK)
-    for number, (pair, linked) in enumerate(zip_longest(pairs, read_links(links)), start=1):
-        if pair is None or linked is None:
-            raise another_text(number)
-        words = pair[0].split()
-        others = pair[1].split()
-        frequencies.update(words)
-        for i, j in linked:
-            if i >= len(words) or j >= len(others):
-                raise another_text(number)
-            if RESERVED_WORDS.isdisjoint((words[i], others[j])):
-                aligned[words[i]][others[j]] += 1
-    entries = [_DICTIONARY_HEADER]
-    offers = [_CANDIDATES_HEADER]
+    pairs_and_links = zip_longest(pairs, read_links(links))
+    for number, (pair, pair_links) in enumerate(pairs_and_links, start=1):
+        if pair is None or pair_links is None:
+            raise mismatch(number)
+        source_words = pair[0].split()
+        target_words = pair[1].split()
+        frequencies.update(source_words)
+        for i, j in pair_links:
+            if i >= len(source_words) or j >= len(target_words):
+                raise mismatch(number)
+            if RESERVED_WORDS.isdisjoint((source_words[i], target_words[j])):
+                aligned[source_words[i]][target_words[j]] += 1
+    dictionary_rows = [_DICTIONARY_HEADER]
+    candidate_rows = [_CANDIDATES_HEADER]
     for source_word in sorted(aligned, key=lambda word: (-frequencies[word], word)):
         counts = aligned[source_word]
         targets = nsmallest(MOST_CANDIDATES, counts, key=lambda word: (-counts[word], word))
         best = targets[0]
         frequency = frequencies[source_word]
-        entries.append(f"{source_word}\t{best}\t{counts[best]}\t{frequency}")
-        offers.append(f"{source_word}\t{' '.join(targets)}")
-    write_lines(dictionary, entries)
-    write_lines(candidates, offers)
+        dictionary_rows.append(f"{source_word}\t{best}\t{counts[best]}\t{frequency}")
+        candidate_rows.append(f"{source_word}\t{' '.join(targets)}")
+    write_lines(dictionary, dictionary_rows)
+    write_lines(candidates, candidate_rows)
 
 
 def read_dictionary(path: str | Path) -> dict[str, str]:
@@ -77,6 +84,6 @@ def read_dictionary(path: str | Path) -> dict[str, str]:
 
 
 def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each source word of a ``candidates.tsv`` with its target words, the best first."""
+    """Yield each source word of a ``candidates.tsv`` with its target words, the best word first."""
     for word, targets in read_rows(path, _CANDIDATES_HEADER):
         yield word, targets.split(" ")

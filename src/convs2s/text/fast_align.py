@@ -1,11 +1,12 @@
-"""IBM model 2 with positions that favour the diagonal, trained by expectation maximization.
+"""fast_align: IBM model 2 with positions that favor the diagonal, trained by EM.
 
-Dyer, Chahuneau and Smith (2013), "A simple, fast, and effective reparameterization of IBM model
-2": what the paper's fast_align computes with `-d -o -v`. Nothing is drawn at random, and one thread
-adds up everything in the same order, so that the same text has the same links.
+Dyer, Chahuneau and Smith (2013), "A simple, fast, and effective reparameterization of IBM model 2".
+The model is that of fast_align with the options `-d -o -v`. It uses no random numbers, and one
+thread adds all numbers in a fixed order, so that the same text always gets the same links.
 
-Section 2 there: a word at position j of m has its counterpart at position i of n with a probability
-that falls as exp(-tension * |j/m - i/n|). Sums over i are geometric series on both its sides.
+In section 2 of that paper, a target word at position j of m is aligned to the source word at
+position i of n with a probability proportional to exp(-tension * |j/m - i/n|). On each side of the
+diagonal, the sum over all positions i is a geometric series.
 """
 
 import hashlib
@@ -23,42 +24,51 @@ from convs2s.files.atomic import atomic_path
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-KeptArray = NDArray[np.generic]  # an array of a type that its reader knows
+KeptArray = NDArray[np.generic]  # an array whose type is known to the function that reads it
+
 _ITERATIONS = 5
-_NULL_SHARE = 0.08  # probability that a target word has no source word
-_CONCENTRATION = 0.01  # of the Dirichlet prior over the translations of a source word
-# Pairs of positions, or of words, that are looked at together: some 100 MB of memory.
+_NULL_SHARE = 0.08  # probability that a target word is aligned to no source word
+_CONCENTRATION = 0.01  # parameter of the Dirichlet prior over a source word's translations
+
+# Number of pairs of positions, or of words, that are processed at a time, in about 100 MB of
+# memory.
 _AT_ONCE = 1 << 20
 
 _FIRST_TENSION = 4.0
 _LEAST_TENSION = 0.1
 _MOST_TENSION = 14.0
-# Of the search for the tension in each iteration.
+
+# Each iteration changes the tension by this number of gradient steps with this learning rate.
 _STEPS = 8
 _RATE = 20.0
 
 
 @dataclass(frozen=True)
 class Side:
-    """One language of a corpus of S sentences and W words, each word a number."""
+    """One language of a corpus of S sentences and W words, with a number for each distinct word."""
 
-    words: NDArray[np.int32]  # (W,), sentence after sentence
-    starts: Integers  # (S + 1,): where each sentence starts, and where the last one ends
+    words: NDArray[np.int32]  # (W,), the words of all sentences, one sentence after the other
+    starts: Integers  # (S + 1,), the index of each sentence's first word, and then W
 
     @cached_property
     def lengths(self) -> Integers:
-        """Words of each sentence, (S,)."""
+        """The number of words of each sentence, (S,)."""
         return np.diff(self.starts)
 
 
 def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
-    """Return for each target word the place of its source word in the sentence, from 0; -1: none.
+    """Return the position of the source word that each target word is aligned to.
 
-    The folder ``states`` keeps each iteration's model, and the links in the end: where a killed
-    process has left some, it resumes from there, to the same links. No sentence may be empty.
+    Positions are counted from 0 within the source sentence, and -1 means no source word. The array
+    has an item for each target word of the corpus. No sentence may be empty.
+
+    The model after each iteration, and at last the links, are kept in the folder ``states``. If a
+    killed process has left a state of the same text there, the training continues from it, and
+    finds the same links.
     """
     arrays = (source.words, source.starts, target.words, target.starts)
     code = Path(__file__).read_bytes()
+    # A state is only used again with the same text and the same version of this module.
     state = AlignmentState(states, [*(array.data for array in arrays), code])
     kept = state.kept()
     if "links" in kept:
@@ -89,23 +99,30 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """All P pairs of positions of some sentence pairs, which have T target words.
+    """All pairs of a source and a target position within some sentence pairs.
 
-    Target words come in the order of their numbers, so that neighbours are close in memory.
+    There are T target words and P pairs. The target words are sorted by their numbers, so that the
+    lookups of neighboring pairs are close in memory. The pairs of a target word are adjacent, in
+    the order of the source positions.
     """
 
-    targets: Integers  # (T,): places in the corpus
-    first: Integers  # (T,): of each target word its first pair; the others follow
-    target: Integers  # (P,): of each pair its target word, a place in ``targets``
-    source_place: Integers  # (P,): the place of its source word in the sentence, from 0
-    keys: Integers  # (P,): the number of its two words
-    source_share: Floats  # (P,): the place of its source word from 1, over the length
-    target_share: Floats  # (T,): the same of each target word
-    target_step: Floats  # (T,): one over the length of each target word's sentence
+    targets: Integers  # (T,): index of each target word in the corpus
+    first: Integers  # (T,): index of the first pair of each target word
+    target: Integers  # (P,): index of each pair's target word in ``targets``
+    source_place: Integers  # (P,): position of each pair's source word in its sentence, from 0
+    keys: Integers  # (P,): key of each pair's two words
+    source_share: Floats  # (P,): position of each pair's source word, from 1, / sentence length
+    target_share: Floats  # (T,): position of each target word, from 1, / sentence length
+    target_step: Floats  # (T,): 1 / length of each target word's sentence
 
 
 class _Model:
-    """The probabilities of the translations of all source words, and those of no word."""
+    """The probabilities of all words as translations of each source word, and of no source word.
+
+    The key of a target and a source word, ``target number * source types + source number``,
+    identifies the two words. ``probability`` and ``_count`` are in the order of the sorted
+    ``_keys``.
+    """
 
     def __init__(self, source: Side, target: Side):
         self.tension = _FIRST_TENSION
@@ -113,27 +130,33 @@ class _Model:
         self._target = target
         self._types = int(source.words.max()) + 1
         self._keys = self._word_pairs()
-        # Equal at first: what they are does not matter. Half the memory of Python's own numbers.
+        # All probabilities are equal at first, and their value does not matter, because expect
+        # normalizes them. float32 takes half the memory of float64.
         self.probability = np.ones(len(self._keys), dtype=np.float32)
         self._count = np.zeros(len(self._keys), dtype=np.float32)
         self.null = np.ones(int(target.words.max()) + 1)
         self._null_count = np.zeros_like(self.null)
 
     def _word_pairs(self) -> Integers:
-        """Return the sorted numbers of all pairs of words that share a sentence pair."""
-        numbers: Integers = np.zeros(0, np.int64)
+        """Return the sorted keys of all pairs of words that occur in the same sentence pair."""
+        keys: Integers = np.zeros(0, np.int64)
         parts: list[Integers] = []
         for pairs in self._pairs():
-            parts.append(_each_once([pairs.keys]))
-            # Parts wait until they are as large, so that each number is sorted a few times only.
-            if sum(map(len, parts)) > len(numbers):
-                numbers = _each_once([numbers, *parts])
+            parts.append(_sorted_unique([pairs.keys]))
+            # The parts are merged only when they are together longer than the keys so far, so that
+            # each key is sorted only a few times.
+            if sum(map(len, parts)) > len(keys):
+                keys = _sorted_unique([keys, *parts])
                 parts.clear()
-        return _each_once([numbers, *parts])
+        return _sorted_unique([keys, *parts])
 
     def _pairs(self) -> Iterator[_Pairs]:
-        """Yield the pairs of positions of the corpus, some sentence pairs at a time."""
-        ends = np.cumsum(self._source.lengths * self._target.lengths)  # (S,): after each sentence
+        """Yield the pairs of positions of the corpus for some sentence pairs at a time.
+
+        There are at most ``_AT_ONCE`` pairs at a time, or more if one sentence pair has more.
+        """
+        # (S,): number of pairs of positions up to the end of each sentence pair
+        ends = np.cumsum(self._source.lengths * self._target.lengths)
         first = 0
         pairs_before = 0
         while first < len(ends):
@@ -144,7 +167,7 @@ class _Model:
             pairs_before = int(ends[last - 1])
 
     def _pairs_of(self, first: int, last: int) -> _Pairs:
-        """Return the pairs of positions of the sentence pairs from ``first`` to before ``last``."""
+        """Return the pairs of positions of the sentence pairs ``first``, ..., ``last - 1``."""
         source = self._source
         target = self._target
         start = target.starts[first]
@@ -171,38 +194,45 @@ class _Model:
         )
 
     def _joint(self, pairs: _Pairs) -> tuple[Integers, Floats, Floats]:
-        """Return the places of the pairs in the tables, their probabilities, those of no word.
+        """Return probabilities under the current model.
 
-        These are (P,), (P,) and (T,).
+        Returns:
+            The index of each pair's words in the tables of the model, (P,). The joint probability
+            of each pair's position and target word, (P,). The joint probability of no source word
+            and each target word, (T,).
         """
-        slots = np.searchsorted(self._keys, pairs.keys)
+        slots = np.searchsorted(self._keys, pairs.keys)  # (P,)
         distance = abs(pairs.target_share[pairs.target] - pairs.source_share)  # (P,)
         near = np.exp(-self.tension * distance)  # (P,)
         scale = (1 - _NULL_SHARE) / np.add.reduceat(near, pairs.first)  # (T,)
-        joint = self.probability[slots] * near * scale[pairs.target]
-        null = self.null[self._target.words[pairs.targets]] * _NULL_SHARE
+        joint = self.probability[slots] * near * scale[pairs.target]  # (P,)
+        null = self.null[self._target.words[pairs.targets]] * _NULL_SHARE  # (T,)
         return slots, joint, null
 
     def expect(self) -> float:
-        """Count how often words are expected to be aligned; return the mean distance of these.
+        """Add up the expected counts of aligned words (E step).
 
-        fast_align measures it from the position before the target word's, and so it is here.
+        Return the mean expected distance |j/m - i/n| from the diagonal. As in fast_align, it is
+        measured from the position before the target word, with j - 1 in place of j.
         """
         distances = 0.0
         for pairs in self._pairs():
             slots, joint, null = self._joint(pairs)
             total = np.add.reduceat(joint, pairs.first) + null  # (T,)
-            joint /= total[pairs.target]
-            np.add.at(self._count, slots, joint.astype(np.float32))
+            posterior = joint / total[pairs.target]  # (P,)
+            np.add.at(self._count, slots, posterior.astype(np.float32))
             np.add.at(self._null_count, self._target.words[pairs.targets], null / total)
             before = pairs.target_share - pairs.target_step  # (T,)
             distance = abs(before[pairs.target] - pairs.source_share)  # (P,)
-            distances += float((joint * distance).sum())
+            distances += float((posterior * distance).sum())
         return distances / len(self._target.words)
 
     def maximize(self) -> None:
-        """Make probabilities of what was counted, by variational Bayes, and forget the counts."""
-        totals = np.zeros(self._types)  # of each source word
+        """Set the probabilities from the counts by variational Bayes (M step).
+
+        The counts are then reset to 0 for the next iteration.
+        """
+        totals = np.zeros(self._types)  # sum of the counts of each source word, with the prior
         for part in self._parts():
             source_words = self._keys[part] % self._types
             np.add.at(totals, source_words, self._count[part] + _CONCENTRATION)
@@ -217,36 +247,48 @@ class _Model:
         self._null_count[:] = 0
 
     def _parts(self) -> Iterator[slice]:
-        """Yield parts of the table of pairs of words, as temporary arrays are twice as large."""
+        """Yield slices that cover the tables of word pairs.
+
+        The tables are processed in parts because temporary arrays of float64 would take twice the
+        memory of the tables.
+        """
         for start in range(0, len(self._keys), _AT_ONCE):
             yield slice(start, start + _AT_ONCE)
 
     def links(self) -> Integers:
-        """Return the most probable place for each target word: of equals none, then the first."""
+        """Return the most probable source position of each target word, or -1 for no source word.
+
+        If no source word is as probable as the best position, the result is -1. Of equally probable
+        positions, the first is taken.
+        """
         links = np.full(len(self._target.words), -1)
         for pairs in self._pairs():
             _, joint, null = self._joint(pairs)
-            most = np.maximum.reduceat(joint, pairs.first)  # (T,)
-            best = np.flatnonzero(joint == most[pairs.target])  # each word has one or several
+            highest = np.maximum.reduceat(joint, pairs.first)  # (T,)
+            # The best pairs of each target word, at least one for each.
+            best = np.flatnonzero(joint == highest[pairs.target])
             _, first = np.unique(pairs.target[best], return_index=True)  # (T,)
             best_place = pairs.source_place[best[first]]  # (T,)
-            links[pairs.targets] = np.where(most > null, best_place, -1)
+            links[pairs.targets] = np.where(highest > null, best_place, -1)
         return links
 
 
-def _each_once(parts: Sequence[Integers]) -> Integers:
-    """Return all numbers in order, each once; numpy.unique hashes them, which takes far longer."""
+def _sorted_unique(parts: Sequence[Integers]) -> Integers:
+    """Return the sorted distinct numbers of all arrays.
+
+    numpy.unique is not used because it hashes the numbers, which takes far longer.
+    """
     numbers = np.concatenate(parts)
     numbers.sort()
     is_new = np.ones(len(numbers), dtype=bool)
     is_new[1:] = numbers[1:] != numbers[:-1]
-    once: Integers = numbers[is_new]
-    return once
+    distinct: Integers = numbers[is_new]
+    return distinct
 
 
 def _digamma(values: Floats) -> Floats:
-    """Return the derivative of the logarithm of the gamma function; values above 0."""
-    # digamma(x) = digamma(x + 1) - 1 / x, until the series below is exact enough.
+    """Return the derivative of the logarithm of the gamma function at values above 0."""
+    # digamma(x) = digamma(x + 1) - 1 / x is applied until the series below is precise enough.
     recurrence = np.zeros(len(values))
     shifted = values.copy()
     is_small = shifted < 7
@@ -254,7 +296,7 @@ def _digamma(values: Floats) -> Floats:
         recurrence[is_small] -= 1 / shifted[is_small]
         shifted[is_small] += 1
         is_small = shifted < 7
-    # The asymptotic series around the middle of two whole steps.
+    # The asymptotic series of digamma(x) in powers of 1 / (x - 1/2).
     middle = shifted - 0.5
     square = 1 / middle**2
     series = square / 24 - 7 * square**2 / 960 + 31 * square**3 / 8064 - 127 * square**4 / 30720
@@ -262,25 +304,34 @@ def _digamma(values: Floats) -> Floats:
 
 
 class Shapes:
-    """The lengths of a corpus' sentence pairs, a row for each position of a target word."""
+    """A table of the lengths of a corpus's sentence pairs and of the positions of target words.
+
+    The four arrays are its columns. It has a row for each distinct pair of lengths and each
+    position in a target sentence of this length.
+    """
 
     def __init__(self, source_lengths: Integers, target_lengths: Integers) -> None:
-        """Count the sentence pairs of each two lengths."""
+        """Count the sentence pairs with each pair of lengths."""
         pairs = np.stack([target_lengths, source_lengths])
         (length, others), count = np.unique(pairs, axis=1, return_counts=True)
         first_row = np.cumsum(length) - length
-        self.position: Integers = np.arange(length.sum()) - np.repeat(first_row, length) + 1
-        self.length: Integers = np.repeat(length, length)  # words of its sentence
+        row = np.arange(length.sum())
+        self.position: Integers = row - np.repeat(first_row, length) + 1  # of a target word, from 1
+        self.length: Integers = np.repeat(length, length)  # words of the target sentence
         self.others: Integers = np.repeat(others, length)  # words of the source sentence
-        self.count: Integers = np.repeat(count, length)  # sentence pairs of these lengths
+        self.count: Integers = np.repeat(count, length)  # sentence pairs with these two lengths
 
 
 def tightened(tension: float, distance: float, shapes: Shapes) -> float:
-    """Return the tension under which the mean distance of words is nearer to an observed one."""
+    """Return a tension that fits the observed mean distance from the diagonal better.
+
+    Each step moves the tension by the difference between the mean distance that the current tension
+    predicts and the observed ``distance``, times the learning rate.
+    """
     words = shapes.count.sum()
     for _ in range(_STEPS):
-        # fast_align normalizes by the sum in which both lengths have changed places, and so it is
-        # here: the tension, and with it the links, would be others.
+        # fast_align computes the normalizer with the two lengths exchanged. This is kept, because
+        # otherwise the tension would differ from that of fast_align, and so would the links.
         normalizer, _ = _series(shapes.position, shapes.others, shapes.length, tension)
         _, distances = _series(shapes.position, shapes.length, shapes.others, tension)
         expected = (shapes.count * (distances / normalizer)).sum() / words
@@ -292,9 +343,12 @@ def tightened(tension: float, distance: float, shapes: Shapes) -> float:
 def _series(
     position: Integers, length: Integers, others: Integers, tension: float
 ) -> tuple[Floats, Floats]:
-    """Return the sums over all counterparts of exp(-tension * d), and of d times that."""
+    """Return the sums of exp(-tension * d), and of d * exp(-tension * d), over i = 1 .. ``others``.
+
+    d is the distance |position / length - i / others|. All arrays have the same shape.
+    """
     share = position / length
-    before = position * others // length  # counterparts that are not beyond the diagonal
+    before = position * others // length  # number of positions i up to the diagonal
     nearest_before = abs(before / others - share)
     nearest_behind = abs((before + 1) / others - share)
     step = 1 / others
@@ -304,44 +358,58 @@ def _series(
 
 
 def _falling(first: Floats, step: Floats, terms: Integers, tension: float) -> tuple[Floats, Floats]:
-    """Return the sums of exp(-tension * d) and d times that for d = first, first + step, ...
+    """Return the sums of exp(-tension * d) and d * exp(-tension * d) over a sequence of distances.
 
-    Without end where the terms are fewer than none, as they are where the lengths changed places.
+    The distances d are first, first + step, first + 2 * step, ...; there are ``terms`` of them. If
+    ``terms`` is negative, as it can be when `tightened` exchanges the lengths, the infinite sums
+    are returned.
     """
     ratio = np.exp(-tension * step)
     last = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
     plain = (1 - last) / (1 - ratio)  # the sum of ratio ** k
-    rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2  # k ratio ** k
+    # The sum of k * ratio ** k.
+    rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2
     scale = np.exp(-tension * first)
     return scale * plain, scale * (first * plain + step * rising)
 
 
 class AlignmentState:
-    """The arrays that an aligner had at the end of its last round, in one file."""
+    """The arrays of an aligner's last completed iteration, which are kept in one file."""
 
     def __init__(self, folder: Path, depends_on: Iterable[bytes | memoryview]) -> None:
-        """Name the file by what decides the links: both sides, the code, and numpy's last bits."""
+        """Name the file in ``folder`` after the digest of everything that the links depend on.
+
+        These are the parts in ``depends_on`` and the version of numpy, whose results can differ in
+        their last bits between versions.
+        """
         digest = hashlib.sha256(np.__version__.encode())
         for part in depends_on:
             digest.update(hashlib.sha256(part).digest())
         self._path = folder / f"{digest.hexdigest()}.npz"
 
     def keep(self, **arrays: ArrayLike) -> None:
-        """Keep these arrays in place of those before."""
+        """Replace the kept arrays by these."""
         with atomic_path(self._path) as temporary, temporary.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **arrays, end=True)
 
     def kept(self) -> dict[str, KeptArray]:
-        """Return what was kept; nothing where there is nothing, or what there is is damaged."""
+        """Return the kept arrays by their names.
+
+        Return an empty dictionary if there is no file. If the file is damaged, report this to
+        stderr and return an empty dictionary as well.
+        """
         if not self._path.exists():
             return {}
         try:
             with (
-                failures_of_file(str(self._path), "not as it was written"),
+                failures_of_file(str(self._path), "damaged state of an alignment"),
                 np.load(self._path, allow_pickle=False) as stored,
             ):
-                arrays = {name: stored[name] for name in stored.files}  # each has its checksum
-                del arrays["end"]  # the last one: where it is missing, others may be
+                # Reading an array checks its checksum.
+                arrays = {name: stored[name] for name in stored.files}
+                # keep writes "end" last. If it is missing, other arrays may be missing too, and the
+                # KeyError says that the file is damaged.
+                del arrays["end"]
         except UserError as error:
             print(f"{error}; this direction is aligned from the beginning", file=sys.stderr)
             return {}

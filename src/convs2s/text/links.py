@@ -1,9 +1,10 @@
-"""The links between aligned words: read from a file, and those of both directions made one.
+"""Links between aligned words: read them from a file, and combine those of both directions.
 
-Koehn, Och and Marcu (2003), grow-diag-final-and, as Moses' symal does it: the dictionaries of the
-released ConvS2S models come from such links (fairseq's build_sym_alignment.py calls symal). The
-order in which symal visits the links decides which of two competing ones is taken; it is kept here:
-by target position, then source position.
+The links of both directions are combined by grow-diag-final-and (Koehn, Och and Marcu, 2003), as in
+Moses' symal. The dictionaries of the released ConvS2S models come from such links: fairseq's
+build_sym_alignment.py calls symal. If two links compete, the order in which they are visited
+decides which of them is added. The order here is that of symal: by target position, then by source
+position.
 """
 
 import re
@@ -14,11 +15,14 @@ from pathlib import Path
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines
 
-Link = tuple[int, int]  # two positions from 0, (source, target)
+Link = tuple[int, int]
+"""The positions of two linked words, (source, target), counted from 0."""
+
 _LINK = re.compile("([0-9]{1,9})-([0-9]{1,9})")
 
-# symal's order: straight neighbours before diagonal ones.
-_NEIGHBOURS = (
+# Offsets (target, source) of a link's neighbors in the order of symal, which visits the diagonal
+# neighbors last.
+_NEIGHBORS = (
     (-1, 0),
     (0, -1),
     (1, 0),
@@ -31,63 +35,81 @@ _NEIGHBOURS = (
 
 
 def read_links(path: str | Path) -> Iterator[list[Link]]:
-    """Yield the links of each line that `align_words` wrote; a UserError names a bad line."""
+    """Yield the links of each line of a file that `align_words` wrote.
+
+    Raises:
+        UserError: a line is malformed. The message names it.
+    """
     for number, line in enumerate(read_lines(path), start=1):
         links = []
-        for written in line.split():
-            link = _LINK.fullmatch(written)
-            if not link:
+        for text in line.split():
+            match = _LINK.fullmatch(text)
+            if not match:
                 raise UserError(
                     f"{path}:{number}: expected links such as 0-0 1-2, found {line[:60]!r}"
                 )
-            links.append((int(link[1]), int(link[2])))
+            links.append((int(match[1]), int(match[2])))
         yield links
 
 
 def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> list[Link]:
     """Return the symmetrized links of one sentence pair, by target and then source position.
 
-    Start from the links that both directions have. Grow: add links of either direction that touch a
-    link, at a corner too, and reach a word that has none. At last add links between two words that
-    still have none, first those of the forward direction.
+    There are three steps:
+
+    1. Take the links that both directions have.
+    2. Grow: add links of one direction that are next to a link that was taken, horizontally,
+       vertically or diagonally, and of whose two words at least one has no link yet.
+    3. Final-and: add links of one direction whose two words both have no link yet, first those of
+       the forward direction.
     """
-    # Inside, links are (target, source), so that they sort as symal visits them.
-    ahead = {(target, source) for source, target in forward}
-    back = {(target, source) for source, target in reverse}
-    links = sorted(ahead & back)
-    candidates = ahead ^ back
-    targets = {target for target, _ in links}
-    sources = {source for _, source in links}
-    _grow(links, candidates, targets, sources)
-    for direction in (ahead, back):
+    # In this module's sets and lists, links are (target, source), so that sorting gives the order
+    # in which symal visits them.
+    forward_links = {(target, source) for source, target in forward}
+    reverse_links = {(target, source) for source, target in reverse}
+    links = sorted(forward_links & reverse_links)
+    candidates = forward_links ^ reverse_links  # links of one direction alone
+    linked_targets = {target for target, _ in links}
+    linked_sources = {source for _, source in links}
+    _grow(links, candidates, linked_targets, linked_sources)
+    for direction in (forward_links, reverse_links):
         for target, source in sorted(candidates & direction):
-            if target not in targets and source not in sources:
-                targets.add(target)
-                sources.add(source)
+            if target not in linked_targets and source not in linked_sources:
+                linked_targets.add(target)
+                linked_sources.add(source)
                 links.append((target, source))
     links.sort()
     return [(source, target) for target, source in links]
 
 
-def _grow(links: list[Link], candidates: set[Link], targets: set[int], sources: set[int]) -> None:
-    """Move candidates that touch a link into the sorted ``links`` until none can be added.
+def _grow(
+    links: list[Link],
+    candidates: set[Link],
+    linked_targets: set[int],
+    linked_sources: set[int],
+) -> None:
+    """Move candidates next to a link into the sorted ``links`` until no candidate can be added.
 
-    A link that is added behind the one at hand is visited in the same round, as in symal.
+    All links are (target, source). All four arguments are changed in place. As in symal, a link
+    that is added after the current link is visited in the same round, and a link that is added
+    before the current link in the next round.
     """
-    added = True
-    while added and candidates:
-        added = False
-        place = 0
-        while place < len(links):
-            here = links[place]
-            for down, right in _NEIGHBOURS:
-                target = here[0] + down
-                source = here[1] + right
+    is_grown = True
+    while is_grown and candidates:
+        is_grown = False
+        index = 0
+        while index < len(links):
+            current = links[index]
+            for target_offset, source_offset in _NEIGHBORS:
+                target = current[0] + target_offset
+                source = current[1] + source_offset
                 link = (target, source)
-                if link in candidates and not (target in targets and source in sources):
+                both_linked = target in linked_targets and source in linked_sources
+                if link in candidates and not both_linked:
                     candidates.remove(link)
-                    targets.add(target)
-                    sources.add(source)
+                    linked_targets.add(target)
+                    linked_sources.add(source)
                     insort(links, link)
-                    added = True
-            place = bisect_right(links, here)
+                    is_grown = True
+            # Links may have been inserted before the current link, so its index is searched again.
+            index = bisect_right(links, current)

@@ -1,11 +1,13 @@
-"""Tokenization and detokenization as Moses of May 2017 did them, by sacremoses.
+"""Tokenize and detokenize as Moses of May 2017 did, with the library sacremoses.
 
-sacremoses 0.2.0 equals ``tokenizer.perl`` and ``detokenizer.perl`` of mosesdecoder b8de7c352 on
-real text in English, German, French and Romanian; docs/preparation.md says where it does not.
+sacremoses 0.2.0 has the output of ``tokenizer.perl`` and ``detokenizer.perl`` of mosesdecoder
+b8de7c352 on real text in English, German, French and Romanian. docs/preparation.md describes the
+text on which it differs.
 
-It is loaded in 0.09 s of a core, where by itself it takes 0.34 s: at its import it compiles all its
-expressions, some of which list each letter of Unicode, and loads joblib for work on several
-processes, for which it is never asked here.
+This module imports sacremoses in a special way, which takes 0.09 s instead of 0.34 s. A normal
+import compiles all of its regular expressions, some of which list every letter of Unicode, and
+loads joblib, which sacremoses needs only for work in several processes. Here an expression is
+compiled when it is first used, and joblib is not loaded.
 """
 
 import builtins
@@ -19,15 +21,18 @@ from typing import Any, ClassVar
 
 
 class LazyExpression:
-    """An expression that is compiled when it is first used."""
+    """Behaves like a compiled regular expression, but is compiled when it is first used."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
-        """Take what ``re.compile`` takes."""
+        """Take the arguments of ``re.compile``."""
         self.pattern = pattern
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        """Return the compiled expression's own attribute, and keep it."""
+        """Return an attribute of the compiled expression, such as ``sub``, and store it here.
+
+        Python calls this only for attributes that are not stored yet.
+        """
         if name.startswith("_"):
             raise AttributeError(name)
         attribute = getattr(re.compile(self.pattern, self._flags), name)
@@ -39,16 +44,19 @@ _STAND_INS = {
     "re": SimpleNamespace(**vars(re) | {"compile": LazyExpression}),
     "joblib": SimpleNamespace(Parallel=None, delayed=None),
 }
-"""What sacremoses sees in place of the process's own modules."""
+"""Name of a module -> the object that sacremoses gets when it imports this module."""
 
 
 def _import(name: str, *rest: Any) -> Any:
-    """Import a module for sacremoses."""
+    """Return a stand-in for a module, or import the module; called by imports in sacremoses."""
     return _STAND_INS.get(name) or builtins.__import__(name, *rest)
 
 
 class _LightLoader(SourceFileLoader):
-    """Finds and loads sacremoses' modules, with an ``import`` of their own; changes no other."""
+    """Finds and loads the modules of sacremoses, in which ``import`` calls ``_import``.
+
+    All other modules are left to Python's own finders.
+    """
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -67,29 +75,29 @@ from sacremoses import MosesDetokenizer, MosesTokenizer  # noqa: E402
 
 sys.meta_path.remove(_LightLoader)
 
-# Perl's white space does not include U+001C to U+001F, Python's does: delete what Perl deletes
-# before sacremoses can split a word there.
+# tokenizer.perl deletes these control characters. They are deleted before sacremoses sees the line,
+# because for Python U+001C to U+001F are white space, and sacremoses would split a word there.
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f]")
 _LOWER = frozenset(MosesTokenizer.IsLower)
 _ALPHA = frozenset(MosesTokenizer.IsAlpha)
 _DIGITS = frozenset("0123456789")
 _EMPTY = "\ufdd0"
-"""Stands for an empty word: a code point that Unicode keeps for a program's own use."""
+"""Marks an empty word. Unicode reserves this code point for internal use by programs."""
 
 
 class Guarded:
-    """A pattern that is only tried on text which holds what each of its matches holds.
+    """A pattern that is only searched for in text that contains a fixed text, the needle.
 
-    Python finds a fixed text much faster than a pattern that begins with anything else.
+    Python finds a fixed text much faster than a pattern.
     """
 
     def __init__(self, pattern: Any, needle: str) -> None:
-        """Take a pattern, and a text without which a substitution changes nothing."""
+        """Take a pattern and its needle: in text without it, a substitution changes nothing."""
         self._pattern = pattern
         self._needle = needle
 
     def sub(self, replacement: str, text: str) -> str:
-        """Return the text with every match replaced, as the pattern's own ``sub``."""
+        """Return the text with every match replaced, as the ``sub`` of the pattern does."""
         if self._needle not in text:
             return text
         replaced: str = self._pattern.sub(replacement, text)
@@ -97,16 +105,21 @@ class Guarded:
 
 
 def _guarded(rule: tuple[Any, str], needle: str) -> tuple[Any, str]:
-    return Guarded(rule[0], needle), rule[1]
+    """Return a rule of sacremoses, (pattern, replacement), with its pattern guarded."""
+    pattern, replacement = rule
+    return Guarded(pattern, needle), replacement
 
 
 class Tokenizer(MosesTokenizer):  # type: ignore[misc]
-    """``tokenizer.perl -q -l LANGUAGE``, with ``-a`` and without ``-no-escape`` by default.
+    """Tokenizes as ``tokenizer.perl -q -l LANGUAGE`` does, with ``-a`` by default.
 
-    It has the output of the library's tokenizer in half the time.
+    The class constants and ``handles_nonbreaking_prefixes`` override those of sacremoses. The
+    output is the same, in half the time.
     """
 
-    # A run of blanks becomes one space, and the ends go: the library strips them next, both times.
+    # Replaces each run of blanks by a space. Unlike the rule of sacremoses it also removes blanks
+    # at both ends, which makes no difference, because sacremoses strips them next in both places
+    # where it applies the rule.
     DEDUPLICATE_SPACE = (SimpleNamespace(sub=lambda space, text: space.join(text.split())), " ")
     COMMA_SEPARATE_1 = _guarded(MosesTokenizer.COMMA_SEPARATE_1, ",")
     COMMA_SEPARATE_2 = _guarded(MosesTokenizer.COMMA_SEPARATE_2, ",")
@@ -122,15 +135,20 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
     ]
 
     def __init__(self, language: str, *, aggressive: bool = True, escape: bool = True) -> None:
-        """Load the abbreviations of a language, those of English where it has none, as in Moses.
+        """Load the abbreviations of a language.
 
-        ``aggressive`` splits hyphenated words, ``low-cost`` to ``low @-@ cost``; ``escape`` writes
-        ``& | < > ' " [ ]`` as XML entities.
+        Args:
+            language: A code of two letters. As in Moses, a language without a list of abbreviations
+                gets the list of English.
+            aggressive: Whether to split hyphenated words, ``low-cost`` into ``low @-@ cost`` (the
+                option ``-a`` of the script).
+            escape: Whether to write ``& | < > ' " [ ]`` as XML entities (as the script does without
+                ``-no-escape``).
         """
         super().__init__(language)
         self._aggressive = aggressive
         self._escape = escape
-        # Looked up for each word that ends in a full stop.
+        # Sets, as they are searched for each word that ends in a full stop.
         self._numeric_only = frozenset(self.NUMERIC_ONLY_PREFIXES)
         self._nonbreaking = frozenset(self.NONBREAKING_PREFIXES) - self._numeric_only
 
@@ -145,7 +163,11 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
         return words
 
     def handles_nonbreaking_prefixes(self, text: str) -> str:
-        """Separate the full stop of each word that is no abbreviation."""
+        """Separate the final full stop from each word that is not an abbreviation.
+
+        The full stop stays if the word contains another full stop and a letter, or if the next word
+        begins with a small letter, or if the word is a known abbreviation.
+        """
         words = text.split()
         separated = []
         for word, following in zip_longest(words, words[1:], fillvalue=""):
@@ -163,33 +185,43 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
         return " ".join(separated)
 
     def is_abbreviation(self, prefix: str, following: str) -> bool:
-        """Return whether the language's list has a word, without its full stop, before another."""
+        """Return whether a word is an abbreviation according to the language's list.
+
+        ``prefix`` is the word without its full stop. ``following`` is the next word, as some
+        abbreviations, such as ``No.``, are listed as abbreviations before a number only.
+        """
         if prefix in self._numeric_only:
             return following[:1] in _DIGITS
         return prefix in self._nonbreaking
 
 
 def _joins_the_next(word: str) -> bool:
-    """Say whether the next word is joined to a word, such as ``$`` and ``(``.
+    """Return whether the next word is joined to this one, as after ``$`` or ``(``.
 
-    The library's list of symbols of currencies is that of Unicode 7.
+    Unicode's category ``Sc`` is used because the list of currency symbols in sacremoses is that of
+    Unicode 7.
     """
     return all(sign in "([{¿¡" or unicodedata.category(sign) == "Sc" for sign in word)
 
 
 class Detokenizer(MosesDetokenizer):  # type: ignore[misc]
-    """``detokenizer.perl -q -l LANGUAGE``: it also takes XML entities and ``@-@`` back.
+    """Detokenizes as ``detokenizer.perl -q -l LANGUAGE`` does.
 
-    It is made with the two-letter code of a language.
+    It also turns XML entities back into characters and ``@-@`` back into a hyphen. The constructor
+    takes the two-letter code of the language.
     """
 
     IS_CURRENCY_SYMBOL = SimpleNamespace(search=_joins_the_next)
 
     def __call__(self, words: str) -> str:
-        """Return the text of words that are joined by spaces."""
+        """Return the text of words that are joined by spaces.
+
+        Like detokenizer.perl, it treats two spaces in a row as an empty word between them.
+        sacremoses does not, so the empty word is replaced by a mark while sacremoses works.
+        """
         has_empty = "  " in words
         if has_empty:
-            # Moses takes the hyphens back first; then between two spaces it sees an empty word.
+            # Moses replaces @-@ before it splits the line into words, so that is done here first.
             separated = f" {words} ".replace(" @-@ ", "-").strip(" ").split(" ")
             words = " ".join(word or _EMPTY for word in separated)
         text: str = self.detokenize([words])

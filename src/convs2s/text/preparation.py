@@ -1,7 +1,7 @@
-"""Named preparations: how raw text becomes the words that a model reads, and words text again.
+"""Named preparations, which turn raw text into the words that a model reads, and words into text.
 
-A task names one preparation for training text and one for test text (docs/preparation.md); a model
-carries the names, so that it can be given raw text.
+A task names one preparation for training text and one for test text (docs/preparation.md). A model
+file contains the name, so that the model can translate raw text.
 """
 
 from collections.abc import Callable
@@ -25,45 +25,61 @@ Step = Callable[[str], str]
 
 
 def _steps(name: str, language: str) -> tuple[Step, ...]:
+    """Return the functions that a preparation applies to a line, in this order."""
     match name:
-        case "moses_train":  # the released scripts: fairseq's prepare-wmt14en2{de,fr}.sh
+        case "moses_train":
+            # fairseq's prepare-wmt14en2{de,fr}.sh, for training text.
             return Normalizer(language), remove_non_printing, Tokenizer(language)
-        case "moses_test":  # their newstest text: of the punctuation the apostrophe alone changes
+        case "moses_test":
+            # The same scripts for newstest. They change no punctuation but the apostrophe.
             return straighten_apostrophes, Tokenizer(language)
-        case "stanford":  # text that Luong et al. (2015) tokenized with another mark of hyphens
+        case "stanford":
+            # Text that Luong et al. (2015) tokenized, in which hyphens are marked differently.
             return mark_hyphens_as_moses, remove_bars, join_words
-        case "wmt16":  # Sennrich et al. (2016b), wmt16-scripts' preprocess.sh, with every diacritic
+        case "wmt16":
+            # Sennrich et al. (2016b), preprocess.sh of wmt16-scripts, but with Romanian diacritics.
             romanian = (normalize_romanian,) if language == "ro" else ()
             return Normalizer(language), *romanian, Tokenizer(language)
-        case "wmt16_plain":  # the same to the letter: from Romanian, whose diacritics it removes
+        case "wmt16_plain":
+            # Exactly as in Sennrich et al. (2016b): Romanian diacritics are removed.
             *steps, tokenize = _steps("wmt16", language)
             plain = (remove_romanian_diacritics,) if language == "ro" else ()
             return *steps, *plain, tokenize
-        case "lowercase":  # fairseq's prepare-iwslt14.sh: hyphens stay, all letters are lowered
+        case "lowercase":
+            # fairseq's prepare-iwslt14.sh: hyphenated words are kept, and all letters lowercased.
             return Tokenizer(language, aggressive=False), str.lower
         case "lowercase_test":
             return straighten_apostrophes, *_steps("lowercase", language)
-        case _:  # none: text that comes tokenized (Gigaword, DUC), with its # and <unk>
+        case _:
+            # "none": text that is already tokenized (Gigaword, DUC), in which # and <unk> are kept.
             return (join_words,)
 
 
 def join_words(line: str) -> str:
-    """Join the words of a line by single spaces, at any blank by which later steps split it."""
+    """Join the words of a line by single spaces.
+
+    Words are separated by any blanks for Python's ``str.split``, as later steps split lines in the
+    same way.
+    """
     return " ".join(line.split())
 
 
 def mark_hyphens_as_moses(line: str) -> str:
-    """Replace ``##AT##-##AT##`` by ``@-@``, which stands for a hyphen in test sets."""
+    """Replace ``##AT##-##AT##`` by ``@-@``, which marks a hyphen in the test sets."""
     return line.replace("##AT##-##AT##", "@-@")
 
 
 def straighten_apostrophes(line: str) -> str:
-    """Replace U+2019 by the ASCII apostrophe, as the released scripts do to test sets."""
+    """Replace U+2019 by the ASCII apostrophe, as the released scripts do in test sets."""
     return line.replace("\u2019", "'")
 
 
 def _one_line(name: str, step: Step, line: str) -> str:
-    """Return what an extension's step makes of a line; a UserError says that it is no line."""
+    """Apply a step of an extension to a line, and check that the result is a line of text.
+
+    Raises:
+        UserError: the step failed, or returned something else. The message contains ``name``.
+    """
     with failures_of_code(f"preparation {name}"):
         text = step(line)
     if not isinstance(text, str) or "\n" in text:
@@ -72,12 +88,16 @@ def _one_line(name: str, step: Step, line: str) -> str:
 
 
 class Preparation:
-    """A named preparation for one language. Cheap to construct, and it can be pickled."""
+    """A named preparation for one language.
+
+    It is fast to construct and can be pickled, so that it can be passed to other processes.
+    """
 
     def __init__(self, name: str, language: str) -> None:
-        """Build the steps for one of ``PREPARATIONS``, or an extension's, and a task's language.
+        """Build the steps of a preparation for a language of a task.
 
-        What stands before an underscore is what the text is tokenized as: en_title is English.
+        ``name`` is one of ``PREPARATIONS``, or the name of an extension's preparation. The part of
+        ``language`` before an underscore decides how text is tokenized: en_title is English.
         """
         self._steps: tuple[Step, ...]
         self._detokenize: Step
@@ -98,10 +118,14 @@ class Preparation:
         return line
 
     def restore(self, words: str) -> str:
-        """Return the text of words: detokenized, without XML entities; of ``none``, as is."""
+        """Return the text of a line of words: detokenized, and with XML entities replaced.
+
+        The preparation ``none`` only joins the words by single spaces, and the preparation of an
+        extension defines its own function.
+        """
         return self._detokenize(words)
 
 
 def tokenize_file(*, raw: str | Path, output: str | Path, name: str, language: str) -> int:
-    """Prepare a file line by line; return the number of lines."""
+    """Prepare each line of a file, write the result, and return the number of lines."""
     return write_lines(output, map(Preparation(name, language).prepare, read_lines(raw)))

@@ -1,8 +1,9 @@
-"""Words that stand for something else than themselves: text that holds one means an unknown word.
+"""Reserved words: words of a text that are spelled like special tokens, and are read as unknown.
 
-Text that comes tokenized writes ``<unk>`` where its makers left out a rare word. The others are
-special tokens here or in other toolkits, and no text is to forge one.
+Corpora that are distributed as tokenized text contain ``<unk>`` in place of rare words. The other
+words are special tokens of this package or of other toolkits. They are reserved so that a text
+cannot contain a special token.
 """
 
 RESERVED_WORDS = frozenset({"<pad>", "<s>", "</s>", "<unk>"})
-"""They are in no vocabulary, dictionary or BPE code, and each is a token of its own."""
+"""No vocabulary, dictionary or BPE code contains these words, and BPE does not split them."""

@@ -1,4 +1,4 @@
-"""The first sentence of a text, by rule: English of papers, with abbreviations and LaTeX."""
+"""Find the first sentence of a text by rules for the English of papers, which contains LaTeX."""
 
 import re
 
@@ -17,24 +17,29 @@ _ABBREVIATION = re.compile(
     |eqs?|eqns?|secs?|sect|ch|chap|refs?|thms?|lem|def|prop|cor|tab|vol|pp|eds?|dept|univ""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""A word before a full stop that ends no sentence."""
+"""Abbreviations without their last full stop, which does not end a sentence."""
 
 _OPENER = re.compile(
     "We|The|This|These|In|Our|It|A|An|To|For|However|There|Here|That|Such|As|On|By|If|When|While"
 )
-"""A word that starts a sentence even after a single letter, which is otherwise an initial."""
+"""Words that start a new sentence after a single letter and a full stop.
+
+Before any other word, a single letter with a full stop counts as an initial.
+"""
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, its blanks single spaces; all of it where none ends.
+    """Return the first sentence of a text, with its words joined by single spaces.
 
-    A sentence ends with ``.``, ``!`` or ``?`` before a blank and a capital, a digit or LaTeX. It
-    does not end after an abbreviation (e.g., et al., Fig.) or an initial, nor within a formula,
-    which a second ``$`` closes.
+    A sentence ends at ``.``, ``!`` or ``?`` and any closing quotes and brackets, if a blank and
+    then a capital letter, a digit or LaTeX follow. It does not end after an abbreviation (e.g.,
+    et al., Fig.) or an initial, nor within a formula between two ``$``. If no sentence ends before
+    the end of the text, return the whole text.
     """
     text = " ".join(text.split())
     for end in _END.finditer(text):
         dollars_before = text.count("$", 0, end.start())
+        # An odd ``$`` opens a formula only if another ``$`` closes it.
         in_formula = dollars_before % 2 == 1 and "$" in text[end.end() :]
         if not in_formula and not _is_abbreviated(text, end):
             return text[: end.end("closing")]
@@ -42,7 +47,7 @@ def first_sentence(text: str) -> str:
 
 
 def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
-    """Tell a full stop that belongs to the word before it."""
+    """Return whether a match is the full stop of an abbreviation or an initial."""
     if end["mark"] != "." or end["closing"]:
         return False
     _, _, word = text[: end.start()].rpartition(" ")

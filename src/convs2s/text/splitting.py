@@ -1,4 +1,4 @@
-"""The sentences of a line, by sentencex and the abbreviations of Moses."""
+"""Split a line into sentences with the library sentencex and the abbreviations of Moses."""
 
 import re
 from functools import cache
@@ -8,7 +8,11 @@ from sentencex import segment
 from convs2s.text.moses import Tokenizer
 
 _BLOCK = re.compile(r".{1,65536}(?: |$)|.{65536}")
-"""Of a line up to a blank, as of open quotes sentencex's time grows with the square."""
+"""A block of a line, which ends at a space or after 65,536 characters.
+
+Lines are split in blocks because the time of sentencex grows with the square of the number of
+opening quotes.
+"""
 
 _OPENING = "([{\"'“‘«"
 
@@ -16,17 +20,20 @@ _tokenizer = cache(Tokenizer)
 
 
 def split_sentences(line: str, language: str) -> list[str]:
-    """Return the sentences of a line of raw text; the line itself where it has no two.
+    """Return the sentences of a line of raw text.
 
-    sentencex knows the marks and quotes of many languages and few abbreviations: it ends a sentence
-    after the "M." of "M. Dupont". Here none ends after what Moses' tokenizer takes for an
-    abbreviation in this language (en_title: English), and none, such as "1.", is without a letter.
+    sentencex knows the punctuation and the quotes of many languages, but few abbreviations: it ends
+    a sentence after the "M." of "M. Dupont". Two of its sentences are therefore joined if the first
+    ends in an abbreviation according to Moses' tokenizer for the language, or if one of them has no
+    letter, such as "1.". If the result is a single sentence, the line is returned unchanged.
+
+    Of ``language``, the part before an underscore counts: en_title is English.
     """
     code = language.partition("_")[0]
-    sentences: list[list[str]] = []  # each in parts
-    last_word = ""  # of the last sentence
-    has_letter = False  # any in the last sentence
-    # sentencex fails on some blanks that are no spaces, such as U+2028.
+    sentences: list[list[str]] = []  # each sentence as a list of its parts
+    last_word = ""  # the last word of the last sentence
+    has_letter = False  # whether the last sentence has a letter
+    # Blanks are replaced by spaces, because sentencex fails on some other blanks, such as U+2028.
     for block in _BLOCK.findall(" ".join(line.split())):
         for part in segment(code, block):
             part_has_letter = any(map(str.isalpha, part))
@@ -35,10 +42,12 @@ def split_sentences(line: str, language: str) -> list[str]:
             ends_in_stop = word.endswith(".")
             is_short_form = ends_in_stop and _tokenizer(code).is_abbreviation(word[:-1], part)
             if not (lacks_letters or is_short_form):
+                # The part begins a new sentence.
                 sentences.append([])
                 last_word = ""
                 has_letter = False
             sentences[-1].append(part)
+            # The last word may extend over the end of a part.
             last_word += part
             last_word = last_word[last_word.rstrip().rfind(" ") + 1 :]
             has_letter = has_letter or part_has_letter

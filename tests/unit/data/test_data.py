@@ -103,7 +103,7 @@ def test_a_store_of_other_batches_is_refused(
     with monkeypatch.context() as patch:
         patch.setattr("convs2s.data.store.ROWS_PER_BATCH", 4)
         write_store(path, [([END], [END])] * 6)
-    with pytest.raises(UserError, match=r"train\.arrow: .* another version .* snakemake prepare"):
+    with pytest.raises(UserError, match=r"train\.arrow: .* another version .* `snakemake prepare`"):
         TokenStore(path)
 
 
@@ -117,9 +117,9 @@ def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
 
 def test_a_missing_store_says_what_makes_it(tmp_path: Path) -> None:
     path = tmp_path / "dataset/train.arrow"
-    with pytest.raises(UserError, match=f"no such file; make it with: snakemake {path}$"):
+    with pytest.raises(UserError, match=f"no such file: run `snakemake {path}` to make it$"):
         TokenStore(path)
-    with pytest.raises(UserError, match="nor is there a folder demo_enfr: name that of a prepared"):
+    with pytest.raises(UserError, match="and no folder demo_enfr: name the folder of a prepared"):
         TokenStore(tmp_path / "demo_enfr/dataset/train.arrow")
 
 

@@ -32,7 +32,7 @@ def test_fields(field: str, text: list[str]) -> None:
     ("lines", "field", "message"),
     [
         (LINES, "part", "f:1: no field 'part'; there are text, parts, number"),
-        (LINES, "number", "f:1: 'number' is neither text nor a list of it"),
+        (LINES, "number", "f:1: 'number' is neither a text nor a list of texts"),
         (LINES, "parts[x]", "expected a field NAME or NAME[N] after #, not 'parts[x]'"),
         (LINES, "", "expected a field NAME or NAME[N] after #, not ''"),
         ([LINES[0], "{"], "text", "f:2: not JSON: "),

@@ -134,7 +134,7 @@ def test_an_absent_member_names_the_nearest(tmp_path: Path, name: str) -> None:
 
 
 def test_an_archive_needs_a_member_and_a_file_has_none(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="say which member"):
+    with pytest.raises(UserError, match="name the member to read"):
         read(make_tar(tmp_path / "a.tar"))
     plain = tmp_path / "one.en"
     plain.write_bytes(TEXT)

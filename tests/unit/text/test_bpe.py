@@ -113,7 +113,8 @@ def test_a_glossary_may_repeat(pattern: str, word: str) -> None:
 
 
 def test_a_glossary_that_is_no_pattern_is_an_error() -> None:
-    with pytest.raises(UserError, match=r"glossaries: '\(' is no regular expression: missing \)"):
+    message = r"glossaries: '\(' is not a regular expression: missing \)"
+    with pytest.raises(UserError, match=message):
         Bpe(learn_codes(WORDS.items(), 10), glossaries=["("])
 
 

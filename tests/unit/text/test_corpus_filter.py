@@ -108,7 +108,7 @@ def test_text_of_former_settings_is_told_from_that_of_these(tmp_path: Path) -> N
     check_same_settings(reports[:2])
     message = (
         "train: was made with preparation none, minimum 2, maximum 250, ratio 1.5, "
-        ".*valid with preparation none, minimum 2, maximum 12, ratio 1.5: bring back the task's"
+        ".*valid with preparation none, minimum 2, maximum 12, ratio 1.5: restore the task's"
     )
     with pytest.raises(UserError, match=message):
         check_same_settings(reports)

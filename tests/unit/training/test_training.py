@@ -480,5 +480,5 @@ def test_a_store_without_pairs_is_refused(
 
 
 def test_an_unprepared_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"train\.json: no such file; make it with: snakemake /"):
+    with pytest.raises(UserError, match=r"train\.json: no such file: run `snakemake /"):
         train(job(tmp_path, tmp_path / "model.safetensors"))
