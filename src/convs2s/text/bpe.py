@@ -190,7 +190,7 @@ class Bpe:
         bounded = Glossaries(glossaries)
         self._bpe.glossaries_regex = bounded
         self._bpe._isolate_glossaries = bounded.isolate
-        self._remembered_tokens = lru_cache(_CACHED_WORDS)(self.tokens)
+        self._remembered_split = lru_cache(_CACHED_WORDS)(self._split_word)
 
     def split(self, words: str) -> str:
         """Split each word of a line, and return the tokens joined by single spaces.
@@ -200,11 +200,11 @@ class Bpe:
         inner = words.strip("\r\n ")
         start = words.index(inner)
         end = start + len(inner)
-        tokens: list[str] = []
-        for word in inner.split(" "):
-            if word:
-                tokens += self._remembered_tokens(word)
-        return words[:start] + " ".join(tokens) + words[end:]
+        tokens = " ".join([self._remembered_split(word) for word in inner.split(" ") if word])
+        return words[:start] + tokens + words[end:]
+
+    def _split_word(self, word: str) -> str:
+        return " ".join(self.tokens(word))
 
     def tokens(self, word: str) -> list[str]:
         """Return the tokens of one word without caching them. A reserved word is one token."""
