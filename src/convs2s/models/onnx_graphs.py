@@ -325,8 +325,10 @@ def _windows(
         # At each position, ``moved`` has the input that is ``move`` positions later. Pad reads the
         # number of positions to add before each dimension, then after each; a negative number
         # removes positions.
-        pads = [0, -move, 0, 0, move, 0]
-        moved.append(graph.op("Pad", x, pads))
+        if move == 0:
+            moved.append(x)
+        else:
+            moved.append(graph.op("Pad", x, [0, -move, 0, 0, move, 0]))
     windows = graph.op("Concat", *moved, axis=2)  # (B, m, kernel * inputs)
     return graph.rows(windows, layer.kernel * inputs)
 
