@@ -106,7 +106,7 @@ def test_a_micro_batch_out_of_memory_is_halved_and_reported(
         train(jobs[1])
     said = capfd.readouterr().err
     assert said.count("out of memory in epoch ") == UPDATES
-    assert "its micro-batch of 16 pairs and" in said
+    assert "a micro-batch of 16 pairs and" in said
     same, halved = (load_tensors(one.output)[0] for one in jobs)
     for name, value in same.items():
         torch.testing.assert_close(halved[name], value, rtol=1e-4, atol=1e-5)
@@ -137,7 +137,7 @@ def test_a_loss_that_is_no_number_leaves_the_last_state(
     one = job(task, tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "_loss", loss)
-        said = "diverged in epoch 1 at update 5: loss nan.* lower .* is kept: "
+        said = "diverged in epoch 1 at update 5: loss nan.* lower .* is kept in "
         with pytest.raises(UserError, match=said):
             train(one)
     tensors, position = last_state(one)

@@ -81,8 +81,8 @@ def test_paths_are_no_part_of_a_shell_command(tuned: Checkout) -> None:
     [
         (BASE.replace("mine_en_nl", "mine_en_n"), "unknown task 'mine_en_n'; did you mean 'mine_"),
         (BASE.replace("small", "smal"), "unknown model 'smal'; did you mean 'small'?"),
-        (BASE.replace("model.safetensors", "modle.safetensors"), "no such file: name a model file"),
-        ("data/other.safetensors", "data/other.safetensors: no such file: name a model file"),
+        (BASE.replace("model.safetensors", "modle.safetensors"), "no such file; name a model file"),
+        ("data/other.safetensors", "data/other.safetensors: no such file; name a model file"),
     ],
 )
 @pytest.mark.parametrize("key", ["from", "vocabulary_of"])
