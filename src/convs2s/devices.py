@@ -121,7 +121,9 @@ def check_architecture() -> None:
 
     Code for a compute capability ("sm_86" for 8.6) runs on GPUs with the same major number and the
     same or a later minor number. PTX ("compute_86") is compiled for any later capability (CUDA C++
-    Programming Guide, "Binary Compatibility").
+    Programming Guide, "Binary Compatibility"). Code and PTX with the suffix "a" ("sm_90a") run only
+    on exactly this capability. PTX with the suffix "f" ("compute_100f") runs only on GPUs with the
+    same major number, as code does.
 
     Raises:
         UserError: The GPU is older than all code, or it is newer and there is no PTX.
@@ -132,14 +134,18 @@ def check_architecture() -> None:
     names = torch.cuda.get_arch_list()
     has_cuda_code = False
     for name in names:
-        code = re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name)
+        code = re.fullmatch(r"(sm|compute)_(\d+)(\d)([af]?)", name)
         if not code:  # torch for ROCm has other names, such as gfx90a; they are not checked
             continue
         has_cuda_code = True
-        kind = code[1]
         capability = (int(code[2]), int(code[3]))
+        suffix = code[4]
+        if capability == gpu_capability:
+            return
         is_same_major = capability[0] == gpu_capability[0]
-        if capability <= gpu_capability and (kind == "compute" or is_same_major):
+        is_portable_ptx = code[1] == "compute" and not suffix
+        runs_on_later = suffix != "a" and (is_portable_ptx or is_same_major)
+        if capability < gpu_capability and runs_on_later:
             return
     if has_cuda_code:
         raise UserError(
@@ -176,13 +182,13 @@ def check_recipe(recipe: Recipe, device: str) -> None:
     if not recipe.compile:
         return
     if torch.device(device).type == "cuda":
-        compilers = os.environ.get("CC", "gcc or clang")
+        names = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]
     else:
-        compilers = os.environ.get("CXX", "g++")
-    if not any(map(which, compilers.split(" or "))):
+        names = [os.environ.get("CXX", "g++")]
+    if not any(map(which, names)):
         raise UserError(
-            f"compile: this node has no compiler ({compilers}); install one, or set compile to "
-            "false"
+            f"compile: this node has no compiler ({' or '.join(names)}); install one, or set "
+            "compile to false"
         )
     headers = sysconfig.get_path("include", "posix_prefix")
     folders = [headers, *os.environ.get("CPATH", "").split(os.pathsep)]
@@ -294,12 +300,15 @@ def own_gpus(
     _make_lock_folder(folder)
     with ExitStack() as locks:
         names = _lock_free_gpus(visible, wanted, folder, locks)
-        if len(names) < wanted:
-            message = f"waiting for {wanted} of the GPUs {', '.join(visible)}"
-            if not waits:
-                names = visible[:wanted]
-                message = f"too few GPUs are free: sharing {', '.join(names)} with other jobs"
+        if len(names) < wanted and not waits:
+            locks.close()  # the free GPUs may not be among those that are shared
+            shared = visible[:wanted]
+            message = f"too few GPUs are free: sharing {', '.join(shared)} with other jobs"
             print(message, file=sys.stderr)
+            yield shared
+            return
+        if len(names) < wanted:
+            print(f"waiting for {wanted} of the GPUs {', '.join(visible)}", file=sys.stderr)
         while len(names) < wanted:
             # Hold no GPU while waiting: two jobs that each held a half would wait for ever.
             locks.close()
@@ -374,7 +383,7 @@ def keep_freed_memory() -> None:
     library = ctypes.CDLL(None)
     if hasattr(library, "mallopt"):
         # glibc before 2.35 refuses a threshold above 32 MB (mallopt(3)), so set 32 MB first. If
-        # neither were set, setting M_TRIM_THRESHOLD would fix the threshold at its small default.
+        # both calls failed, setting M_TRIM_THRESHOLD would fix the threshold at its small default.
         library.mallopt(M_MMAP_THRESHOLD, _OLD_MMAP_THRESHOLD)
         library.mallopt(M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
         library.mallopt(M_TRIM_THRESHOLD, -1)  # never return memory at the end of the heap

@@ -261,7 +261,7 @@ def check_weights(
                 f"{_shown(expected[weight])} was expected"
             )
         if not torch.isfinite(tensor).all():
-            raise UserError(f"{name}: {weight!r} holds what is not a finite number: train it again")
+            raise UserError(f"{name}: {weight!r} contains NaN or infinity; train the model again")
 
 
 def _shown(tensor: "Tensor") -> str:
@@ -270,7 +270,9 @@ def _shown(tensor: "Tensor") -> str:
 
 
 def describe_model(path: Path) -> ModelDescription:
-    """Read the description in a model file without reading the tensors, so without a shortlist.
+    """Return the description in a model file. The tensors are not read.
+
+    The shortlist is made of tensors, so the returned description has none.
 
     Raises:
         UserError: the file is missing, or is not a model file.
@@ -281,7 +283,7 @@ def describe_model(path: Path) -> ModelDescription:
 def check_runs(paths: Iterable[str | Path]) -> None:
     """Check that each model file belongs to the run in whose folder it is.
 
-    Files with another suffix than that of models are ignored. The folder
+    Files without the suffix of models, ``.safetensors``, are ignored. The folder
     TASK/models/MODEL/SEED (`layout.TaskFolder.run`) must name the task and the seed of the model.
     If there is a ``training.json`` beside the model, it must record the same recipe and data.
 
@@ -296,23 +298,28 @@ def check_runs(paths: Iterable[str | Path]) -> None:
         folder = path.parent
         task_folder = folder.parents[2]
         if model.task != task_folder.name:
-            raise _of_another_run(path, f"task {model.task}")
+            raise _of_another_run(path, f"is the model of task {model.task}")
         folder_seed = re.fullmatch(f"seed({SEED_PATTERN})", folder.name)
         model_seed = model.training.get("seed")
         if folder_seed and int(folder_seed[1]) != model_seed:
-            raise _of_another_run(path, f"seed {model_seed}")
+            raise _of_another_run(path, f"is the model of seed {model_seed}")
         record = path.with_name("training.json")
         if record.is_file():
             check_noted([record])
             if recorded_identity(record) != model.training.get("identity"):
-                raise _of_another_run(path, "another training than training.json beside it")
+                raise _of_another_run(
+                    path, "belongs to another training than the one in training.json beside it"
+                )
 
 
-def _of_another_run(path: Path, whose: str) -> UserError:
-    """Return the error that a model file belongs to another run."""
+def _of_another_run(path: Path, problem: str) -> UserError:
+    """Return the error that a model file belongs to another run.
+
+    ``problem`` says what the file belongs to, such as "is the model of seed 2".
+    """
     return UserError(
-        f"{path}: is the model of {whose}: a file of another run was put here, or its task was "
-        "renamed. Put back the file or the name; a task with a new name needs a new folder"
+        f"{path}: {problem}; a file of another run was put here, or its task was renamed. Put back "
+        "the file or the name; a task with a new name needs a new folder"
     )
 
 

@@ -183,7 +183,7 @@ def test_weights_that_cannot_translate_are_refused(
     weights, fields = load_tensors(model)
     name = "encoder.embedding.tokens"
     for changed, message in (
-        (weights[name] * torch.nan, "holds what is not a finite number"),
+        (weights[name] * torch.nan, "contains NaN or infinity"),
         (weights[name].to(torch.complex64), "is complex64"),
         (weights[name][:, :0], "was expected"),
         (weights[name][0, 0], "do not match its weights"),

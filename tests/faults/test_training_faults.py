@@ -117,7 +117,7 @@ def test_a_pair_that_does_not_fit_is_named(task: Path, tmp_path: Path) -> None:
         limit_memory(patch, 0, OUT_OF_MEMORY[0])
         with pytest.raises(
             UserError,
-            match=r"train\.arrow: out of memory at pair \d+ alone, of \d+ and \d+ tokens",
+            match=r"train\.arrow: pair \d+ alone \(\d+ source, \d+ target tokens\) does not fit",
         ):
             train(job(task, tmp_path))
 

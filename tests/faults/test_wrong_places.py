@@ -46,8 +46,8 @@ def results(trained: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ("small/seed2", "is the model of seed 2: a file of another run was put here"),
-        ("longer/seed1", r"is the model of another training than training\.json beside it"),
+        ("small/seed2", "is the model of seed 2; a file of another run was put here"),
+        ("longer/seed1", r"belongs to another training than the one in training\.json beside it"),
     ],
 )
 def test_the_model_of_another_run_is_not_decoded(results: Path, other: str, said: str) -> None:
@@ -68,7 +68,7 @@ def test_runs_that_were_exchanged_whole_are_not_decoded(results: Path) -> None:
 
 def test_the_model_of_another_task_is_not_decoded(results: Path) -> None:
     (results / "tiny").rename(results / "other")
-    with pytest.raises(UserError, match="is the model of task tiny: a file of another run"):
+    with pytest.raises(UserError, match="is the model of task tiny; a file of another run"):
         check_runs([results / "other/models/small/seed1/model.safetensors"])
 
 

@@ -271,10 +271,10 @@ def compiled_figures(updater: Updater, store: TokenStore, kernels: list[int]) ->
         blocks.append(logits)
         return total, torch.empty_like(logits)
 
-    def inputs_of_loss(_: object) -> Any:
+    def output_layer_inputs(_: object) -> Any:
         return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
 
-    updater._inputs_of_loss = inputs_of_loss
+    updater._output_layer_inputs = output_layer_inputs
     updater._block_loss = block_loss
     with Counts() as rest:
         updater._add_gradient(inputs, 1)

@@ -59,6 +59,13 @@ def test_a_training_waits_until_as_many_are_free(
     assert capfd.readouterr().err == "waiting for 2 of the GPUs 0, 1\n"
 
 
+def test_who_shares_gpus_holds_none(tmp_path: Path) -> None:
+    with own_gpus({}, 3, 2, tmp_path), own_gpus({}, 3, 2, tmp_path, waits=False) as shared:
+        assert shared == ["0", "1"]
+        with own_gpus({}, 3, 1, tmp_path, waits=False) as free:
+            assert free == ["2"]
+
+
 def test_what_a_scheduler_has_granted_is_taken_without_a_lock(tmp_path: Path) -> None:
     granted = {"CUDA_VISIBLE_DEVICES": "0"}  # another card in each job
     with own_gpus(granted, 1, 1, tmp_path) as one, own_gpus(granted, 1, 1, tmp_path) as other:
@@ -234,6 +241,10 @@ def have_gpu(
         ((12, 1), CU130, True),
         ((13, 0), CU130, True),  # by PTX
         ((12, 0), CU126, False),
+        ((9, 0), "sm_90a", True),
+        ((10, 3), "sm_100a compute_100a", False),  # only 10.0 has what they use
+        ((10, 3), "sm_100f", True),
+        ((12, 0), "compute_100f", False),  # of another family
         ((9, 0), "gfx90a gfx942", True),  # of ROCm
     ],
 )

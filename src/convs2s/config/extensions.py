@@ -42,7 +42,8 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
     """Write the paths of extensions into the environment of this process and its children.
 
     Relative paths start at ``root``. With ``add``, the files are added to those that were exported
-    before: two modules of one workflow may be read in one process, each with its built_in files.
+    before. This is needed if one process reads the configurations of two modules of a workflow,
+    each with extensions.
     """
     paths = []
     if add:
@@ -190,12 +191,15 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
         raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
     kind, methods = _EXPECTED[registry]
     for name, value in names.items():
+        is_class = isinstance(value, type)
         # Instead of a class of preparations, an extension may give a function that makes one.
-        is_function = registry != "ARCHITECTURES" and not isinstance(value, type)
-        needed = ("__call__",) if is_function else methods
-        for method in needed:
-            if not callable(getattr(value, method, None)):
-                raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
+        makes_preparation = registry == "PREPARATIONS" and not is_class
+        needed = ("__call__",) if makes_preparation else methods
+        has_methods = all(callable(getattr(value, method, None)) for method in needed)
+        # Every class can be called, to make an object, but a metric must return a number.
+        is_wrong_class = registry == "METRICS" and is_class
+        if is_wrong_class or not has_methods:
+            raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
     return names
 
 

@@ -58,13 +58,15 @@ class ScheduleSettings(Section):
     """How the learning rate changes and when training ends."""
 
     kind: Literal["plateau", "step", "cosine"] = "plateau"
-    """plateau: once the validation perplexity has stopped improving, the learning rate is divided
-    after every epoch. step: it is divided at fixed times. cosine: it rises, and then falls to 0 at
-    maximum_epochs along half a cosine; maximum_epochs must be stated."""
+    """plateau: once an epoch is not better than the best epoch before it (best_by says by which
+    measure), the learning rate is divided after every epoch. step: it is divided at fixed times.
+    cosine: it rises, and then falls to 0 at maximum_epochs along half a cosine; maximum_epochs must
+    be stated."""
     divide_by: Annotated[float, Field(gt=1)] = 10.0
     """plateau and step: the number by which the learning rate is divided."""
     minimum: PositiveFloat = 0.0001
-    """plateau and step: training ends when the learning rate is below this value."""
+    """plateau and step: training ends when the learning rate is below this value. With plateau,
+    this applies only after the first division."""
     hold: NonNegativeFloat = 5.0
     """step: number of epochs before the first division."""
     every: PositiveFloat = 1.0
@@ -164,6 +166,7 @@ def check_model(where: str, network: NetworkSettings, recipe: Recipe) -> None:
             f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
             f"({schedule.warmup:g}), not {epochs}"
         )
+    # A plateau may start below the minimum, which applies only after the first division.
     if schedule.kind == "step" and recipe.learning_rate < schedule.minimum:
         raise UserError(
             f"{where}.training: learning_rate {recipe.learning_rate:g} is below the schedule's "

@@ -55,8 +55,8 @@ TARGETS_PER_CHUNK = 4096
 TARGETS_PER_BATCH = 256  # targets that are scored in one forward pass
 
 TARGETS_PER_UNIT = 32
-"""Maximum number of targets in a `_Unit`. A long n-best list is scored in parts of similar
-length."""
+"""Maximum number of targets in a `_Unit`. A long n-best list is divided into units, each with
+targets of similar length."""
 
 
 @dataclass(frozen=True)
@@ -111,14 +111,14 @@ class PairScorer:
         problem = None
         if form != "tokens" and codes is not None:
             if description.splittable is not None:
-                problem = "its vocabulary has a threshold"
+                problem = "its BPE has a frequency threshold (vocabulary.threshold)"
             elif unmade := types_of_other_codes(codes, description.target_types):
                 problem = f"its source's BPE codes do not make {unmade} of its target's types"
         if problem is not None:
             raise UserError(
-                f"{description.task}: {problem}, and how targets are split is not in a model file; "
-                "give both sides as the model's own tokens (option --pretokenized, in Python "
-                "pretokenized=True)"
+                f"{description.task}: {problem}, and a model file does not say how targets are "
+                "split; give both sides as the model's own tokens (option --pretokenized, in "
+                "Python pretokenized=True)"
             )
         self.ensemble = ensemble
         self.device = device
@@ -223,8 +223,8 @@ class PairScorer:
 def _sort_key(unit: _Unit) -> tuple[int, int, list[_Key]]:
     """Return the sort key of a unit: its number of targets, its longest target, its keys.
 
-    So units with equally many targets, of similar length, share a batch. The keys make the order
-    of the batches depend on nothing else.
+    Units with the same number of targets and similar lengths then share a batch. The keys break
+    ties, so that the order of the units is always the same.
     """
     return len(unit.targets), max(map(len, unit.targets)), unit.keys
 
@@ -248,6 +248,8 @@ def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     widths = np.array([_width(unit) for unit in units])
     singles = np.count_nonzero(widths == 1)
     for indices in np.split(np.arange(len(units)), [singles]):
+        # ``cut`` counts padded tokens. Here a unit counts as a row of length K, so the limit is one
+        # of targets.
         for batch in cut(indices, widths, sentences=None, tokens=TARGETS_PER_BATCH):
             yield [units[index] for index in batch]
 

@@ -41,7 +41,8 @@ def time_decoding(
     """Translate a file of raw text in memory, and write how long it took (section 5.3, table 3).
 
     The time is from raw text to text, and is measured once. One batch is translated before, so
-    that no setup is included. Other processes on the machine increase the time.
+    that the setup of the first batch is not included. What is set up for later batches, such as
+    CUDA graphs for other shapes, is included. Other processes on the machine increase the time.
 
     The JSON has these keys:
 
@@ -58,6 +59,7 @@ def time_decoding(
     started = time.perf_counter()
     # A single chunk, so that batches are formed over the whole test set, as in the paper.
     translations = translator.translate(lines, chunk=len(lines))
+    # `translate` returns a generator, so the lines are decoded while this sum consumes it.
     tokens = sum(len(translation.tokens) + 1 for translation in translations)
     seconds = time.perf_counter() - started
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]

@@ -383,8 +383,13 @@ def load_searched(
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
     """Load the models for a search.
 
-    On a CPU, ONNX Runtime computes in fp32 and int8, and torch is not imported. Otherwise torch
-    computes: on a GPU, in bf16, and if a network cannot run in ONNX Runtime.
+    ONNX Runtime computes if the device is a CPU, the precision is fp32 or int8, and all networks
+    can run in ONNX Runtime. torch is then not imported. Otherwise torch computes.
+
+    The precision "auto" means:
+
+    - bf16 on a GPU that supports it, and fp32 on another GPU;
+    - int8 on a CPU if all networks can run in ONNX Runtime, and fp32 otherwise.
 
     Raises:
         UserError: as `load_ensemble`, or the precision is int8 without ONNX Runtime.
@@ -419,9 +424,10 @@ def load_searched(
     try:
         return OnnxEnsemble(networks, precision, settings.ensemble), descriptions[0]
     except ValueError:
-        # The weights do not fit the architecture. `load_ensemble` fails on them, too, but its
-        # message says what is wrong.
-        return load_ensemble(models, device, DecodingSettings())
+        # The weights do not fit the architecture, or are not finite. `load_ensemble` raises a
+        # UserError on them, which says what is wrong.
+        load_ensemble(models, device, DecodingSettings())
+        raise
 
 
 def load_ensemble(
@@ -430,6 +436,9 @@ def load_ensemble(
     settings: DecodingSettings,
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
+
+    The precision "auto" means fp32 here. `load_searched` chooses another precision for "auto" and
+    passes it by name.
 
     Raises:
         UserError: the models do not fit together, or the device cannot compute in the precision.

@@ -88,6 +88,8 @@ class Attention(nn.Module):
         Return the scaled sum of the context and ``hidden`` (B, n, d), and the attention (B, n, m).
         """
         query = (self.in_projection(hidden) + embedded) * SQRT_HALF  # (B, n, f)
+        # In decoding, the encoded source is in at least fp32, even if the network computes in bf16
+        # (convs2s.models.incremental). Round the context back only after both products.
         exact_query = query.to(encoded.keys.dtype)
         keys = encoded.keys.transpose(1, 2)  # (B, f, m)
         scores = torch.bmm(exact_query, keys)  # (B, n, m)
@@ -203,8 +205,11 @@ class ConvEncoder(nn.Module):
         x = self.in_projection(embedded)  # (B, m, d)
         for block in self.blocks:
             kept = block.residual(x)  # (B, m, d), with this block's width d
+            # This also sets padding to zero, in training and in inference. So a sentence is encoded
+            # to the same vectors however long the padding in its batch is.
             x = dropout(x, self.dropout, self.training, padding)
-            # An even kernel cannot be centered: it has one position more after its own.
+            # An even kernel cannot be centered: it reads one position more after the output's
+            # position than before it.
             left = (block.convolution.kernel - 1) // 2
             convolved = block.convolution(x, left)  # (B, m, d)
             x = (convolved + kept) * SQRT_HALF

@@ -99,8 +99,8 @@ def _machine_of(history: Sequence[EpochRecord], exporting: TrainingMachine) -> d
     """Return a description of the machine that trained.
 
     The machine ``exporting`` is described only if no epoch names its machine. Otherwise the result
-    is the machine of the last epoch; if the epochs ran on different GPUs or processors, all of them
-    are named, joined by semicolons.
+    is the machine of the last epoch, with the names of the GPUs and processors of all epochs,
+    joined by semicolons. So a training that began on a GPU and ended on a CPU has a ``gpu``.
     """
     machines = [dict(epoch.machine) for epoch in history if epoch.machine]
     machine = dict(machines[-1] if machines else exporting)

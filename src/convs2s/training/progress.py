@@ -1,8 +1,11 @@
-"""Show the progress of a training: a bar or log lines, and files. It never affects the training.
+"""Show the progress of a training: a bar or log lines, and files. It never affects the model.
 
 ``EpochProgress`` shows a bar on a terminal, and otherwise logs a line from time to time. ``Watch``
 writes ``progress.json``, ``history.jsonl`` and TensorBoard's events. The package ``tensorboard`` is
 an optional dependency, so it is imported only if a training writes events.
+
+A training ends with an error if ``tensorboard`` is missing, if ``history.jsonl`` cannot be written,
+or if the folder of events cannot be created. Errors of writing single events are ignored.
 """
 
 import json
@@ -82,6 +85,8 @@ class Watch:
             from torch.utils.tensorboard import SummaryWriter
 
             is_within_an_epoch = state.batch > 0
+            # Within an epoch, keep the events at the state's own number of updates. At the end of
+            # an epoch, hide them too: the figures of the epoch are written again below.
             first = state.updates + int(is_within_an_epoch)
             with writing(self._events):
                 # A try that was killed may have written events of later updates. TensorBoard hides
@@ -206,7 +211,7 @@ class EpochProgress:
         return time.monotonic() - self._last_line >= seconds
 
     def advance(self, gradient: float) -> None:
-        """Show the current state, as far as a line, the bar or the files are due.
+        """Show the current state: move the bar, log a line if due, and write the files if due.
 
         Call this after at least one update of this try, when the state's loss includes all updates.
         ``gradient`` is the norm of the last update's gradient.
@@ -224,11 +229,13 @@ class EpochProgress:
         if self._is_line_due():
             self._last_line = time.monotonic()
             row = f"{speed:,.0f} tokens/s, loss {loss:.3f}, gradient {gradient:.3f}"
-            later = "" if seconds is None else f", {duration(seconds)} of the training"
             if self._terminal:
-                self.bar.set_postfix_str(f"{row}{later}", refresh=False)
+                left = "" if seconds is None else f", {duration(seconds)} left of the training"
+                self.bar.set_postfix_str(f"{row}{left}", refresh=False)
             elif not self._watch.silent:
-                left = f"left: {duration(seconds_of_epoch)} of the epoch{later}"
+                left = f"left: {duration(seconds_of_epoch)} of the epoch"
+                if seconds is not None:
+                    left += f", {duration(seconds)} of the training"
                 log(f"{self._name}, update {state.batch}/{self._batches}, {row}, {left}")
         self.bar.update(state.batch - self.bar.n)
         if self._watch.progress.is_due():

@@ -103,7 +103,9 @@ class Trainer:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
-        self.is_dropped = False  # whether the last state is without parameters (drop_unneeded)
+        # Whether the last state is already as ``drop_unneeded`` writes it: without tensors, but
+        # with validation figures.
+        self.is_complete = False
         if folder.last.is_file():
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
@@ -130,8 +132,8 @@ class Trainer:
     def _train_epoch(self) -> None:
         """Make the remaining updates of the running epoch.
 
-        The losses of updates stay on the device until they are needed, because reading them waits
-        for the device: for a save, for a progress line or file, or to stop.
+        The losses of updates stay on the device until they are needed: for a save, for a progress
+        line or file, or to stop. Reading the losses waits for the device.
         """
         state = self.state
         batches = self.plan(state.epoch)
@@ -154,6 +156,7 @@ class Trainer:
         load = partial(self.updater.loader.load, self.train)
         with progress.bar, closing(ahead(load, batches[state.batch : end])) as loaded_updates:
             for loaded in loaded_updates:
+                # This also counts the update: from here on, ``state.batch`` includes it.
                 moment = state.begin_update(len(batches), self.recipe)
                 unread.append(self.updater.start(loaded, moment))
                 if state.batch % MEMORY_UPDATES == 0:
@@ -163,7 +166,8 @@ class Trainer:
                 # After the last update of an epoch, save before validation, which may take long.
                 save_is_due = is_last or time.monotonic() - saved > checkpoint_seconds
                 has_to_read = save_is_due or progress.is_due()
-                # If one worker has to stop or to read, all workers do.
+                # If one worker has to stop or to read, all workers do. So all of them read before
+                # the first worker saves, even if its clock alone says that a save is due.
                 stops, reads = self.workers.flags([reason is not None, has_to_read])
                 if stops or reads:
                     self._count(self.updater.read(unread), progress)
@@ -273,7 +277,8 @@ class Trainer:
         self.network.load_state_dict(weights)
         if self.state.validation is None:
             loss = self.state.schedule.best_loss
-            # The mean of weights was never validated, and with best_by the schedule has -BLEU.
+            # With ``average``, the mean of the weights has not been validated yet. With
+            # ``best_by``, the schedule's ``best_loss`` is minus the BLEU score, not a loss.
             is_known = self.recipe.average is None and self.recipe.best_by is None
             if loss is None or not is_known:
                 loss = round(self.updater.validate(self.valid), 6)
@@ -299,7 +304,7 @@ class Trainer:
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
-        if not self.is_dropped:
+        if not self.is_complete:
             self._write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
@@ -342,9 +347,9 @@ class Trainer:
         """
         best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
         is_best = best > 0 and best == self.state.epoch - 1
-        # Within the next epoch, the network no longer has the parameters of the best one.
-        has_ended = self.state.batch == 0
-        if self.workers.is_first and is_best and has_ended:
+        # After the first update of the next epoch, the network no longer has these parameters.
+        just_ended = self.state.batch == 0
+        if self.workers.is_first and is_best and just_ended:
             self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
 
     def _restore(self, path: Path) -> None:
@@ -357,9 +362,9 @@ class Trainer:
         with failures_of_file(str(path), "not a state of this training; remove it to start over"):
             self.state = TrainerState.from_json(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                # The model was exported and the tensors were dropped. A state without validation
-                # figures is written once more, with them.
-                self.is_dropped = self.state.validation is not None
+                # The model was exported and the tensors were dropped. If the state lacks the
+                # validation figures, ``drop_unneeded`` writes it once more, with the figures.
+                self.is_complete = self.state.validation is not None
                 return
             parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
             for name, tensor in tensors.items():

@@ -29,7 +29,7 @@ from convs2s.training.schedule import Moment, build_optimizer, set_learning_rate
 from convs2s.training.workers import ALONE, Gradients, Workers
 
 OUT_OF_MEMORY = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""Texts of out-of-memory errors that are plain RuntimeErrors, of torch on a CPU and of cuBLAS."""
+"""Texts of out-of-memory errors that are plain RuntimeErrors: torch's on a CPU, and cuBLAS's."""
 
 GPU_OPTIONS = {
     "combo_kernels": True,
@@ -42,8 +42,8 @@ With combo kernels, equal work of several layers, such as the normalization of t
 a kernel. The last option lets the matrix product add the bias.
 """
 
-InputsOfLoss = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
-"""Type of ``Updater._read_batch``, and of the function that torch.compile makes of it."""
+OutputLayerInputs = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
+"""Type of ``Updater._compute_output_layer_inputs``, compiled or not."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Updater:
         is_compiled_for_gpu = recipe.compile and torch.device(device).type == "cuda"
         multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
         self.loader = Loader(recipe.batch, shortlist, workers, device, multiple)
-        self._inputs_of_loss: InputsOfLoss = self._read_batch
+        self._output_layer_inputs: OutputLayerInputs = self._compute_output_layer_inputs
         self._block_loss: BlockLoss = block_loss
         if recipe.compile:
             self._compile(is_compiled_for_gpu)
@@ -116,7 +116,7 @@ class Updater:
                     options[name] = value
         # The lengths differ from batch to batch, so the kernels must accept any length.
         compiled = partial(torch.compile, dynamic=True, options=options)
-        self._inputs_of_loss = compiled(self._read_batch)
+        self._output_layer_inputs = compiled(self._compute_output_layer_inputs)
         if is_for_gpu:
             self._block_loss = compiled(block_loss)
 
@@ -144,6 +144,8 @@ class Updater:
         figures = [update.loss for update in started]
         figures += [update.norm.double() for update in started]
         losses, norms = torch.stack(figures).view(2, -1).tolist()
+        # The losses are those of this worker's pairs. The norms need no sum: the gradients were
+        # already summed over the workers, so every worker has the same norms.
         total_losses = self.workers.totals(losses)
         tokens = [update.tokens for update in started]
         return list(map(UpdateReport, total_losses, tokens, norms))
@@ -185,6 +187,8 @@ class Updater:
             self._gradients.finish()
             if not any(self.workers.flags([failed is not None])):
                 return total
+            # The attempt failed on at least one worker. Only the workers on which it failed halve
+            # a micro-batch, but all of them start again.
             if failed is not None:
                 micro_batch, _ = pending[failed]
                 pending[failed : failed + 1] = self._halved(micro_batch, loaded, moment)
@@ -201,9 +205,9 @@ class Updater:
             row = int(micro_batch.rows[0])
             source, target = loaded.store[row]
             raise UserError(
-                f"{loaded.store.path}: out of memory at pair {row + 1} alone, of {len(source)} "
-                f"and {len(target)} tokens; lower clean.tokens, train a smaller network, or use a "
-                "device with more memory"
+                f"{loaded.store.path}: pair {row + 1} alone ({len(source)} source, {len(target)} "
+                "target tokens) does not fit into memory; lower clean.tokens, train a smaller "
+                "network, or use a device with more memory"
             )
         log(
             f"out of memory in epoch {moment.epoch}, batch {moment.batch + 1}: a micro-batch of "
@@ -232,16 +236,19 @@ class Updater:
         return None
 
     def _loss(self, inputs: LossInputs, label_smoothing: float) -> Tensor:
-        """Return the negative log-likelihood summed over the target tokens, in nats."""
+        """Return the loss summed over the target tokens, in nats, a scalar on the device.
+
+        Without label smoothing, the loss is the negative log-likelihood.
+        """
         inputs = inputs.to(self.device)
         device_type = torch.device(self.device).type
         with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            features, weight, bias = self._inputs_of_loss(inputs)
+            features, weight, bias = self._output_layer_inputs(inputs)
             return summed_cross_entropy(
                 features, weight, bias, inputs.target, label_smoothing, self._block_loss
             )
 
-    def _read_batch(self, inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
+    def _compute_output_layer_inputs(self, inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
         """Return the inputs (N, f_out), weight (S, f_out) and bias (S,) of the output layer.
 
         N is the number of target tokens without padding. S is the number of types that the softmax

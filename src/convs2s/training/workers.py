@@ -288,10 +288,10 @@ def worker_count() -> int:
 
 @contextmanager
 def joined(device: str) -> Iterator[Workers]:
-    """Connect to the other workers that torchrun started while the block runs; yield the workers.
+    """While the block runs, be connected to the other workers that torchrun started.
 
-    Without torchrun, yield ``ALONE``. If the block raises an exception, the process group is
-    aborted: a graceful shutdown would wait for exchanges that never end
+    Yield the workers; without torchrun, yield ``ALONE``. If the block raises an exception, the
+    process group is aborted: a graceful shutdown would wait for exchanges that never end
     (github.com/pytorch/pytorch/issues/119797).
     """
     count = worker_count()

@@ -139,6 +139,10 @@ def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Pa
         ("import json\n\njson.loads('{')\n", r"own\.py:3: JSONDecodeError: "),
         ("METRICS = ['lines']\n", r"own\.py: METRICS: expected a mapping of names"),
         ("METRICS = {'a': 3}\n", r"own\.py: METRICS: a: expected a function, not 3"),
+        (
+            "METRICS = {'a': dict}\n",
+            r"own\.py: METRICS: a: expected a function, not <class 'dict'>",
+        ),
     ],
 )
 def test_code_that_fails_is_named_with_its_line(

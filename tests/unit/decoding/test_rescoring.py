@@ -276,7 +276,7 @@ def test_the_form_of_the_text(run: Terminal, model: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"splittable": ["w1"]}, "its vocabulary has a threshold"),
+        ({"splittable": ["w1"]}, r"its BPE has a frequency threshold \(vocabulary\.threshold\)"),
         (
             {"target_types": ["other", "types"]},
             "its source's BPE codes do not make 2 of 2 of its target's types",
@@ -291,7 +291,7 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
     ensemble = Ensemble([lstm()])
     forms: list[Form] = ["raw", "words"]
     for form in forms:
-        with pytest.raises(UserError, match=f"^tiny: {why}, and how targets are split is not"):
+        with pytest.raises(UserError, match=f"^tiny: {why}, and a model file does not say how"):
             PairScorer(ensemble, known, "cpu", form)
     assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"
 
