@@ -1,7 +1,7 @@
 """The paths of the files that the workflow makes, as far as the package needs them.
 
-The rules state the same paths as their outputs. Instead of the name of a task, a model and so on,
-one of Snakemake's wildcards may be given, such as ``{task}``.
+The rules state the same paths as their outputs. Each name in a path, such as that of a task or a
+model, may also be one of Snakemake's wildcards, such as ``{task}``.
 """
 
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from convs2s.config.runs import members
 
 @dataclass(frozen=True)
 class TaskFolder:
-    """The files of a task: its corpus, vocabularies, token stores, alignment and models."""
+    """The paths of a task's files: corpus, vocabularies, token stores, alignment and models."""
 
     path: str  # the folder, such as ``results/demo_en_fr``
 
     def text(self, stage: str, part: str, side: str) -> str:
-        """Return one side of a part of the corpus.
+        """Return the file of one side of a part of the corpus.
 
         Args:
             stage: ``raw``, ``tok``, ``clean`` or ``truecased``.
@@ -33,7 +33,10 @@ class TaskFolder:
         return f"{self.path}/corpus/counts.txt"
 
     def bpe_codes(self, name: str) -> str:
-        """Return the BPE codes ``codes``, which are joint, or ``codes.LANG``, of one language."""
+        """Return a file of BPE codes.
+
+        ``name`` is ``codes`` for joint codes, or ``codes.LANG`` for the codes of one language.
+        """
         return f"{self.path}/vocabulary/{name}"
 
     def vocabulary(self, language: str) -> str:
@@ -94,7 +97,8 @@ def results_of(file: Path) -> Path:
     It is the fifth folder above the file, ``RESULTS/TASK/models/MODEL/RUN/FILE``, or the root if
     the file has fewer folders above it.
     """
-    return list(file.absolute().parents)[:5][-1]
+    parents = file.absolute().parents
+    return parents[min(5, len(parents)) - 1]
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,10 @@ def _translate(arguments: argparse.Namespace) -> None:
         raise UserError("--output and --workers are for files: name one with --input")
     is_list = arguments.n_best and not arguments.json
     if arguments.split_sentences and (arguments.pretokenized or is_list):
-        raise UserError("--split-sentences: not with --pretokenized, nor --n-best without --json")
+        raise UserError(
+            "--split-sentences: cannot be combined with --pretokenized; with --n-best it needs "
+            "--json"
+        )
     may_have_gpu = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
     if arguments.device == "cpu" or (arguments.device == "auto" and not may_have_gpu):
         _translate_on("cpu", arguments)  # without asking torch for a GPU, which takes a second
@@ -206,7 +209,12 @@ def _attention(arguments: argparse.Namespace) -> None:
         model,
         arguments.sentence,
         read_section(arguments, DecodingSettings),
-        {"task": description.task, "model": model.name, "run": model.parent.name, "scale": ""},
+        {
+            "task": description.task,
+            "model": model.name,
+            "run": model.parent.name,
+            "scale": "",  # a field for the workflow's report; this command does not know the scale
+        },
         None if stand_in is None else str(stand_in),
     )
     print(attention_page(example))

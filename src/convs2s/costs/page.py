@@ -34,6 +34,7 @@ def write_costs(
     sheet = _sheet(settings, paper_costs)
     parts = [markdown(sheet)]
     if paper_costs.total.printed.stated:
+        # The sheet begins with "# TITLE". One more # makes its title a subheading of the page.
         parts.append(f"#{markdown(_printed_sheet(paper_costs))}")
     formats = {".md": "\n".join(parts), ".csv": csv(sheet)}
     for output in outputs:

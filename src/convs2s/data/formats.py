@@ -36,12 +36,13 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
     ``field`` is one of:
 
     - ``NAME``: the value is a text, or a list of texts, which are joined by spaces.
-    - ``NAME[N]``: the value is a list, and item N of it is read, counted from 0. If the list is
-      shorter, an empty line is yielded.
+    - ``NAME[N]``: the value is a list, and its item N, counted from 0, is the text. If the list
+      has no item N, an empty line is yielded.
 
     Raises:
         UserError: ``field`` is malformed, or a line is not a JSON object with such a text. The
-            message begins with ``name``, the name of the file, and the number of the line.
+            message begins with ``name``, the name of the file. If a line is at fault, its number
+            follows.
     """
     match = _FIELD.fullmatch(field)
     if not match:
@@ -86,9 +87,11 @@ def read_columns(
     The first line names the columns of the table. Quoted fields may contain tabs and line feeds.
 
     Raises:
-        UserError: a column is missing, a row has another number of fields, or a quote is not
-            closed. The message begins with ``name``, the name of the table.
+        UserError: a column is missing, a row has another number of fields than the first line, or
+            a quote is not closed. The message begins with ``name``, the name of the table, and the
+            number of the last line that was read.
     """
+    # The ``lines`` have no line feeds, but the csv module needs them to keep those within quotes.
     rows = csv.DictReader((f"{line}\n" for line in lines), delimiter="\t", strict=True)
     try:
         named = rows.fieldnames or ()
@@ -101,11 +104,12 @@ def read_columns(
             # DictReader stores surplus fields under the key None, and None for missing fields.
             if None in row or None in row.values():
                 raise UserError(
-                    f"{name}:{rows.line_num}: more or fewer fields than the {len(named)} that the "
-                    "first line names"
+                    f"{name}:{rows.line_num}: expected {len(named)} fields, as many as the first "
+                    "line has"
                 )
             yield tuple(row[column] for column in columns)
     except csv.Error as error:
+        # DictReader updates its own line_num only after a row that could be read.
         raise UserError(
             f"{name}:{rows.reader.line_num}: not a tab-separated table: {error}"
         ) from None
@@ -136,7 +140,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
     Raises:
         UserError: a ``<seg>`` is not closed, a tag of a segment is in the wrong place, a segment is
             too long, or there is no segment. The message begins with ``name``, the name of the
-            file, and the number of the line.
+            file. Unless the file has no segment, the number of a line follows.
     """
     opened = 0  # number of the line on which the current segment begins, 0 outside of segments
     count = 0
@@ -198,6 +202,7 @@ def _joined(parts: list[str]) -> str:
 
     stripped = [part.strip(_BLANKS) for part in parts]
     text = " ".join(part for part in stripped if part)
+    # An entity such as &#10; is a line feed, which would break the text into two lines.
     return _ENTITY.sub(character, text).replace("\n", " ")
 
 

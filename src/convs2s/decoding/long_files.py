@@ -38,13 +38,17 @@ from convs2s.files.text import read_lines, write_text
 from convs2s.model_file import describe_model
 
 CHUNK_BATCHES = 8
-"""Batches in a chunk for each thread. If the process is killed, each worker loses at most the chunk
-on which it works."""
+"""Number of batches in a chunk for each thread.
+
+If the process is killed, all chunks that are not yet appended to the output are lost. With one
+worker, this is one chunk. With more, it is at most two for each worker, and one more
+(`translate_chunks`)."""
 
 SPEED_ALONE = {"batch_sentences", "batch_tokens", "cuda_graphs"}
-"""Settings of config/decodings.yaml that change only the speed on a CPU, not the results.
+"""Settings of config/decodings.yaml that are left out of the identity on a CPU (`identity_of`).
 
-In bf16 on a CPU with AMX, they can change the results, too."""
+On a CPU they change only the speed, with one exception: in bf16 on a CPU with AMX, the results can
+depend on the batch. The settings are left out there, too."""
 
 _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": partial(gzip.compress, mtime=0),
@@ -169,7 +173,7 @@ class GrowingOutput:
         self._path = path
         self._part = part
         self._identity = identity
-        self._compress = _COMPRESSORS.get(path.suffix, bytes)
+        self._compress = _COMPRESSORS.get(path.suffix)  # None: the output is not compressed
         self.message_end = f"are in {path}.part: rerun the same command to resume"
         state = self._resumed()
         self.done = state.lines
@@ -183,7 +187,10 @@ class GrowingOutput:
         lines: int,
     ) -> None:
         """Add the output of the next ``lines`` lines of the input."""
-        self._part.write(self._compress(text.encode()))
+        content = text.encode()
+        if self._compress is not None:
+            content = self._compress(content)
+        self._part.write(content)
         self._part.flush()
         os.fsync(self._part.fileno())
         self._write_state(_State(self._identity, self.done + lines, self._part.tell()))
@@ -225,7 +232,8 @@ class GrowingOutput:
         else:
             ours = self._identity
             theirs = state.identity
-            differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+            names = dict.fromkeys([*theirs, *ours])  # each name of either identity, once
+            differing = [name for name in names if theirs.get(name) != ours.get(name)]
             if differing:
                 reason = f"it differs from this command in {' and '.join(differing)}"
             elif size < state.bytes:
@@ -277,7 +285,8 @@ def growing_output(
     or a pipe is written directly; ``path`` None is the standard output.
 
     Raises:
-        UserError: another process is writing this output, or the file system has no locks.
+        UserError: the output cannot be written, another process is writing it, the file system has
+            no locks, or ``OUTPUT.part`` exists but is not an unfinished output.
     """
     if path is None:
         yield DirectOutput(sys.stdout.buffer)

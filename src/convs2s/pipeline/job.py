@@ -119,9 +119,11 @@ def _locked(log: str, owner: str) -> Iterator[None]:
 
 
 def _print(text: str, *descriptors: int) -> None:
-    """Write to the log, or to the given file descriptors, after everything printed before.
+    """Write to the given file descriptors, after everything that was printed before.
 
-    A full disk is ignored here; the job fails when it writes its outputs.
+    The default is descriptor 2, the standard error. Inside `_logged` it is the log. While `_locked`
+    waits for the lock, it still is the terminal. A full disk is ignored here; the job fails when it
+    writes its outputs.
     """
     with suppress(OSError):
         sys.stdout.flush()

@@ -24,6 +24,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.file_reference import masked
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
@@ -36,8 +37,16 @@ _SECONDS_BETWEEN_LOOKS = 10.0
 _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
 # Languages without blanks between words: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
-# Codes of three letters for which Moses has a list of abbreviations; its other codes have two.
-_OF_THREE_LETTERS = {"mni", "tdt", "yue"}
+# Codes of the languages for which sacremoses has a list of abbreviations. They are copied here,
+# because importing sacremoses takes half a second.
+# fmt: off
+_WITH_ABBREVIATIONS = {
+    "as", "bn", "ca", "cs", "de", "el", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu", "is",
+    "it", "kn", "lt", "lv", "ml", "mni", "mr", "nl", "or", "pa", "pl", "pt", "ro", "ru", "sk", "sl",
+    "sv", "ta", "tdt", "te", "yue", "zh",
+}
+# fmt: on
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # errors of a file system without locks
 _held: list[IO[str]] = []  # keeps the file of run.lock open, and so locked, until the process ends
 
 
@@ -45,8 +54,8 @@ def begin_run(settings: Settings) -> None:
     """Begin a run in the working directory, after the last job of earlier runs has ended.
 
     If there were such jobs, this process replaces itself by the same command, because its plan
-    contains outputs that these jobs have made meanwhile. On a file system without locks nothing is
-    waited for. Warnings about tasks are printed on the standard error.
+    contains outputs that these jobs have made meanwhile. On a file system without locks, the run
+    begins at once. Warnings about tasks are printed on the standard error.
 
     Raises:
         UserError: another process runs the workflow here already, a mirror is missing, or the
@@ -65,8 +74,8 @@ def begin_run(settings: Settings) -> None:
             print("all have ended: the same command starts again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     scheduler.begin_run()
-    # Snakemake removes its local copies of stored files, but not their noted checksums. Another
-    # machine may have stored other files meanwhile.
+    # When Snakemake removes its local copy of a file in a storage, the note of the file's checksum
+    # stays. Another machine may have stored another file since, so the old notes are removed.
     for note in Path(".snakemake/storage").rglob(".*.sha256"):
         note.unlink(missing_ok=True)
     for line in task_warnings(settings.tasks.values()):
@@ -74,7 +83,9 @@ def begin_run(settings: Settings) -> None:
 
 
 def check_folder() -> None:
-    """Check that the working directory can be written, where Snakemake would print a traceback.
+    """Check that the working directory can be written.
+
+    Without this check, Snakemake would print a traceback.
 
     Raises:
         UserError: it cannot be written.
@@ -87,8 +98,8 @@ def check_folder() -> None:
             raise
         raise UserError(
             f"{FOLDER.parent.absolute()}: cannot be written: {error.strerror}: Snakemake keeps its "
-            "records here, also of a plan (-n): ask its owner, or copy the folder and plan there; "
-            "`convs2s status` only reads"
+            "records there, even if it only plans (-n); ask the folder's owner for access, or copy "
+            "the folder and run Snakemake in the copy; `convs2s status` needs no write access"
         ) from None
 
 
@@ -119,10 +130,13 @@ def _locked(lock: IO[str]) -> bool:
 
     Raises:
         NotImplementedError: the file system has no locks.
+        OSError: the lock failed for another reason, such as an I/O error.
     """
     try:
         return try_lock(lock, tries=PATIENT)
-    except OSError as error:  # such as ENOLCK: a file system without locks
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
         raise NotImplementedError(str(error)) from None
 
 
@@ -145,8 +159,8 @@ def _waited_for_jobs() -> bool:
         if listed != printed:
             printed = listed
             print(
-                f"waiting for jobs of an earlier run in this folder: {listed} (end them by "
-                "scancel or kill to begin anew; trainings go on from their states)",
+                f"waiting for jobs of an earlier run in this folder: {listed} (to begin without "
+                "waiting, end them by scancel or kill; their trainings resume from saved states)",
                 file=sys.stderr,
                 flush=True,
             )
@@ -167,7 +181,7 @@ def _slurm_jobs(folder: Path) -> Iterator[str]:
             command, capture_output=True, text=True, check=True, timeout=_ANSWER_SECONDS
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        yield "those of Slurm, which does not answer"
+        yield "jobs of Slurm, which does not answer"
         return
     own = os.environ.get("SLURM_JOB_ID")  # set if Snakemake itself runs in a Slurm job
     for line in answer.stdout.splitlines():
@@ -178,9 +192,10 @@ def _slurm_jobs(folder: Path) -> Iterator[str]:
 
 
 def task_warnings(tasks: Iterable[Task]) -> list[str]:
-    """Return a warning for each language of the tasks whose text is prepared less well.
+    """Return a warning for each language of the tasks that the preparation does not support well.
 
-    The tasks can run all the same.
+    Such a language has no blanks between words, or no list of abbreviations. The tasks can run all
+    the same. Tasks whose text is that of another task, or is already tokenized, are skipped.
     """
     lines = []
     for task in tasks:
@@ -194,10 +209,16 @@ def task_warnings(tasks: Iterable[Task]) -> list[str]:
                     "preparation here splits it: split it yourself and state `preparation: {train: "
                     "none, test: none}` (docs/own_language_pair.md)"
                 )
-            elif len(code) > 2 and code not in _OF_THREE_LETTERS:
+            # The preparation of an extension need not use these lists.
+            elif code not in _WITH_ABBREVIATIONS and task.preparation.train in PREPARATIONS:
+                advice = ""
+                if len(code) > 2:
+                    advice = (
+                        "; if the language has a code of two letters, such as ro for Romanian, use "
+                        "that code"
+                    )
                 lines.append(
                     f"{task.name}: '{language}' has no list of abbreviations: the list of English "
-                    "is used (docs/preparation.md); if the language has a code of two letters, "
-                    "such as ro for Romanian, use that"
+                    f"is used (docs/preparation.md){advice}"
                 )
     return lines

@@ -1,11 +1,11 @@
 """Choose hypotheses from n-best lists and score the choices.
 
-The choices are for rescoring, for an oracle, and for the tuning of the length penalty.
+The choices are made by a rescoring model, by an oracle, or by one value of the length penalty.
 
-A search applies the length penalty alpha only to rank its finished hypotheses. At each step it
+A search uses the length penalty alpha only to rank its finished hypotheses. At each step it
 compares log-probabilities only, and the end of the search does not depend on alpha either. So an
-n-best list with all finished hypotheses contains the result of a search with any alpha. To tune
-alpha on a development set, a single search is enough (section 4.3: newstest2015 for en-de).
+n-best list of all finished hypotheses contains the result of the search for every alpha. To tune
+alpha on a development set, one search is enough (section 4.3: newstest2015 for en-de).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,56 +38,58 @@ from convs2s.scoring.n_best import (
 from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
-K = TypeVar("K")
-Reader = Callable[[str], str]  # from a hypothesis's text in the list to its text in another form
+Name = TypeVar("Name")
+Conversion = Callable[[str], str]  # takes a text of the list and returns it in another form
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
-"""The values of the length penalty that a tuning tries: 0, 0.1, ..., 2."""
+"""The values of the length penalty that the tuning tries: 0, 0.1, ..., 2."""
 
 COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
-"""The header of a tuning's table."""
+"""The header of the table that the tuning writes."""
 
 
 def first_and_oracle(
     groups: Iterable[Group],
     references: Sequence[Lines],
     form: BleuForm,
-    read: Reader = str,
+    convert: Conversion = str,
     name: object = "hypotheses",
     files: Sequence[object] = (),
 ) -> tuple[list[str], list[str]]:
-    """Return the texts that an n-best list's own score chooses, and those that an oracle chooses.
+    """Return the texts with the highest scores in an n-best list, and the texts of an oracle.
 
-    The choice with the highest BLEU of the whole test set cannot be found sentence by sentence, and
-    there are too many choices to try all. So the oracle chooses, for each sentence, the hypothesis
-    with the highest smoothed sentence BLEU. Of equal hypotheses, it takes the one with the highest
-    score in the list. If these choices have a lower BLEU than the list's own, as can happen with
-    few sentences, the oracle's choices are the list's own.
+    The texts with the highest BLEU of the whole test set cannot be found sentence by sentence, and
+    there are too many combinations to try all. So the oracle chooses, for each sentence, the
+    hypothesis with the highest smoothed sentence BLEU. If several have this BLEU, it takes the one
+    with the highest score in the list. With few sentences, the oracle's texts can have a lower BLEU
+    of the test set than the texts with the highest scores. In that case the texts with the highest
+    scores are returned for the oracle, too.
 
     Args:
         groups: the hypotheses of each sentence.
         references: one or more lists of lines, in the form that ``form`` needs.
         form: the kind of BLEU by which the oracle chooses.
-        read: brings a hypothesis's text into that form.
-        name: the list's name for messages.
-        files: the references' names for messages.
+        convert: converts a text of the list to that form.
+        name: the name of the list in messages.
+        files: the names of the references in messages.
 
     Raises:
-        UserError: the list has no hypothesis of a sentence, or not as many sentences as the
-            references.
+        UserError: a sentence has no hypothesis in the list, or the list and the references differ
+            in their number of sentences.
     """
     sentence_bleu = SentenceBleu(form)
-    first = list[str]()
-    best = list[str]()
+    first: list[str] = []
+    best: list[str] = []
     shortest = min(len(lines) for lines in references)
     for number, group in enumerate(every_sentence(groups)):
         best_first = sorted(group, key=lambda listed: -listed.score)
-        texts = [read(listed.text) for listed in best_first]
+        texts = [convert(listed.text) for listed in best_first]
         first.append(texts[0])
-        # If the list has more sentences than the references, check_lines raises below.
+        # If the list has more sentences than a reference, check_lines raises a UserError below.
         if number < shortest:
-            wanted = [lines[number] for lines in references]
-            best.append(max(texts, key=lambda text: sentence_bleu(text, *wanted)))
+            expected = [lines[number] for lines in references]
+            # Of texts with equal BLEU, max returns the first, which has the highest score.
+            best.append(max(texts, key=lambda text: sentence_bleu(text, *expected)))
     check_lines(first, references, name, files)
     metric = tokenized_bleu if form == "tokenized" else detokenized_bleu
     if metric(best, *references).score < metric(first, *references).score:
@@ -102,23 +104,27 @@ def rescore_n_best(
     tokenized: Path,
     translations: Path,
     report: Report,
-    restore: Reader,
+    restore: Conversion,
     test_set: str,
     manifest: Mapping[str, object],
 ) -> None:
     """Choose from an n-best list in four ways, and write a report with the BLEU of each choice.
 
-    The list chooses by its own score ("first"), by the rescoring model's score ("model"), by the
-    mean of both ("average"), or by the references ("oracle").
+    The hypotheses are chosen by one of:
+
+    - ``first``: the score in the list.
+    - ``model``: the score of the rescoring model.
+    - ``average``: the mean of both scores.
+    - ``oracle``: the BLEU with the references (`first_and_oracle`).
 
     Args:
         n_best: a list in words, with the feature `MODEL` of the rescoring model.
         raw: the target side as published.
         tokenized: the target side in words.
-        translations: the file for the texts that "average" chooses, as plain text.
-        report: the files to write.
-        restore: makes plain text of words.
-        test_set: the test set's name for the report.
+        translations: the file for the texts that ``average`` chooses, as plain text.
+        report: the files of the report.
+        restore: converts a line of words to plain text.
+        test_set: the name of the test set in the report.
         manifest: everything else that the numbers depend on.
     """
     published = list(read_lines(raw))
@@ -151,9 +157,13 @@ def rescore_n_best(
     )
 
 
-def chosen(groups: Iterable[Group], criteria: Mapping[K, Criterion]) -> dict[K, list[str]]:
-    """Return the texts that each criterion chooses from a list, one for each sentence."""
-    texts: dict[K, list[str]] = {name: [] for name in criteria}
+def chosen(groups: Iterable[Group], criteria: Mapping[Name, Criterion]) -> dict[Name, list[str]]:
+    """Return the texts that each criterion chooses from a list, one for each sentence.
+
+    A criterion chooses the hypothesis with its highest value. If several have this value, it
+    chooses the first of them in the list.
+    """
+    texts: dict[Name, list[str]] = {name: [] for name in criteria}
     for group in every_sentence(groups):
         for name, criterion in criteria.items():
             texts[name].append(max(group, key=criterion).text)
@@ -162,7 +172,7 @@ def chosen(groups: Iterable[Group], criteria: Mapping[K, Criterion]) -> dict[K, 
 
 @dataclass(frozen=True)
 class TunedPoint:
-    """The scores with one value of alpha. The tuning takes the highest tokenized BLEU."""
+    """The scores of the texts that one value of the length penalty chooses."""
 
     length_penalty: float
     tokenized: Score
@@ -171,9 +181,10 @@ class TunedPoint:
 
 
 def by_length_penalty(alpha: float) -> Criterion:
-    """Return a criterion: log-likelihood / |y|^alpha, the final score in a search.
+    """Return the criterion log-likelihood / |y|^alpha.
 
-    The hypotheses must have the features that `n_best_line` writes.
+    A search with the length penalty alpha ranks its finished hypotheses by this value. The
+    hypotheses must have the features that `n_best_line` writes.
     """
     return lambda listed: float(listed.feature(LIKELIHOOD) / listed.feature(LENGTH) ** alpha)
 
@@ -182,9 +193,16 @@ def curve(
     groups: Iterable[Group],
     raw: Lines,
     tokenized: Lines,
-    restore: Reader,
+    restore: Conversion,
 ) -> list[TunedPoint]:
-    """Score the choices of each value in ``ALPHAS`` from a list of all finished hypotheses."""
+    """Return the scores of the texts that each value in ``ALPHAS`` chooses, in this order.
+
+    Args:
+        groups: all finished hypotheses of each sentence, in words.
+        raw: the references as published.
+        tokenized: the references in words.
+        restore: converts a line of words to plain text.
+    """
     criteria = {alpha: by_length_penalty(alpha) for alpha in ALPHAS}
     points = []
     for alpha, words in chosen(groups, criteria).items():
@@ -202,7 +220,7 @@ def curve(
 def best_point(points: Iterable[TunedPoint]) -> TunedPoint:
     """Return the point with the highest tokenized BLEU.
 
-    Of equal points, it is the one whose alpha is nearest to the paper's, 1.
+    If several have this BLEU, return the one whose alpha is nearest to `PLAIN`, the paper's.
     """
     return max(points, key=lambda each: (each.tokenized.score, -abs(each.length_penalty - PLAIN)))
 
@@ -214,20 +232,20 @@ def tune_length_penalty(
     tokenized: Path,
     tsv: Path,
     json: Path,
-    restore: Reader,
+    restore: Conversion,
     header: Mapping[str, str | None],
     manifest: Mapping[str, object],
 ) -> None:
-    """Tune the length penalty on an n-best list, and write its curve and its best value.
+    """Tune the length penalty on an n-best list, and write all scores and the best value.
 
     Args:
-        n_best: a list in words, with all hypotheses that a search has finished.
+        n_best: a list in words, with all finished hypotheses of a search.
         raw: the target side as published.
         tokenized: the target side in words.
-        tsv: the file for the curve, a table with the columns of `COLUMNS`.
+        tsv: the file for the scores with each value, a table with the columns of `COLUMNS`.
         json: the file for the best value and its tokenized BLEU.
-        restore: makes plain text of words.
-        header: further entries of the JSON file.
+        restore: converts a line of words to plain text.
+        header: the first entries of the JSON file.
         manifest: everything else that the numbers depend on.
     """
     published = list(read_lines(raw))

@@ -1,6 +1,6 @@
 """The HTTP endpoints of the server: its page, its state, its metrics and translations.
 
-Every refusal and every fault is answered by a line of JSON, ``{"error": "..."}``.
+The answer to a refused or failed request is a line of JSON, ``{"error": "..."}``.
 """
 
 import asyncio
@@ -61,14 +61,14 @@ def application(
     """Return the web application that translates with a model.
 
     ``search`` has the defaults of requests. A request may state other values, within the limits of
-    ``settings``. Translating begins and ends with the application's lifespan.
+    ``settings``. Requests are translated during the application's lifespan.
 
     Raises:
         UserError: ``search`` exceeds the limits, or needs attention and no model has any.
     """
     check_search(search, settings)
 
-    # Translating nothing checks the settings of the search before the first request comes.
+    # Translate an empty list, which checks the search settings before the first request comes.
     translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
     batches = Batches(translator.translate, search.batch_sentences, settings.most_waiting)
 
@@ -110,13 +110,34 @@ class _Handlers:
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
         self._requests = counter("convs2s_requests", "Requests answered", ("endpoint", "status"))
-        self._seconds = counter("convs2s_request_seconds", "Seconds to the answers", ("endpoint",))
+        self._seconds = counter(
+            "convs2s_request_seconds", "Seconds from requests to their answers", ("endpoint",)
+        )
         self._sentences = counter("convs2s_sentences", "Sentences translated")
         waiting = prometheus.Gauge("convs2s_waiting", "Sentences waiting", registry=self._registry)
         waiting.set_function(lambda: batches.waiting)
+        languages = self._languages
+        language = {
+            "code": languages["source"],
+            "name": languages["source"],
+            "targets": [languages["target"]],
+        }
+        # For each path, its constant answer or the function that answers.
+        self._handlers: dict[str, Response | Handler] = {
+            "/": self._page(),
+            "/openapi.json": Response(asset("openapi.json"), media_type="application/json"),
+            "/languages": JSONResponse([language]),
+            "/health": self.health,
+            "/metrics": self.metrics,
+            "/translate": self.translate,
+        }
 
     def routes(self) -> list[Route]:
         """Return the routes: each path with its method and its handler."""
+        return [self._route(path, handler) for path, handler in self._handlers.items()]
+
+    def _page(self) -> Response:
+        """Return the answer with the server's page and its security policy."""
         source = self._languages["source"]
         target = self._languages["target"]
         values = {
@@ -136,17 +157,7 @@ class _Handlers:
             "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
             "frame-ancestors 'none'"
         )
-        languages = [{"code": source, "name": source, "targets": [target]}]
-        handlers: dict[str, Response | Handler] = {
-            "/": Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML),
-            "/openapi.json": Response(asset("openapi.json"), media_type="application/json"),
-            "/languages": JSONResponse(languages),
-            "/health": self.health,
-            "/metrics": self.metrics,
-            "/translate": self.translate,
-        }
-        self._paths = set(handlers)
-        return [self._route(path, handler) for path, handler in handlers.items()]
+        return Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML)
 
     def _route(
         self,
@@ -170,10 +181,10 @@ class _Handlers:
         request: Request,
         handler: Response | Handler,
     ) -> Response:
-        """Return the answer of a handler, or the error in JSON if it raises one.
+        """Return the answer of a handler, or a JSON error if the handler raises an exception.
 
-        ``handler`` may also be a constant answer. A server that listens on a loopback address only
-        answers requests to such a host.
+        ``handler`` may also be a constant answer. If the server listens on a loopback address, it
+        refuses requests whose Host header names another machine.
         """
         try:
             host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
@@ -184,8 +195,8 @@ class _Handlers:
         if is_loopback(self._settings.host) and not is_loopback(host):
             return _fault(
                 421,
-                f"Host: {host[:60]!r}: this server only answers requests to this machine itself: "
-                "send them to 127.0.0.1, or make your proxy send Host: 127.0.0.1",
+                f"Host: {host[:60]!r} is not a loopback address or localhost; send requests to "
+                "127.0.0.1, or make your proxy send Host: 127.0.0.1",
             )
         if isinstance(handler, Response):
             return handler
@@ -198,10 +209,10 @@ class _Handlers:
         except ClientDisconnect:
             return Response(status_code=GONE)
         except asyncio.CancelledError:  # by uvicorn, when stop_seconds are over
-            return _fault(503, "the server stops before it is done: ask again later")
+            return _fault(503, "the server is shutting down; send the request again later")
         except Exception:
             traceback.print_exc(file=sys.stderr)
-            return _fault(500, "a fault of the server: its log says more")
+            return _fault(500, "internal error of the server; its log contains a traceback")
 
     async def health(self, _: Request) -> Response:
         """Answer with the number of waiting sentences, the model and the limits of requests."""
@@ -231,7 +242,7 @@ class _Handlers:
         """
         assert isinstance(error, HTTPException)
         path = request.scope["path"]
-        if path in self._paths:
+        if path in self._handlers:
             self._requests.labels(path, error.status_code).inc()
         headers = {**HEADERS, **(error.headers or {})}
         return _fault(error.status_code, error.detail, headers)
@@ -267,12 +278,16 @@ class _Handlers:
             fields = libretranslate_request.as_own(self._languages, self._search.most_n_best)
         lines, options = check_request(fields, settings, self._search, self._languages["source"])
         if options["attention"] and not self._translator.attends:
-            raise UserError("request: attention: no model here has any: leave it out")
+            raise UserError(
+                "request: attention: no model of this server has attention; leave this key out"
+            )
         try:
             translations = await _await_translations(request, self._batches, lines, options)
-        except RefusedError:
+        except RefusedError:  # such as BusyError, which _answer returns with its own status
             raise
-        except UserError as error:  # a fault of the model, as the request was checked before
+        except UserError as error:
+            # The request has been checked, so this error is the model's, not the client's. Without
+            # this clause, _answer would return it with status 400.
             print(f"convs2s serve: {error}", file=sys.stderr)
             return _fault(500, str(error))
         self._sentences.inc(len(lines.sentences))

@@ -109,7 +109,7 @@ def test_without_it_the_command_says_so_once(
 
 @pytest.mark.parametrize("options", [("--pretokenized",), ("--n-best", 2)])
 def test_what_does_not_go_together(sharp: Path, run: Terminal, options: tuple[object, ...]) -> None:
-    with pytest.raises(SystemExit, match="not with --pretokenized, nor --n-best without --json"):
+    with pytest.raises(SystemExit, match="--pretokenized; with --n-best it needs --json"):
         run("translate", sharp, "--split-sentences", *options, text=b"w1\n")
 
 

@@ -14,6 +14,7 @@ from typing import IO
 
 import pytest
 import yaml
+from sacremoses.corpus import NonbreakingPrefixes
 
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
@@ -123,7 +124,7 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
     first, _ = capfd.readouterr().err.splitlines()
     assert first.startswith(
         "waiting for jobs of an earlier run in this folder: Slurm job 12 (PENDING, "
-        "rule_train_model_wildcards_demo), Slurm job 13 (RUNNING, group_text) (end them by scancel"
+        "rule_train_model_wildcards_demo), Slurm job 13 (RUNNING, group_text) (to begin without "
     )
     assert len(restarts) == 1
 
@@ -144,7 +145,7 @@ def test_a_slurm_that_does_not_answer_is_waited_for(
     run._held.pop().close()  # as the process ends
     Path(".snakemake/slurm_logs").mkdir(parents=True)
     begin_run(settings)
-    assert "waiting for jobs of an earlier run in this folder: those of Slurm, which does not" in (
+    assert "waiting for jobs of an earlier run in this folder: jobs of Slurm, which does not" in (
         capfd.readouterr().err
     )
     assert len(restarts) == 1
@@ -169,6 +170,17 @@ def test_without_locks_of_the_file_system_a_run_begins_all_the_same(
     with living_job():
         assert RUN in os.environ
     assert restarts == []
+
+
+def test_a_lock_that_fails_for_another_reason_is_an_error(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        begin_run(settings)
 
 
 def test_the_locks_are_those_that_nfs_grants(
@@ -217,7 +229,17 @@ def test_text_without_blanks_is_told_of(
     assert capsys.readouterr().err == f"warning: {line}\n"
 
 
-@pytest.mark.parametrize(("code", "known"), [("rom", False), ("yue", True), ("ro", True)])
-def test_a_language_code_without_abbreviations_is_told_of(code: str, known: bool) -> None:
-    lines = task_warnings([own_task(code)])
-    assert lines == [] if known else "mine: 'rom' has no list of abbreviations" in lines[0]
+@pytest.mark.parametrize("code", ["rom", "tr", "tr_title"])
+def test_a_language_code_without_abbreviations_is_told_of(code: str) -> None:
+    (line,) = task_warnings([own_task(code)])
+    assert line.startswith(f"mine: '{code}' has no list of abbreviations")
+    assert ("use that code" in line) == (code == "rom")
+    extension = {"train": "analyzer", "test": "analyzer"}  # which need not use the lists of Moses
+    assert task_warnings([own_task(code, preparation=extension)]) == []
+
+
+def test_the_languages_with_abbreviations_are_those_of_sacremoses() -> None:
+    codes = set(NonbreakingPrefixes().available_langs.values())
+    assert codes == run._WITH_ABBREVIATIONS
+    for code in codes - {"zh"}:
+        assert task_warnings([own_task(code)]) == []
