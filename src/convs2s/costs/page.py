@@ -34,6 +34,7 @@ def write_costs(
     sheet = _sheet(settings, paper_costs)
     parts = [markdown(sheet)]
     if paper_costs.total.printed.stated:
+        # The additional # makes the title of the second table a subheading.
         parts.append(f"#{markdown(_printed_sheet(paper_costs))}")
     formats = {".md": "\n".join(parts), ".csv": csv(sheet)}
     for output in outputs:
