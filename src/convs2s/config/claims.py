@@ -28,10 +28,11 @@ class CellsCompared(Section):
     """Cells that are said to be better than the same number of other cells."""
 
     better: SomeItems[CellName]
-    """The cells that are said to be better. If there are several, their sum is compared. A and D
-    against B and C ask whether A gains more over B than C over D; a cell may be listed twice."""
+    """The cells that are said to be better. If there are several, their sum is compared. For the
+    claim A - B > C - D, list A and D here, and B and C in worse. To count a cell twice, list it
+    twice."""
     worse: SomeItems[CellName]
-    """The cells that are said to be worse, as many as in better."""
+    """The cells that are said to be worse. The number of cells must be the same as in better."""
     margin: NonNegativeFloat = 0.0
     """How far the better side may be behind, in units of the column, for claims that something does
     not help."""
@@ -53,7 +54,11 @@ class LengthsCompared(Section):
 
 
 class Trend(Section):
-    """Rows whose values are said to rise with x: by the slope of a line, and in no pair to fall."""
+    """Rows whose values are said to rise with x.
+
+    The claim holds if the slope of the fitted line is significantly positive and no pair of rows
+    falls significantly.
+    """
 
     table: str
     """Table or figure, by its name in config/paper.yaml."""
@@ -78,7 +83,7 @@ class Claim(Section):
     """
 
     says: Text
-    """The claim, in one sentence of this project."""
+    """The claim, in one sentence, in our own words."""
     source: Text
     """Paper and section that make the claim."""
     comparisons: Items[CellsCompared] = ()
@@ -114,7 +119,8 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     rows = tables[cell.table].rows
     groups = {row.group for row in rows if row.group}
     check_known(where, f"group of {cell.table}", cell.group, groups)
-    systems = {}  # index of each row of the group, or of the table without a group -> its name
+    # Index of a row -> its name. These are the rows of the group, or all rows if no group is named.
+    systems = {}
     for index, row in enumerate(rows):
         if cell.group is None or row.group == cell.group:
             systems[index] = row.system
@@ -131,7 +137,8 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
     """Check that a claim names cells that have values, or says why it names none.
 
     Raises:
-        UserError: It does neither, or a comparison is malformed. The message begins with ``where``.
+        UserError: The claim does neither or both, names an unknown cell or one without a value, or
+            has a malformed comparison. The message begins with ``where``.
     """
     cells = list(claim.cells())
     has_reason = claim.untested is not None

@@ -47,7 +47,7 @@ class PaperCosts:
     """The costs of all tables and figures."""
 
     exhibits: Mapping[str, Cost]  # name of a table or figure -> its cost
-    shared: float  # the core-hours of jobs of no single exhibit, such as for text and vocabularies
+    shared: float  # the core-hours of all other jobs, such as those for text and vocabularies
     total: Cost  # the cost of all exhibits: each training counts once, and the shared jobs count
 
 
@@ -140,15 +140,22 @@ class Expectation:
         """
         tokens_per_epoch = [0]  # of trainings on this task; the largest number counts
         rates: dict[str, list[float]] = {"gpus": [], "cores": []}  # tokens per hour of a device
-        for run, hours_of_run in self._timed:
-            tokens = [epoch.tokens for epoch in run.epochs]
+        for run, _ in self._timed:
             if run.task == task:
-                tokens_per_epoch += tokens
+                tokens_per_epoch += [epoch.tokens for epoch in run.epochs]
             if self._kinds[run.model] != self._kinds[model]:
                 continue
-            for device, hours in vars(hours_of_run).items():
+            # A training may have run on both kinds of device, each for some of its epochs.
+            for device, rates_of_device in rates.items():
+                tokens = 0
+                hours = 0.0
+                for tokens_of_epoch, hours_of_epoch in run.timed_epochs:
+                    hours_on_device = getattr(hours_of_epoch, device)
+                    if hours_on_device:
+                        tokens += tokens_of_epoch
+                        hours += hours_on_device
                 if hours:
-                    rates[device].append(sum(tokens) / hours)
+                    rates_of_device.append(tokens / hours)
         device = max(rates, key=lambda name: len(rates[name]))
         to_read = epochs * max(tokens_per_epoch)
         if not to_read or not rates[device]:
@@ -185,9 +192,13 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
         if settings.tasks[cell.task].released:
             continue
         for record in cell.records:
-            for training in record.trainings:
-                folders[training] = Path(record.file).parent.with_name(training[-1])
-    return [read_training(*name, folder) for name, folder in folders.items()]
+            for task, model, run in record.trainings:
+                # The folder of each run is beside that of the record's run, such as an ensemble.
+                folders[task, model, run] = Path(record.file).parent.with_name(run)
+    trainings = []
+    for (task, model, run), folder in folders.items():
+        trainings.append(read_training(task, model, run, folder))
+    return trainings
 
 
 def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> Iterator[Path]:
@@ -208,7 +219,10 @@ def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> I
 def _all_benchmarks(
     settings: Settings, cells: Mapping[str, Sequence[Cell]], folder: Path
 ) -> set[Path]:
-    """Return the benchmark files of all jobs, without trainings and tasks that no cell shows."""
+    """Return the benchmark files of all jobs, except trainings and the jobs of tasks without cells.
+
+    The jobs of a text count if a task with cells uses it.
+    """
     shown = {cell.task for its_cells in cells.values() for cell in its_cells}
     texts = {settings.tasks[name].text_name for name in shown}
     others = settings.tasks.keys() - shown - texts

@@ -54,8 +54,8 @@ def attention_of(
     rows = list(read_lines(translations))
     if not 1 <= line <= len(rows):
         raise UserError(
-            f"sentence {line} is asked for (plots.sentences of config.yaml, or a target's name), "
-            f"but {translations} has {len(rows)}"
+            f"{translations}: has {len(rows)} lines, so there is no sentence {line}; change "
+            "plots.sentences in config.yaml, or the name of the target"
         )
     problem = "not a translation; decode the test set again"
     with failures_of_file(f"{translations}:{line}", problem):
@@ -64,22 +64,22 @@ def attention_of(
         target = row["tokens"]
         source_indices = source_vocabulary.encode(source)
         target_indices = target_vocabulary.encode(target)
-    layers = layer_attention(network, source_indices, target_indices)
-    return attention_map([layers], source, target)
+    attention = layer_attention(network, source_indices, target_indices)
+    return attention_map([attention], source, target)
 
 
 def attention_map(
-    layers: Sequence[Tensor],
+    attention_by_network: Sequence[Tensor],
     source: Sequence[str],
     target: Sequence[str],
 ) -> AttentionMap:
     """Join the attention of several networks for one sentence.
 
-    Each tensor has the shape (layers, n, m). ``source`` (m - 1) and ``target`` (n - 1) are tokens
-    without ``</s>``, which is added.
+    ``attention_by_network`` has one tensor of shape (layers, n, m) for each network. ``source``
+    (m - 1) and ``target`` (n - 1) are tokens without ``</s>``, which is added.
     """
     end = SPECIAL_TOKENS[END]
-    weights = torch.cat(list(layers)).cpu().numpy()
+    weights = torch.cat(list(attention_by_network)).cpu().numpy()
     return AttentionMap(weights, source=[*source, end], target=[*target, end])
 
 
@@ -134,6 +134,6 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     states = network.final_state(torch.from_numpy(pad(rows)))
     if states is None:
         raise UserError(
-            f"{model}: has no state of one size after a sentence; name a model of kind lstm"
+            f"{model}: its encoder has no final state of a fixed size; name a model of kind lstm"
         )
     return FinalStates(tokens, unknown, states.numpy())

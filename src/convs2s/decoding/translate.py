@@ -244,8 +244,8 @@ class LineTranslator:
             raise UserError(f"{self.models[0]}: has no attention to show")
         source = self.source.encode(translation.source_tokens)
         target = self.target.encode(translation.tokens)
-        layers = [layer_attention(network, source, target) for network in attending]
-        return attention_map(layers, translation.source_tokens, translation.tokens)
+        by_network = [layer_attention(network, source, target) for network in attending]
+        return attention_map(by_network, translation.source_tokens, translation.tokens)
 
     def prepare(
         self,

@@ -36,7 +36,7 @@ from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
 LEVEL = 0.05  # the level of significance: a verdict needs a corrected p below it
 LEAST_POINTS = 3  # the minimum number of different values of x in a trend
-_ERRORS = 3  # a verdict needs a p that is more than this many Monte Carlo errors from LEVEL
+_ERRORS_FROM_LEVEL = 3  # a verdict needs a p that is more Monte Carlo errors from LEVEL than this
 # If lengths differ from the references by more than this share, findings also have the difference
 # of BLEU without brevity penalty.
 _BREVITY = 0.03
@@ -52,7 +52,7 @@ Verdict = Literal["held", "not held", "undecided", "no verdict", "not run", "not
 - held, not held: the effect is significant, in the direction of the claim or against it.
 - undecided: the effect is not significant, or its p is too close to ``LEVEL``.
 - no verdict: there are scores, but they cannot be compared, or there are too few runs.
-- not run: there are no scores.
+- not run: scores that the test needs are missing.
 - not tested: the claim has no test.
 """
 
@@ -121,10 +121,12 @@ class JudgedClaim:
 
     @property
     def decisive(self) -> Finding:
-        """A copy of the first finding that has a value and the claim's verdict, to print.
+        """The finding that is printed beside the claim.
 
-        The copy has no note. If a reversed pair of rows refutes a trend, however, the note is what
-        matters: the copy keeps it and has no slope. Without such a finding, return an empty one.
+        It is a copy of the first finding that has a value and the claim's verdict. Usually the copy
+        has no note. If a reversed pair of rows refutes a trend, the copy keeps the note, which
+        names the pair, and has no slope. If no finding has a value and the claim's verdict, the
+        result is an empty finding.
         """
         for finding in self.findings:
             if finding.value is not None and finding.verdict == self.verdict:
@@ -179,6 +181,7 @@ def correct(findings: Iterable[Finding]) -> None:
     p_of_reversals = [
         finding.p_reversal for finding in with_reversal if finding.p_reversal is not None
     ]
+    # One correction for both kinds of tests. First come all p, then all p of reversals.
     corrected = holm(p_values + p_of_reversals)
     for finding, p_reversal in zip(with_reversal, corrected[len(tested) :], strict=True):
         finding.p_reversal = p_reversal
@@ -189,7 +192,7 @@ def correct(findings: Iterable[Finding]) -> None:
         error = (finding.p_error or 0.0) * factor
         if finding.p_reversal is not None and finding.p_reversal < LEVEL:
             finding.verdict = "not held"
-        elif error and abs(finding.p_holm - LEVEL) <= _ERRORS * error:
+        elif error and abs(finding.p_holm - LEVEL) <= _ERRORS_FROM_LEVEL * error:
             finding.verdict = "undecided"
             finding.add_note("more draws could turn the verdict")
         elif finding.p_holm >= LEVEL:
@@ -199,8 +202,9 @@ def correct(findings: Iterable[Finding]) -> None:
 def verdict_of(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict on a claim from the verdicts on its findings.
 
-    Findings that were not run, or have no verdict, do not count if others have been decided. Of
-    these, one that did not hold refutes the claim, and all must hold for the claim to hold.
+    The claim is not run if all its findings are not run. Otherwise it has no verdict if none of the
+    findings that were run has one. Otherwise only the findings with a verdict count: the claim is
+    not held if one of them is not held, held if all are held, and else undecided.
     """
     with_scores = set(verdicts) - {"not run"}
     if not with_scores:
@@ -233,6 +237,7 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             write_text(output, csv(Sheet([], rows, "Verdict")))
         else:
             claims, findings = printed_claims(settings, judged)
+            # The additional # makes the title of the second table a subheading.
             write_text(output, f"{markdown(claims)}\n#{markdown(findings)}")
 
 
@@ -417,7 +422,7 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     if why_not:
         finding.add_note(why_not)
     if not all("phrases_chance" in entry.scores for entry in cell.entries):
-        finding.add_note("a record without swaps; let project_phrases run again")
+        finding.add_note("the record has no test by swaps of meanings; run project_phrases again")
         return finding
     excesses: list[float] = []  # of each run: the share of variance, less that by chance
     p_values: list[float] = []
@@ -440,8 +445,8 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
 
     The value is the slope of the least-squares line through the rows' means: the gain for each unit
     of x. A pair of rows in the reverse order refutes a trend, even if its slope is positive. The p
-    of the clearest such pair, with ``_ERRORS`` Monte Carlo errors added, is multiplied by the
-    number of pairs.
+    of the clearest such pair, with ``_ERRORS_FROM_LEVEL`` Monte Carlo errors added, is multiplied
+    by the number of pairs.
     """
     found = find([trend.cell(row) for row in trend.x])
     cells = dict(zip(trend.x, found, strict=True))
@@ -453,7 +458,7 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
     if without_score:
         finding.add_note(f"no score: {', '.join(without_score)}")
     if len({trend.x[row] for row in scored}) < LEAST_POINTS:
-        finding.add_note(f"{LEAST_POINTS} rows are needed")
+        finding.add_note(f"scores at {LEAST_POINTS} different values of x are needed")
         return finding
     finding.describe(scored.values())
     finding.runs = f"{sum(cell.trainings for cell in scored.values())} in {len(scored)} rows"
@@ -475,7 +480,7 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         if effect.value < 0:
             p, error = effect.two_sided_p(0.0)
-            reversals.append((len(pairs) * (p + _ERRORS * error), low, high))
+            reversals.append((len(pairs) * (p + _ERRORS_FROM_LEVEL * error), low, high))
     finding.p_reversal = 1.0
     if reversals:
         # The smallest p. Pairs of equal p are in the order of their rows' names.
@@ -515,7 +520,7 @@ def judge_effect(
         finding.add_note(incomparable)
         return
     if not all(entry.processor for cell in cells for entry in cell.entries):
-        finding.add_note("of processors that are not stated")
+        finding.add_note("the processor of the runs is not recorded")
     # Cited values are constants: they have no variance here.
     constant = -1.0 if quantity == "length_ratio" else 0.0
     computed = []  # the weighted cells that have runs

@@ -98,6 +98,7 @@ class Evidence:
 
         Return None unless the ledger has the sentences of every run.
         """
+        # The score of a cell that measures length ratios is itself a length ratio.
         computed: Quantity = "length_ratio" if self.measure == "length_ratio" else quantity
         arrays = self._from_sentences(computed, drawn_measures)
         return np.stack(arrays) if len(arrays) == len(self.entries) else None
@@ -123,7 +124,8 @@ class Evidence:
         measure = self.measure.replace("detokenized", "tokenized")
         found = []
         for entry in self.entries:
-            key = next(iter(entry.sentences), "") if is_length else measure
+            any_measure = next(iter(entry.sentences), "")
+            key = any_measure if is_length else measure
             if key in entry.sentences:
                 found.append(entry.sentences[key])
         return found
@@ -255,6 +257,8 @@ def on_one_processor(
         for cell in cells:
             run_entries: dict[str, LedgerEntry] = {}
             for entry in cell.entries:
+                # A run may have entries of several equal processors. Any of them will do, because
+                # their numbers are equal.
                 if processor in processors(entry):
                     run_entries[entry.run.run] = replace(entry, processor=processor)
             if len(run_entries) == len(cell.runs):
@@ -295,7 +299,8 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
 def why_no_verdict(weighted: Weighted) -> str | None:
     """Return why there can be no verdict; None if there can be one.
 
-    There is none if both sides have the same runs, or if a side has too few runs.
+    There is none if both sides have the same runs, or if a side has too few runs. ``weighted`` must
+    not have cited cells, which have no runs.
     """
     # Cells with the same runs and measure are one system: its weights are added up. If all sums
     # are zero, the two sides are the same.
@@ -323,9 +328,11 @@ def why_no_verdict(weighted: Weighted) -> str | None:
 def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[SampledRuns]:
     """Return a sample for each set of models, with the weighted sum of its cells.
 
-    Cells of the same models, such as two decodings, are added up model by model. So the variance
-    between models that their scores have in common cancels out.
+    Cells of the same models, such as two decodings, are added up model by model. In a difference of
+    two such cells, the variance between models that their scores have in common cancels out.
     """
+    # Cells are grouped if their runs have the same models in the same order. The entries of a cell
+    # are sorted by run, so the scores of a group can be added up element by element.
     groups = defaultdict[object, list[tuple[float, Evidence]]](list)
     for weight, cell in weighted:
         models_of_runs = tuple(entry.models for entry in cell.entries)
@@ -339,7 +346,8 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
             drawn_scores = cell.drawn(quantity)
             if drawn_scores is not None:
                 drawn.append(weight * drawn_scores)
-        # The variance of an ensemble is estimated from the scores of its single models.
+        # The variance of an ensemble is estimated from the scores of its single models. They are
+        # multiplied by the weight of the group's first cell.
         singles = None
         first_weight, first_cell = group[0]
         if first_cell.ensemble:

@@ -1,4 +1,4 @@
-"""docs/results.md: the results of a scale, made from a ledger without a folder of results."""
+"""Write docs/results.md: the results of a scale, computed from a ledger alone."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -21,7 +21,7 @@ from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
 _TREND_WIDTH = 100  # pixels: the width of a panel
-_TRENDS = 8  # panels in a row; each table or figure has two, the paper's and ours
+_PANELS_IN_ROW = 8  # panels in a row; each table or figure has two, the paper's and ours
 
 _Cells = Mapping[str, Sequence[Cell]]  # name of a table or figure -> its cells
 
@@ -67,7 +67,9 @@ def write_results_page(
         if name in written:
             short.append(_with_value(written[name], "Metric", {"Notes"}))
     short.append(_with_value(claims, "Verdict", {"Claim", "Source", "Comparisons"}))
-    *headlines, verdicts = _without_repetition(short)
+    printed_short = list(_without_repetition(short))
+    headlines = printed_short[:-1]
+    verdicts = printed_short[-1]  # the claims are the last of the short tables
     parts = [
         f"# Results at scale {settings.options.scale}\n",
         f"Made by `convs2s results` from `{ledger}` ([ledger.md](ledger.md)), which has "
@@ -135,6 +137,7 @@ def _costs(tables: _Cells) -> Iterator[Sheet]:
                 "Table or figure": name,
                 "Trainings": str(len(wanted)),
                 "With hours in the ledger": str(len(timed)),
+                # The order of the trainings, a set, does not change the result of fsum.
                 "GPU- and thread-hours": f"{math.fsum(timed):.2f}",
             }
         )
@@ -157,17 +160,17 @@ def _draw(settings: Settings, tables: _Cells, folder: Path) -> tuple[list[str], 
             panels.append({**panel, "width": _TREND_WIDTH, "title": [exhibit, panel["title"]]})
     if panels:
         plot = folder / "trends.svg"
-        save_figure(panels, [plot], stand_in=stand_in, columns=_TRENDS, shares_colors=False)
+        save_figure(panels, [plot], stand_in=stand_in, columns=_PANELS_IN_ROW, shares_colors=False)
         shown.append(f"![The papers' trends beside ours]({folder.name}/{plot.name})\n")
     for name, table in tables.items():
         if settings.paper[name].is_by_layers:
             plot = folder / f"{name}.svg"
             bleu_by_layers.draw(settings, name, table, [plot], columns=2)
             shown.append(f"![{settings.paper[name].title}]({folder.name}/{plot.name})\n")
-    if panels := plateau_panels(settings, tables.get(TRAININGS, ())):
+    if panels_of_plateaus := plateau_panels(settings, tables.get(TRAININGS, ())):
         plot = folder / "plateaus.svg"
-        sized = [{**panel, "width": _TREND_WIDTH} for panel in panels]
+        sized = [{**panel, "width": _TREND_WIDTH} for panel in panels_of_plateaus]
         title = "Validation perplexity by epoch, as a share of the best epoch's"
-        save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_TRENDS)
+        save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_PANELS_IN_ROW)
         plateaus.append(f"![{title}]({plot.name})\n")
     return shown, plateaus

@@ -35,10 +35,10 @@ So no word of this length or less is broken, even if the drawing is then wider t
 
 
 CellText = str | Mapping[str, str]
-"""The content of a row in a column: one text, or a text for each value of the row.
+"""The content of a row in a column: one text, or a mapping with a text for each value of the row.
 
-In the second form a key is the name of a column of values. If all texts are equal, the text is
-printed once, without the names.
+A row has a value for each of the paper's columns, such as BLEU and perplexity. A key of the mapping
+is the name of such a column. `as_one_text` says how a mapping is printed.
 """
 
 
@@ -55,7 +55,10 @@ class Sheet:
     """Column -> the column that is printed in parentheses behind its text."""
     left_out: Sequence[str] = ()  # columns, footnotes included, that only CSV keeps
     shared: Mapping[str, str] = field(default_factory=dict)
-    """Footnotes whose text is printed once above the table if most rows have it -> its format."""
+    """Columns whose text is printed once above the table if most rows have it -> its format string.
+
+    Each must also be in ``footnotes``: rows with another text have a footnote.
+    """
 
     @property
     def common(self) -> dict[str, dict[str, str]]:
@@ -109,7 +112,7 @@ class Sheet:
                 texts[column] = as_one_text(row[column])
             for column, behind in self.joined.items():
                 if row[behind]:
-                    texts[column] = f"{row[column]} ({row[behind]})"
+                    texts[column] = f"{as_one_text(row[column])} ({as_one_text(row[behind])})"
             row_numbers = []
             for note in self._notes_of(row, common):
                 row_numbers.append(numbers.setdefault(note, len(numbers) + 1))

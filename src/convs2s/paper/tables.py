@@ -211,10 +211,8 @@ def _values(
         difference = mean - compared
         difference_text = f"{difference:+.{digits}f}"
     origin: Literal["ours", "absent", "text"] = "ours"
-    if mean is None:
-        # Without a mean, ``ours`` has the score of each run, or it is empty.
-        if not ours:
-            ours = _why_absent(settings, row, column, row_cells)
+    if not ours:
+        ours = _why_absent(settings, row, column, row_cells)
         origin = "absent" if ours else "text"
     printed_text = _number(row.paper.get(column.key), digits)
     return {
@@ -362,11 +360,11 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
 
 
 def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
-    """Return the number and the hours of the trainings that a row's missing runs need.
+    """Return a text with the number and the hours of the trainings that a row's missing runs need.
 
-    The hours are those of config/costs.yaml. A training is left out if a number that another
-    column of the row shows was computed from it here: its model exists. A number from the published
-    ledger brings no model.
+    The hours are those of config/costs.yaml. A training is left out if any number of the row was
+    computed from it here, because its model then exists. A number from the published ledger does
+    not count, because the ledger has no models.
     """
     trained: set[tuple[str, str, str]] = set()  # task, model, run
     wanted: set[tuple[str, str, str]] = set()

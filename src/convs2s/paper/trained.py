@@ -75,15 +75,16 @@ class Training:
         return sum(epoch.tokens / epoch.tokens_per_second for epoch in timed)
 
     @property
-    def hours(self) -> Hours | None:
-        """The time of all updates multiplied by the GPUs, or by the CPU threads without a GPU.
+    def timed_epochs(self) -> list[tuple[int, Hours]]:
+        """The tokens and the hours of each epoch that has a recorded speed and machine.
 
-        None if training.json is missing, as it is until the training ends, or if no epoch has a
-        recorded speed and machine.
+        The hours are the time of the epoch's updates, multiplied by the number of GPUs, or by the
+        number of CPU threads if the epoch ran without a GPU. The list is empty if training.json is
+        missing, as it is until the training ends.
         """
         if not self.summary:
-            return None
-        total = None
+            return []
+        timed = []
         for epoch in self.epochs:
             machine: TrainingMachine = epoch.machine or self.manifest
             if not epoch.tokens_per_second or "workers" not in machine:
@@ -91,11 +92,16 @@ class Training:
             hours = epoch.tokens / epoch.tokens_per_second / SECONDS_PER_HOUR
             device_hours = hours * _devices(machine)
             if "gpu" in machine:
-                hours_of_epoch = Hours(gpus=device_hours)
+                timed.append((epoch.tokens, Hours(gpus=device_hours)))
             else:
-                hours_of_epoch = Hours(cores=device_hours)
-            total = hours_of_epoch if total is None else total + hours_of_epoch
-        return total
+                timed.append((epoch.tokens, Hours(cores=device_hours)))
+        return timed
+
+    @property
+    def hours(self) -> Hours | None:
+        """The hours of all `timed_epochs`; None if there are none."""
+        timed = self.timed_epochs
+        return sum((hours for _, hours in timed), Hours()) if timed else None
 
 
 def read_training(
@@ -126,7 +132,8 @@ def measure_training_speed(
 
     The hours are the time of all updates at the median rate of their machine, multiplied by the
     number of GPUs, or by the CPU threads without a GPU. If the training ran both on CPUs and on
-    GPUs, only the hours on the kind of the last machine count.
+    GPUs, only the hours on the kind of the last machine count. `Training.hours` differs: it is the
+    time that the updates really took, on machines of both kinds.
 
     ``training`` is training.json; its manifest names the machine of epochs that do not name one.
 
@@ -137,7 +144,7 @@ def measure_training_speed(
     if not epochs:
         raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
     record = read_record(training)
-    machines: dict[str, TrainingMachine] = {}  # by the name that the signature has
+    machines: dict[str, TrainingMachine] = {}  # name of a machine in the signature -> the machine
     epochs_on: dict[str, list[EpochRecord]] = {}  # name of a machine -> its epochs
     with failures_of_file(str(training), _NO_RECORD):
         for epoch in epochs:
@@ -148,7 +155,7 @@ def measure_training_speed(
             )
             machines.setdefault(name, machine)
             epochs_on.setdefault(name, []).append(epoch)
-        last_name = name
+        last_name = name  # the machine of the last epoch
         last_has_gpu = "gpu" in machine
     hours = 0.0
     rates: dict[str, float] = {}

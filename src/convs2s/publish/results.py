@@ -22,7 +22,7 @@ from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measur
 from convs2s.scoring.translations import read_translations
 
 KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
-"""Suffixes of the files that are exported."""
+"""Endings of the names of files that are exported."""
 
 LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}
 """Names of folders whose files are not exported."""
@@ -91,6 +91,7 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, for example "
             "with `snakemake results/TASK/bleu.txt`"
         )
+    # This also changes the paths in the measurements, so it must come before they are used.
     start = _find_start(folder, measured.values())
     with new_output(output, as_zip=output.suffix == ".zip") as staged:
         for path in {*_kept(folder), *_scored_files(measured, start)}:
@@ -173,13 +174,17 @@ def _find_start(folder: Path, measured: Collection[Measurement]) -> Path:
     """Return the folder in which the workflow ran, from which recorded paths start.
 
     It is a folder above the results folder. If a storage plugin has brought the files, the records
-    have the paths of its local copies. The prefix of these paths is then removed from the
-    measurements, so that all paths start from the returned folder.
+    have the paths of its local copies. The prefix of these paths is then removed from the paths in
+    ``measured``, which this function changes, so that all paths start from the returned folder.
+
+    Raises:
+        UserError: no folder above the results folder has the file that is looked for.
     """
     paths = [path for measurement in measured for path in measurement.checksums]
     # Look for one recorded file, if possible not for a model, because models may have been removed.
     recorded = min(paths, key=lambda path: path.endswith(".safetensors"))
-    # Leave out more and more folders at the beginning of its path, until a file is found.
+    # Leave out more and more folders at the beginning of its path, until a file is found. At least
+    # one folder stays.
     for removed_parts in range(recorded.count("/")):
         below = recorded.split("/", removed_parts)[-1]
         for start in folder.resolve().parents:
@@ -192,8 +197,8 @@ def _find_start(folder: Path, measured: Collection[Measurement]) -> Path:
                     }
                 return start
     raise UserError(
-        f"{recorded}: not found in a folder above {folder}, but the scores name it so: export the "
-        "results in the folder where the workflow has made them"
+        f"{recorded}: scores were computed from this file, but no folder above {folder} has it; "
+        "export the results in the folder where the workflow has made them"
     )
 
 
@@ -216,8 +221,8 @@ def _scored_files(measured: Mapping[Path, Measurement], start: Path) -> Iterator
                 raise UserError(f"{path}: {score} was computed from it, but it is missing")
             if checksum(path) != digest:
                 raise UserError(
-                    f"{path}: has changed since {score} was computed: make that file again with "
-                    "snakemake, or remove it"
+                    f"{path}: has changed since {score} was computed from it; make that score "
+                    "again with snakemake, or remove its file"
                 )
             # All other files with this suffix are translations.
             if path.suffix == ".jsonl" and path.name != "history.jsonl":

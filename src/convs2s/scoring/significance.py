@@ -8,9 +8,14 @@ Resampling both runs and sentences would be wrong in two ways. With n runs, it f
 their variance. It also counts the interaction of runs and sentences twice, once in each level (Owen
 2007, "The pigeonhole bootstrap"). So the two levels are combined as in studies in which several
 readers judge the same cases (Hillis, Berbaum and Metz 2008, "Recent developments in the
-Dorfman-Berbaum-Metz procedure for multireader ROC study analysis"): the variance is MS(treatment,
-reader) + max(MS(treatment, case) - MS(all), 0), with Satterthwaite's degrees of freedom. Here the
-readers are the runs, and the cases are the sentences.
+Dorfman-Berbaum-Metz procedure for multireader ROC study analysis"). Here the readers are the runs,
+and the cases are the sentences. The variance is A + max(B - C, 0), with Satterthwaite's degrees of
+freedom. In their terms A is MS(treatment, reader), B is MS(treatment, case), and C is MS(treatment,
+reader, case), each scaled to the variance of the value:
+
+- A is the variance between runs, ``run_variance`` in `_spread`.
+- B is the variance over resampled test sets, ``whole`` in `_sentence_variance`.
+- C is the interaction of runs and sentences, ``counted_twice`` in `_sentence_variance`.
 """
 
 import math
@@ -124,7 +129,7 @@ def effect_of(samples: Sequence[SampledRuns], constant: float = 0.0) -> Effect:
     return Effect(value, _spread(samples, _sentence_variance(drawn)), batches)
 
 
-def _variance(values: Sequence[float] | SetScores | int) -> float:
+def _variance(values: Sequence[float] | SetScores) -> float:
     """Return the unbiased estimate of the variance of the population that values are from."""
     return float(np.var(values, ddof=1))
 
@@ -144,8 +149,8 @@ def _spread(samples: Iterable[SampledRuns], sentence_variance: float) -> Spread:
         run_variance += variance
         uncertainty += variance**2 / degrees
         if sample.singles:
-            # The single models are also the runs of another sample, so their variance is already
-            # counted there. They must not add degrees of freedom.
+            # The single models are also the runs of another sample. Their deviations are no further
+            # evidence, so they may lower the degrees of freedom, but must not raise them.
             max_degrees = min(max_degrees, degrees)
     total_variance = sentence_variance + run_variance
     # Satterthwaite's degrees of freedom.
@@ -160,13 +165,15 @@ def _sentence_variance(drawn: Sequence[SetScores]) -> float:
     run does better or worse on single sentences. The variance of the runs includes this interaction
     of runs and sentences, so it is subtracted here.
     """
-    whole = _variance(sum(run_scores.mean(axis=0) for run_scores in drawn))
+    whole = _variance(np.sum([run_scores.mean(axis=0) for run_scores in drawn], axis=0))
     counted_twice = 0.0
     for run_scores in drawn:
         runs = len(run_scores)
         if runs > 1:
             deviations = run_scores - run_scores.mean(axis=0)
             interaction = np.var(deviations, axis=1, ddof=1).sum()
+            # The deviations are from the mean of the runs, so the interaction of a single run is
+            # this sum / (runs - 1). In the mean of the runs it is smaller by the factor 1 / runs.
             counted_twice += float(interaction) / (runs * (runs - 1))
     return max(whole - counted_twice, 0.0)
 
@@ -194,6 +201,8 @@ def drawn_measures(statistics: Statistics, draws: int = DRAWS) -> Measures:
     compared in pairs (Koehn 2004).
     """
     lines = len(statistics)
+    # All numbers are integers. Sums in float32 are exact as long as they are at most 2**24, which
+    # is far more words than a test set has.
     columns = _columns(statistics).astype(np.float32)
     counts_of_draws = _kept_counts if lines * draws <= _MAX_CACHED_COUNTS else _counts
     sums = [counts.astype(np.float32) @ columns for counts in counts_of_draws(lines, draws)]
@@ -210,6 +219,8 @@ def _counts(lines: int, draws: int) -> Iterator[npt.NDArray[np.uint8]]:
         # Give the lines of each draw indices of their own, so that one bincount serves all draws.
         indices += lines * np.arange(draws_now)[:, None]
         counts = np.bincount(indices.ravel(), minlength=draws_now * lines)
+        # uint8 is enough: a count is 1 on average, and more than 255 times the same line in one
+        # draw are practically impossible.
         yield counts.reshape(draws_now, lines).astype(np.uint8)
 
 

@@ -117,6 +117,25 @@ def test_a_rate_of_the_same_kind_of_network_tells_what_another_model_takes(
     assert unknown.exhibits["lstm_table1"].unknown == len(lstm.runs)
 
 
+def test_a_training_on_cores_and_gpus_has_a_rate_for_each(multi30k: Settings) -> None:
+    first, *others = cells(multi30k, "table5")
+    other = next(cell for cell in others if cell.model != first.model)
+    folder = folder_of(first, 0)
+    write_training(folder, seconds=3600, tokens=7200, epochs=2, gpus=1)
+    on_gpu, on_cores, end = Path(folder, "history.jsonl").read_text("utf-8").splitlines()
+    row = json.loads(on_cores) | {"machine": {"threads": 2, "workers": 1}}
+    Path(folder, "history.jsonl").write_text(f"{on_gpu}\n{json.dumps(row)}\n{end}\n", "utf-8")
+    table = {"table5": [first, other]}
+    left = costs(multi30k, table, Path("benchmarks")).exhibits["table5"].to_come
+    epochs = multi30k.models[other.model].training.maximum_epochs
+    assert epochs is not None
+    # An epoch takes an hour on the GPU. The other seeds of the first model take what it took.
+    absent = len(first.runs) - 1
+    assert left is not None
+    assert left.gpus == pytest.approx(absent + epochs * len(other.runs))
+    assert left.cores == pytest.approx(2.0 * absent)
+
+
 def test_before_the_first_run_a_stated_figure_of_another_model_tells(multi30k: Settings) -> None:
     cell = next(c for c in cells(multi30k, "table1") if c.task == "multi30k_en_de")
     cost = costs(multi30k, {"table1": [cell]}, Path("benchmarks")).exhibits["table1"]

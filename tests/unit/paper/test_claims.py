@@ -378,7 +378,7 @@ def test_a_trend_is_a_linear_contrast(demo: Settings, sign: int, verdict: str) -
     assert str(some.note).startswith("no score: '1, 2, 3, 4, 5'")
     few = finding(demo, trend_over(*LAYERS), *found[:2])
     assert few.verdict == "not run"
-    assert "3 rows are needed" in str(few.note)
+    assert "scores at 3 different values of x are needed" in str(few.note)
 
 
 def test_a_trend_needs_three_places_on_its_axis(demo: Settings) -> None:
@@ -387,7 +387,7 @@ def test_a_trend_needs_three_places_on_its_axis(demo: Settings) -> None:
     wanted = {"trends": [{"table": "table5", "x": x, "per": "layer"}]}
     result = finding(demo, wanted, *rows_of_table5(demo, [20.0, 21.0, 22.0]))
     assert result.verdict == "not run"
-    assert "3 rows are needed" in str(result.note)
+    assert "scores at 3 different values of x are needed" in str(result.note)
 
 
 def test_a_trend_of_one_run_a_row_has_no_verdict(demo: Settings) -> None:

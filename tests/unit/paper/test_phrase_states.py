@@ -59,7 +59,9 @@ def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
 
 
 def test_a_network_without_such_a_state_is_refused(model: Path) -> None:
-    with pytest.raises(UserError, match="has no state of one size after a sentence; name a model"):
+    with pytest.raises(
+        UserError, match="its encoder has no final state of a fixed size; name a model"
+    ):
         final_states(model, ["w1"])
 
 

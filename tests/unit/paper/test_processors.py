@@ -27,7 +27,10 @@ def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None
     assert result.note == "not of one processor: a processor against one that is not stated"
     all_unknown = [replace(entry, processor=None) for entry in base]
     result = finding(demo, better(BASE, NO_SOURCE), all_unknown, unknown)
-    assert (result.verdict, result.note) == ("undecided", "of processors that are not stated")
+    assert (result.verdict, result.note) == (
+        "undecided",
+        "the processor of the runs is not recorded",
+    )
 
 
 def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Settings) -> None:

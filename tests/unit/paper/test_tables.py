@@ -20,9 +20,9 @@ from convs2s.config.task import RougeSettings
 from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.layout import Layout
-from convs2s.paper.results import entries_of
+from convs2s.paper.results import entries_of, results
 from convs2s.paper.table_formats import CellText, Sheet, csv
-from convs2s.paper.tables import sheet, write_table
+from convs2s.paper.tables import sheet, table_rows, write_table
 from convs2s.scoring.evaluation import evaluate_rouge
 from tests.support.cells import bleu, cells, of_row, table, write
 
@@ -189,6 +189,19 @@ def test_the_cells_of_table_6_are_what_an_evaluation_says(paper: Settings) -> No
     assert list(ours["RG-1 (ours)"]) == ["100.00 ± 0.00", "83.33 ± 0.00"]
     assert "ROUGE-L recall ROUGE-1.5.5-equal|refs:1|" in ours["Metric"].iloc[0]
     assert list(ours["Test set"]) == ["gigaword duc2004 (2 lines)", "gigaword gigaword (2 lines)"]
+
+
+def test_scores_with_different_signatures_are_values_of_ours(paper: Settings) -> None:
+    measured = cells(paper, "table4")
+    cell = measured[1]
+    records = [bleu(after=30.0, before=20.0 + number) for number in range(2)]
+    records[1]["before_replacement"]["bleu"]["tokenized"]["signature"] = "nrefs:1|tok:other"
+    scores = [write(path, record) for path, record in zip(cell.paths, records, strict=False)]
+    found = results(measured, entries_of(paper, measured, scores))
+    first, second, *_ = table_rows(paper, "table4", found)
+    assert first["BLEU (ours)"].text == "seed1 20.0; seed2 21.0"
+    assert (first["BLEU (ours)"].origin, first["BLEU (ours)"].number) == ("ours", None)
+    assert (second["BLEU (ours)"].text, second["BLEU (ours)"].origin) == ("not run", "absent")
 
 
 def test_times_stand_in_the_rows_of_their_device(paper: Settings) -> None:

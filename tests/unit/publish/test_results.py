@@ -286,7 +286,7 @@ def test_a_damaged_description_of_text_is_named(
     ("change", "message"),
     [
         ("no scores", r"has no scores \(\*\.bleu\.json, \*\.rouge\.json\)"),
-        ("moved", r"not found in a folder above"),
+        ("moved", r"no folder above .* has it"),
         ("exists", r"exported\.zip: exists already"),
         ("no folder", r"no such folder"),
     ],
