@@ -5,9 +5,9 @@ measured, which takes less than a second, when a network of new shapes is traine
 with a number of threads. The result is kept in the user's cache folder. Later trainings use the
 same kernel and compute the same bytes.
 
-Only one shape is measured: the one that accounts for most of the arithmetic. Its large sides are
-cut, as the speed of a kernel depends much more on the number of rows than on the sides of the
-weight.
+Only the two shapes with most of the arithmetic are measured. Their large sides are cut, as the
+speed of a kernel depends much more on the number of rows than on the sides of the weight. Another
+way to measure may choose another kernel, which rounds differently and makes other models.
 """
 
 import json
@@ -15,7 +15,9 @@ import math
 import os
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from timeit import timeit
 
@@ -38,12 +40,15 @@ FAVOR_OF_BLAS = 1.25
 Kernels round differently. The noise of a measurement, up to 7%, must not decide which one is used.
 """
 
+HEAVIEST = 2
+"""Number of shapes that are measured."""
+
 TRAINED_ROWS = 1024
-"""Rows of the measured product. With fewer, the time to start a kernel would have more weight."""
+"""Rows of a measured product. With fewer, the time to start a kernel would have more weight."""
 
 MOST_INPUTS = 1024
 MOST_OUTPUTS = 512
-"""Maximum sides of the measured weight; larger ones are cut."""
+"""Maximum sides of a measured weight; larger ones are cut."""
 
 SHARED_SECONDS = 0.5
 """Time for measuring all kernels together; ``LEAST_ROUNDS`` may take longer."""
@@ -52,25 +57,32 @@ LEAST_ROUNDS = 5
 MOST_ROUNDS = 30
 """Minimum and maximum number of measurements of each kernel. The first one includes its setup."""
 
-ProductSizes = Counter[tuple[int, int]]
-"""Sides of weights (inputs, outputs) after cutting -> number of values in all weights of these
-sides, which is proportional to the arithmetic that they take."""
+
+@dataclass(frozen=True)
+class Product:
+    """Products with a weight (outputs, inputs), of which a network has ``count``."""
+
+    inputs: int
+    outputs: int
+    count: int
+
+    @property
+    def multiplications(self) -> int:
+        """Multiplications of a row by all of these weights."""
+        return self.inputs * self.outputs * self.count
 
 
-def products_of(network: nn.Module) -> ProductSizes:
-    """Return the sizes of the matrix products in a network that ``matmul.linear`` can compute."""
-    products: ProductSizes = Counter()
+def products_of(network: nn.Module) -> list[Product]:
+    """Return the matrix products of a network that ``matmul.linear`` can compute, by shape."""
+    counts: Counter[tuple[int, int]] = Counter()
     for module in network.modules():
         if isinstance(module, WeightNormalized | PlainOutput):
-            weight = module.weight()
-            outputs, inputs = weight.shape
-            cut_inputs = min(inputs, MOST_INPUTS)
-            cut_outputs = min(outputs, MOST_OUTPUTS)
-            products[cut_inputs, cut_outputs] += weight.numel()
-    return products
+            outputs, inputs = module.weight().shape
+            counts[inputs, outputs] += 1
+    return [Product(inputs, outputs, count) for (inputs, outputs), count in counts.items()]
 
 
-def fastest_kernel(products: ProductSizes) -> Kernel:
+def fastest_kernel(products: Sequence[Product]) -> Kernel:
     """Return the fastest kernel for training with these products and this process's threads.
 
     It depends on the first measurement by this user with the same processor, version of torch and
@@ -80,26 +92,23 @@ def fastest_kernel(products: ProductSizes) -> Kernel:
         UserError: the cache cannot be written, or is damaged.
     """
     kernels = matmul.kernels()
-    # An extension's network may consist of other layers and have no products.
-    if not products or "onednn" not in kernels:
+    if not products or "onednn" not in kernels:  # an extension's network may have no products
         return "blas"
     rates = _known_rates(products)
-    onednn = rates.get("onednn", 0.0)
-    blas = rates.get("blas", 0.0)
-    if onednn > FAVOR_OF_BLAS * blas:
+    if rates.get("onednn", 0.0) > FAVOR_OF_BLAS * rates.get("blas", 0.0):
         return "onednn"
     return "blas"
 
 
-def _known_rates(products: ProductSizes) -> dict[str, float]:
+def _known_rates(products: Sequence[Product]) -> dict[str, float]:
     """Return ``training_rates`` from the user's cache folder; measure them if they are not there.
 
-    ``kernels.json`` there maps a key of processor, version of torch, threads and shape to the rate
+    ``kernels.json`` there maps a key of processor, version of torch, threads and shapes to the rate
     of each kernel.
     """
-    shape = _heaviest(products)
+    shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
     machine = [processor(), torch.__version__, torch.get_num_threads()]
-    key = json.dumps([*machine, "training", shape])
+    key = json.dumps([*machine, "training", *shapes])
     folder = _cache_folder()
     path = folder / "kernels.json"
     with writing(path):
@@ -111,8 +120,7 @@ def _known_rates(products: ProductSizes) -> dict[str, float]:
             kept: dict[str, dict[str, float]] = {}
             if path.is_file():
                 with failures_of_file(str(path), "not what this program keeps there; remove it"):
-                    content = read_json(path)
-                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(content)
+                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(read_json(path))
             if key not in kept:
                 rates = training_rates(products)
                 kept[key] = {str(kernel): rate for kernel, rate in rates.items()}
@@ -122,9 +130,9 @@ def _known_rates(products: ProductSizes) -> dict[str, float]:
 
 def _cache_folder() -> Path:
     """Return the user's cache folder for this program, which may not exist yet."""
-    cache_home = os.environ.get("XDG_CACHE_HOME")
-    if cache_home:
-        return Path(cache_home) / "convs2s"
+    stated = os.environ.get("XDG_CACHE_HOME")
+    if stated:
+        return Path(stated) / "convs2s"
     try:
         return Path.home() / ".cache" / "convs2s"
     except RuntimeError:  # The user has no home folder, as in some containers.
@@ -134,42 +142,65 @@ def _cache_folder() -> Path:
         ) from None
 
 
-def _heaviest(products: ProductSizes) -> tuple[int, int]:
-    """Return the inputs and outputs of the shape that accounts for most of the arithmetic."""
-    ((shape, _),) = products.most_common(1)
-    return shape
-
-
-def training_rates(products: ProductSizes) -> dict[Kernel, float]:
+def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
     """Measure the kernels; return the operations per second of each, forward and backward.
 
-    Kernels take turns, so that other work on the machine slows down all of them. For each, the
-    shortest time counts. It is the processor time of all threads together.
+    Kernels take turns, so that other work on the machine slows down all of them. For each shape,
+    the shortest time counts. It is the processor time of all threads together.
     """
-    inputs, outputs = _heaviest(products)
-    x = torch.ones(TRAINED_ROWS, inputs, requires_grad=True)
-    weight = torch.ones(outputs, inputs, requires_grad=True)
-    bias = torch.zeros(outputs, requires_grad=True)
-    gradient = torch.ones(TRAINED_ROWS, outputs)
-
-    def train() -> object:
-        """Compute a product and its gradients."""
-        y = matmul.linear(x, weight, bias)
-        return torch.autograd.grad(y, (x, weight, bias), gradient)
-
-    shortest = dict.fromkeys(matmul.kernels(), math.inf)  # seconds
+    shapes = heaviest(products)
+    passes = [_training_pass(shape) for shape in shapes]
+    least = {kernel: [math.inf] * len(shapes) for kernel in matmul.kernels()}  # seconds
     before = matmul.in_use()
     end = time.perf_counter() + SHARED_SECONDS
     for number in range(MOST_ROUNDS):
         if number >= LEAST_ROUNDS and time.perf_counter() > end:
             break
-        for kernel, seconds in shortest.items():
+        for kernel, seconds in least.items():
             matmul.use(kernel)
-            # Processor time depends less on other processes of the machine than elapsed time.
-            now = timeit(train, timer=time.process_time, number=1)
-            shortest[kernel] = min(seconds, now)
+            for place, work in enumerate(passes):
+                # Processor time depends less on other processes of the machine than elapsed time.
+                now = timeit(work, timer=time.process_time, number=1)
+                seconds[place] = min(seconds[place], now)
     matmul.use(before)
-    # There are three products: for the output, and for the gradients of the input and the weight.
-    # Each takes a multiplication and an addition per row, input and output.
-    operations = 6 * TRAINED_ROWS * inputs * outputs
-    return {kernel: operations / seconds for kernel, seconds in shortest.items()}
+    # A multiplication and an addition each for the output, the input's and the weight's gradient.
+    operations = 6 * TRAINED_ROWS * sum(shape.multiplications for shape in shapes)
+    rates = {}
+    for kernel, seconds in least.items():
+        step = 0.0  # seconds
+        for shape, of_one in zip(shapes, seconds, strict=True):
+            step += shape.count * of_one
+        rates[kernel] = operations / step
+    return rates
+
+
+def _training_pass(shape: Product) -> Callable[[], object]:
+    """Return a function that computes a product and its gradients by the kernel in use."""
+    x = torch.ones(TRAINED_ROWS, shape.inputs, requires_grad=True)
+    weight = torch.ones(shape.outputs, shape.inputs, requires_grad=True)
+    bias = torch.zeros(shape.outputs, requires_grad=True)
+    gradient = torch.ones(TRAINED_ROWS, shape.outputs)
+
+    def work() -> object:
+        y = matmul.linear(x, weight, bias)
+        return torch.autograd.grad(y, (x, weight, bias), gradient)
+
+    return work
+
+
+def heaviest(products: Sequence[Product]) -> list[Product]:
+    """Return the shapes that account for most of the arithmetic, with their large sides cut.
+
+    The ``count`` of a shape is the number of products of this shape that take as much arithmetic as
+    all products that were cut to it, rounded.
+    """
+    multiplications: Counter[tuple[int, int]] = Counter()
+    for product in products:
+        inputs = min(product.inputs, MOST_INPUTS)
+        outputs = min(product.outputs, MOST_OUTPUTS)
+        multiplications[inputs, outputs] += product.multiplications
+    shapes = []
+    for (inputs, outputs), number in multiplications.most_common(HEAVIEST):
+        count = max(1, round(number / (inputs * outputs)))
+        shapes.append(Product(inputs, outputs, count))
+    return shapes
