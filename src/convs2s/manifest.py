@@ -102,11 +102,8 @@ def weights_sha256(path: str | Path) -> str:
 def revision(root: Path) -> str | None:
     """Return the git revision of a checkout, with a ``+`` if it has local changes.
 
-    Return None if the folder is not a checkout or git is not installed. A file ``.revision`` in the
-    folder states the revision where there is no ``.git``.
+    Return None if the folder is not a checkout or git is not installed.
     """
-    if (root / ".revision").is_file():
-        return (root / ".revision").read_text("utf-8")
     if not (root / ".git").exists():
         return None
     # The hash of the commit, even if it has tags.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, Template
+from jinja2 import Template
 
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
@@ -19,7 +19,8 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import Hours
-from convs2s.scoring.text_table import aligned, underlined
+from convs2s.scoring.reports.layout import text_templates
+from convs2s.scoring.text_table import underlined
 
 
 @dataclass(frozen=True)
@@ -155,14 +156,9 @@ def report(
 
 def _template() -> Template:
     """Return the template of the report, with the functions and filters that it uses."""
-    environment = Environment(
-        loader=PackageLoader("convs2s.costs", "data"),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"levels": levels, "estimate": estimate}
-    environment.filters |= {
-        "aligned": _aligned,
+    templates = text_templates("convs2s.costs")
+    templates.globals |= {"levels": levels, "estimate": estimate}
+    templates.filters |= {
         "amount": _amount,
         "downloads": _downloads,
         "hours": _hours,
@@ -170,13 +166,7 @@ def _template() -> Template:
         "trainings": _runs,
         "underlined": lambda title: "\n".join(underlined(title)),
     }
-    return environment.get_template("preflight.txt.j2")
-
-
-def _aligned(text: str) -> str:
-    """Return lines of cells, which are separated by bars, as a table. The first is the header."""
-    rows = [line.split("|") for line in text.splitlines()]
-    return "".join(f"{line}\n" for line in aligned(rows[0], rows[1:]))
+    return templates.get_template("preflight.txt.j2")
 
 
 def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:

@@ -89,11 +89,11 @@ class Translation:
         content = dict(vars(self))
         del content["n_best"]
         del content["attention"]
-        if self.n_best:
-            content["n_best"] = [
-                {name: getattr(hypothesis, name) for name in _HYPOTHESIS_FIELDS}
-                for hypothesis in self.n_best
-            ]
+        hypotheses = []
+        for hypothesis in self.n_best:
+            hypotheses.append({name: getattr(hypothesis, name) for name in _HYPOTHESIS_FIELDS})
+        if hypotheses:
+            content["n_best"] = hypotheses
         return content
 
 

@@ -20,7 +20,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -54,8 +53,8 @@ def begin_run(settings: Settings) -> None:
     """Begin a run in the working directory, after the last job of earlier runs has ended.
 
     If there were such jobs, this process replaces itself by the same command, because its plan
-    contains outputs that these jobs have made meanwhile. On a file system without locks, the run
-    begins at once. Warnings about tasks are printed on the standard error.
+    contains outputs that these jobs have made meanwhile. On a file system without locks, only jobs
+    of Slurm are known. Warnings about tasks are printed on the standard error.
 
     Raises:
         UserError: another process runs the workflow here already, a mirror is missing, or the
@@ -68,11 +67,10 @@ def begin_run(settings: Settings) -> None:
                 "of the configuration"
             )
     check_folder()
-    with suppress(NotImplementedError):
-        _hold_folder()
-        if _waited_for_jobs():
-            print("all have ended: the same command starts again", file=sys.stderr, flush=True)
-            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    _hold_folder()
+    if _waited_for_jobs():
+        print("all have ended: the same command starts again", file=sys.stderr, flush=True)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     scheduler.begin_run()
     # When Snakemake removes its local copy of a file in a storage, the note of the file's checksum
     # stays. Another machine may have stored another file since, so the old notes are removed.
@@ -107,7 +105,6 @@ def _hold_folder() -> None:
     """Lock the working directory for this process until the process ends.
 
     Raises:
-        NotImplementedError: the file system has no locks.
         UserError: another process holds the lock.
     """
     me = f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%F %H:%M:%S')}"
@@ -126,10 +123,11 @@ def _hold_folder() -> None:
 
 
 def _locked(lock: IO[str]) -> bool:
-    """Lock a file exclusively if possible; return whether it is locked now.
+    """Lock a file exclusively; return False if another process holds it.
+
+    On a file system without locks, no process ever does.
 
     Raises:
-        NotImplementedError: the file system has no locks.
         OSError: the lock failed for another reason, such as an I/O error.
     """
     try:
@@ -137,7 +135,7 @@ def _locked(lock: IO[str]) -> bool:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        raise NotImplementedError(str(error)) from None
+        return True
 
 
 def _waited_for_jobs() -> bool:

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import ChainableUndefined, Environment, PackageLoader
+from jinja2 import ChainableUndefined
 
 from convs2s.errors import failures_of_file
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_json
 from convs2s.model_file import describe_model
 from convs2s.scoring.evaluation import BleuEvaluation, Evaluation, RougeEvaluation
+from convs2s.scoring.reports.layout import text_templates
 from convs2s.scoring.summary import read_evaluation
 from convs2s.training.identity import digest_of
 
@@ -47,18 +48,14 @@ def model_card(model: Path, name: str = "") -> str:
     identity: Any = training.get("identity") or {}
     scores = list(scored(model))
     made = _made_with(model, identity)
-    environment = Environment(
-        loader=PackageLoader("convs2s.publish", "data"),
-        undefined=ChainableUndefined,
-        finalize=_printed,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    # A record may lack any fact: what is undefined, or in something undefined, is _printed so.
+    templates = text_templates("convs2s.publish").overlay(
+        undefined=ChainableUndefined, finalize=_printed
     )
-    environment.filters |= {"number": _number, "indented": _indented}
+    templates.filters |= {"number": _number, "indented": _indented}
     with failures_of_file(str(model), "its record of a training is not as expected"):
         identity = dict(identity)  # an error if it is something else
-        card = environment.get_template("card.md.j2").render(
+        card = templates.get_template("card.md.j2").render(
             name=name or model.name,
             size=model.stat().st_size,
             sha256=sha256(model),

@@ -106,4 +106,7 @@ def _averaged(trees: Sequence[Any]) -> object:
     if "signature" in first:
         mean = mean_and_deviation([tree["score"] for tree in trees])
         return {**asdict(mean), "signature": first["signature"]}
-    return {name: _averaged([tree[name] for tree in trees]) for name in first}
+    averaged = {}
+    for name in first:
+        averaged[name] = _averaged([tree[name] for tree in trees])
+    return averaged

@@ -76,6 +76,7 @@ def align_words(
     sample_size = total if pairs is None else min(pairs, total)
 
     def sample() -> Iterator[Pair | None]:
+        """Yield each pair of the corpus, or None if it is not drawn or cannot be aligned."""
         generator = Random(seed)
         wanted = sample_size
         for index, pair in enumerate(read_line_pairs(source, target, mark=NO_MARK)):

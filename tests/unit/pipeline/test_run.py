@@ -172,6 +172,20 @@ def test_without_locks_of_the_file_system_a_run_begins_all_the_same(
     assert restarts == []
 
 
+def test_without_locks_of_the_file_system_jobs_in_slurm_are_waited_for(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarts: Commands
+) -> None:
+    squeue, queue = tmp_path / "bin/squeue", tmp_path / "queue"
+    squeue.parent.mkdir()
+    squeue.write_text(SQUEUE.format(queue=queue))
+    squeue.chmod(0o755)
+    queue.write_text(f"12|RUNNING|{tmp_path}|rule_train_model\n")
+    Path(".snakemake/slurm_logs").mkdir(parents=True)
+    monkeypatch.setattr(fcntl, "flock", refuse_lock)
+    begin_run(settings)
+    assert len(restarts) == 1
+
+
 def test_a_lock_that_fails_for_another_reason_is_an_error(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,21 +33,31 @@ class Report:
 def render_text(template: str, **content: object) -> str:
     """Return the text that a template of ``data/`` makes of ``content``.
 
-    Templates can use two filters. ``underlined`` makes a heading of a line. ``aligned`` makes a
-    table of lines whose cells are separated by bars; the first line is the table's header.
+    Besides the filter of `text_templates`, templates can use ``underlined``, which makes a heading
+    of a line.
+    """
+    templates = text_templates("convs2s.scoring.reports")
+    templates.filters["underlined"] = lambda line: "\n".join(underlined(line.strip())) + "\n"
+    return templates.get_template(template).render(content)
+
+
+def text_templates(package: str) -> Environment:
+    """Return the templates of texts in the folder ``data/`` of a package.
+
+    They can use the filter ``aligned``. It makes a table of lines whose cells are separated by
+    bars; the first line is the table's header.
     """
     environment = Environment(
-        loader=PackageLoader("convs2s.scoring.reports", "data"),
+        loader=PackageLoader(package, "data"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["aligned"] = _aligned_lines
+    return environment
 
-    def aligned_lines(text: str) -> str:
-        header, *rows = [line.split("|") for line in text.splitlines()]
-        return "\n".join(aligned(header, rows)) + "\n"
 
-    environment.filters["aligned"] = aligned_lines
-    environment.filters["underlined"] = lambda line: "\n".join(underlined(line.strip())) + "\n"
-    return environment.get_template(template).render(content)
+def _aligned_lines(text: str) -> str:
+    header, *rows = [line.split("|") for line in text.splitlines()]
+    return "\n".join(aligned(header, rows)) + "\n"
