@@ -29,7 +29,9 @@ def absolute(link: re.Match[str]) -> str:
 
 text = (FOLDER / "README.md").read_text("utf-8")
 setup(
-    long_description=re.sub(r"\]\((?!https?:|#)([^)]+)\)", absolute, text) if URL else text,
+    long_description=re.sub(r"\]\((?!https?:|#)([^)]+)\)", absolute, text)
+    if URL
+    else text,
     long_description_content_type="text/markdown",
     project_urls=PAGES if URL else {},
 )

@@ -44,7 +44,9 @@ def trainings(settings: Settings, store: TokenStore) -> dict[str, Training]:
     return of_rows
 
 
-def measure(rows: Mapping[str, Training], rounds: int, updates: int) -> dict[str, list[float]]:
+def measure(
+    rows: Mapping[str, Training], rounds: int, updates: int
+) -> dict[str, list[float]]:
     """Return the processor seconds per target token of each row, in each round."""
     seconds: dict[str, list[float]] = {name: [] for name in rows}
     for number in range(WARM_UP + rounds):
@@ -58,10 +60,16 @@ def measure(rows: Mapping[str, Training], rounds: int, updates: int) -> dict[str
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Cost of attention in more decoder layers.")
-    parser.add_argument("--scale", default="multi30k_trained", help="of the networks [%(default)s]")
+    parser = argparse.ArgumentParser(
+        description="Cost of attention in more decoder layers."
+    )
+    parser.add_argument(
+        "--scale", default="multi30k_trained", help="of the networks [%(default)s]"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="default: %(default)s")
-    parser.add_argument("--updates", type=int, default=20, help="of a row's turn [%(default)s]")
+    parser.add_argument(
+        "--updates", type=int, default=20, help="of a row's turn [%(default)s]"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     keep_freed_memory()

@@ -84,9 +84,13 @@ class System:
         for name, value in options.items():
             if value is not None and value is not False:
                 words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, check=False
+        )
         if done.returncode:
-            self.failure = (done.stderr.strip().splitlines() or ["it failed silently"])[-1]
+            self.failure = (done.stderr.strip().splitlines() or ["it failed silently"])[
+                -1
+            ]
             return {}
         figures: Figures = json.loads(done.stdout.splitlines()[-1])
         return figures | {"rate": figures["count"] / figures["processor_seconds"]}
@@ -101,7 +105,9 @@ class System:
                 return
             sign = -1 if self.tuned_by == "peak_bytes" else 1
             best = max(found, key=lambda value: sign * found[value][self.tuned_by])
-            self.options = {key: one for key, one in self.options.items() if key != name}
+            self.options = {
+                key: one for key, one in self.options.items() if key != name
+            }
             self.options |= {} if best is None else {name: best}
             self.failure = ""
 
@@ -113,7 +119,9 @@ class System:
     @property
     def settings(self) -> str:
         """The tuned options and what was chosen for each."""
-        chosen = [str(self.options[name]) for name in self.tuned if name in self.options]
+        chosen = [
+            str(self.options[name]) for name in self.tuned if name in self.options
+        ]
         return ", ".join(chosen)
 
 
@@ -193,7 +201,10 @@ def _generation(name: str, folder: Path) -> list[Row]:
 
     def ours(beam: int, *, alone: bool = False, **options: Any) -> System:
         tuned = {"precision": precisions} | ({} if alone else {"batch": batches})
-        stated = _search(case, folder, beam, alone) | {"model": str(model), "alone": alone}
+        stated = _search(case, folder, beam, alone) | {
+            "model": str(model),
+            "alone": alone,
+        }
         return System(("ours.py", "generation"), stated, tuned, **options)
 
     def ctranslate2(beam: int, *, alone: bool = False) -> System:
@@ -225,13 +236,23 @@ def _search(case: Case, folder: Path, beam: int, alone: bool) -> Options:
     lines = folder / f"{count}.{case.types}.txt"
     write_lines(lines, case.lines(count))
     threads = 1 if alone else TRAINING_THREADS
-    return {"lines": str(lines), "beam": beam, "output": case.output, "threads": threads}
+    return {
+        "lines": str(lines),
+        "beam": beam,
+        "output": case.output,
+        "threads": threads,
+    }
 
 
 def _fairseq_network(name: str) -> Options:
     architecture = architecture_of(name)
-    sides = {"encoder": architecture.encoder_layers, "decoder": architecture.decoder_layers}
-    layers = {side: str([(one.width, one.kernel) for one in of]) for side, of in sides.items()}
+    sides = {
+        "encoder": architecture.encoder_layers,
+        "decoder": architecture.decoder_layers,
+    }
+    layers = {
+        side: str([(one.width, one.kernel) for one in of]) for side, of in sides.items()
+    }
     return {
         **layers,
         "embedding": architecture.embedding,
@@ -248,7 +269,11 @@ def _training(name: str, folder: Path, quick: bool) -> list[Row]:
     write_token_lines(made.store, sides)
     updates = 2 if quick or name == "wmt_en_fr" else 10
     network = _fairseq_network(name) | {"types": max(made.types)}
-    text: Options = {"source": str(sides[0]), "target": str(sides[1]), "updates": updates}
+    text: Options = {
+        "source": str(sides[0]),
+        "target": str(sides[1]),
+        "updates": updates,
+    }
     text["tokens"] = 4000 if name == "multi30k" else WMT_PAIRS * WMT_LENGTH
     fairseq = System(("peers/run_fairseq.py", "training"), network | text)
 
@@ -268,10 +293,15 @@ def _service(name: str, folder: Path, quick: bool) -> list[Row]:
     """Return the rows of the demo's network: answers, and start to end."""
     case, model = CASES[name], folder / "demo.safetensors"
     write_random_model(model, architecture_of(name), case.types)
-    stated = _search(case, folder, 5, False) | {"model": str(model), "precision": "auto"}
+    stated = _search(case, folder, 5, False) | {
+        "model": str(model),
+        "precision": "auto",
+    }
     seconds = 1 if quick else 4
     offline = System(("ours.py", "generation"), stated)
-    served = System(("ours.py", "serving"), stated | {"clients": 32, "seconds": seconds})
+    served = System(
+        ("ours.py", "serving"), stated | {"clients": 32, "seconds": seconds}
+    )
     one = System(("ours.py", "serving"), stated | {"clients": 1, "seconds": seconds})
     line = {name: stated[name] for name in ("model", "precision", "output")}
     start = System(("ours.py", "start"), line | {"beam": 5, "threads": 1})
@@ -297,7 +327,9 @@ def _text(folder: Path, quick: bool) -> list[Row]:
         write_lines(words[language], [prepare(pair[side]) for pair in pairs])
     source, target = words.values()
     counts = Counter(source.read_text("utf-8").split())
-    codes.write_text(learn_codes(counts.most_common(), 50 if quick else MERGES), "utf-8")
+    codes.write_text(
+        learn_codes(counts.most_common(), 50 if quick else MERGES), "utf-8"
+    )
     in_raw: Options = {"lines": str(raw)}
     in_words: Options = {"lines": str(source), "codes": str(codes)}
     in_pairs: Options = {"source": str(source), "target": str(target)}
@@ -320,7 +352,9 @@ def _text(folder: Path, quick: bool) -> list[Row]:
 
 def _precisions() -> tuple[str, ...]:
     """Return all precisions by their own names; one that this machine lacks fails when tried."""
-    names: tuple[str, ...] = get_args(DecodingSettings.model_fields["precision"].annotation)
+    names: tuple[str, ...] = get_args(
+        DecodingSettings.model_fields["precision"].annotation
+    )
     return tuple(name for name in names if name != "auto")
 
 
@@ -341,7 +375,8 @@ def figures_of(name: str, rounds: int, rows: Sequence[Row]) -> Figures:
     for system in systems:
         for one in system.samples[:1]:
             versions |= one.get("versions", {})
-    versions.pop("torch", None)  # that of this project, which the processor is named with
+    # That of this project, which the processor is named with.
+    versions.pop("torch", None)
     return {
         "shape": name,
         "processor": processor(),
@@ -363,7 +398,11 @@ def _row(row: Row) -> Figures:
     both = [one for one in (row.ours, row.theirs) if one is not None]
     found = [[sample[row.figure] * row.scale for sample in one.samples] for one in both]
     medians = [statistics.median(one) if one else None for one in found]
-    ratios = [ours / theirs for ours, theirs in zip(*found, strict=False)] if found[1:] else []
+    ratios = (
+        [ours / theirs for ours, theirs in zip(*found, strict=False)]
+        if found[1:]
+        else []
+    )
     reached = medians[0] if row.least else statistics.median(ratios) if ratios else None
     is_met = None
     if row.bar is not None and reached is not None:
@@ -387,20 +426,31 @@ def _row(row: Row) -> Figures:
 
 def table(figures: Figures) -> str:
     """Return the figures as the section of the page: what they are of, then the table."""
-    versions = ", ".join(f"{name} {version}" for name, version in figures["versions"].items())
+    versions = ", ".join(
+        f"{name} {version}" for name, version in figures["versions"].items()
+    )
     head = (
         f"{figures['processor']}, {figures['cores']} cores, {figures['date']}; {versions}; input: "
         f"{figures['input']}; medians of {figures['rounds']} rounds, least and most in brackets."
     )
-    rows = [head, "", "| work | ours | theirs | ratio | bar |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        head,
+        "",
+        "| work | ours | theirs | ratio | bar |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     rows += [f"| {' | '.join(_cells(row))} |" for row in figures["rows"]]
-    failures = dict.fromkeys(row["failure"] for row in figures["rows"] if row["failure"])
+    failures = dict.fromkeys(
+        row["failure"] for row in figures["rows"] if row["failure"]
+    )
     rows += ["", *(f"Not run: {failure}." for failure in failures)]
     return "\n".join(rows).rstrip()
 
 
 def _cells(row: Figures) -> list[str]:
-    ours = _number(row["ours"]) + (f" ({row['ours_settings']})" if row["ours_settings"] else "")
+    ours = _number(row["ours"]) + (
+        f" ({row['ours_settings']})" if row["ours_settings"] else ""
+    )
     if row["ratio"] is None and row["ours_least_most"]:
         ours += f" ({' to '.join(map(_number, row['ours_least_most']))})"
     named = ", ".join(filter(None, (row["peer"], row["theirs_settings"])))
@@ -427,10 +477,16 @@ def _say(text: str) -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="This project beside others.")
-    parser.add_argument("--shape", choices=("multi30k", "wmt_en_fr"), default="multi30k")
-    parser.add_argument("--rounds", type=int, default=5, help="of which the median counts [5]")
+    parser.add_argument(
+        "--shape", choices=("multi30k", "wmt_en_fr"), default="multi30k"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=5, help="of which the median counts [5]"
+    )
     parser.add_argument("--quick", action="store_true", help="a tiny network, once")
-    parser.add_argument("--write-docs", action="store_true", help="fill in docs/benchmarks.md")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="fill in docs/benchmarks.md"
+    )
     return parser.parse_args()
 
 

@@ -33,15 +33,22 @@ class Flops:
 def flops(architecture: ConvS2SArchitecture, target_types: int) -> Flops:
     """Return those of a network and of its output layer over so many types."""
     embedding, output = architecture.embedding, architecture.output_embedding
-    blocks = {"encoder": architecture.encoder_layers, "decoder": architecture.decoder_layers}
+    blocks = {
+        "encoder": architecture.encoder_layers,
+        "decoder": architecture.decoder_layers,
+    }
     attending = [
         layer
         for layer, attends in zip(blocks["decoder"], architecture.attends, strict=True)
         if attends
     ]
-    encoder = stack(blocks["encoder"], embedding) + blocks["encoder"][-1].width * embedding
+    encoder = (
+        stack(blocks["encoder"], embedding) + blocks["encoder"][-1].width * embedding
+    )
     decoder = stack(blocks["decoder"], embedding) + blocks["decoder"][-1].width * output
-    decoder += sum(2 * layer.width * embedding for layer in attending) + output * target_types
+    decoder += (
+        sum(2 * layer.width * embedding for layer in attending) + output * target_types
+    )
     return Flops(2.0 * encoder, 2.0 * decoder, 4.0 * embedding * len(attending))
 
 

@@ -90,7 +90,9 @@ def main() -> None:
         SystemExit: the device is not there, or a measurement failed.
     """
     given = arguments()
-    figures = cast(Found, read_json(given.figures)) if given.figures else measured(given)
+    figures = (
+        cast(Found, read_json(given.figures)) if given.figures else measured(given)
+    )
     if given.write_docs:
         write_docs(figures)
     misses = missed(figures)
@@ -109,8 +111,13 @@ def missed(figures: Found) -> list[str]:
         if found.get("holds") is False:
             misses.append(f"{name} do not hold")
         for key, (least, most) in BUDGETS.items():
-            if figures["device"] != "cpu" and not least <= found.get(key, least) <= most:
-                misses.append(f"{name}: {key} is {found[key]}, not in {least:g} to {most:g}")
+            if (
+                figures["device"] != "cpu"
+                and not least <= found.get(key, least) <= most
+            ):
+                misses.append(
+                    f"{name}: {key} is {found[key]}, not in {least:g} to {most:g}"
+                )
     return misses
 
 
@@ -118,11 +125,17 @@ def arguments() -> argparse.Namespace:
     """Return what is asked for."""
     parser = argparse.ArgumentParser(description="Speed on a GPU.")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--tiny", action="store_true", help="the smallest sizes, as a test")
-    parser.add_argument("--minutes", type=float, default=5.5, help="default: %(default)s")
+    parser.add_argument(
+        "--tiny", action="store_true", help="the smallest sizes, as a test"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=5.5, help="default: %(default)s"
+    )
     parser.add_argument("--output", type=Path, help="the JSON file to write")
     parser.add_argument("--figures", type=Path, help="such a file: measure nothing")
-    parser.add_argument("--write-docs", action="store_true", help="fill in docs/notes/gpu.md")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="fill in docs/notes/gpu.md"
+    )
     return parser.parse_args()
 
 
@@ -148,7 +161,9 @@ def measured(given: argparse.Namespace) -> Found:
     with tempfile.TemporaryDirectory() as folder:
         for name, measure in measurements(device, given.tiny, Path(folder)):
             is_late = time.monotonic() - started > 60.0 * given.minutes
-            found[name] = "not run: no time left" if is_late else _noted(name, measure, device)
+            found[name] = (
+                "not run: no time left" if is_late else _noted(name, measure, device)
+            )
             print(f"{name}: {json.dumps(found[name])}", flush=True)
             if given.output:
                 write_json(given.output, figures)
@@ -169,7 +184,9 @@ def _noted(name: str, measure: Callable[[], Found], device: str) -> Found | str:
         print(f"{name}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
         return "failed"
     if device == "cuda":
-        figures.setdefault("peak_gigabytes", round(torch.cuda.max_memory_allocated() / GIGA, 2))
+        figures.setdefault(
+            "peak_gigabytes", round(torch.cuda.max_memory_allocated() / GIGA, 2)
+        )
     return {**figures, "took_seconds": round(time.perf_counter() - started, 1)}
 
 
@@ -195,7 +212,10 @@ def measurements(device: str, tiny: bool, folder: Path) -> Iterator[Measurement]
             f"{what}, {name}, bf16, beam {beam}{', CUDA graphs' if graphs else ''}",
             partial(generation_figures, name, model, some, batch, beam, graphs, device),
         )
-    yield "a whole training, bf16", lambda: whole_training(device, tiny, folder / "whole")
+    yield (
+        "a whole training, bf16",
+        lambda: whole_training(device, tiny, folder / "whole"),
+    )
     yield from scaling(device, first)
     if not tiny:
         for shape in (second, first):
@@ -289,7 +309,13 @@ def table_3_lines() -> list[str]:
 
 
 def generation_figures(
-    name: str, model: Path, lines: list[str], batch: int, beam: int, graphs: bool, device: str
+    name: str,
+    model: Path,
+    lines: list[str],
+    batch: int,
+    beam: int,
+    graphs: bool,
+    device: str,
 ) -> Found:
     """Return the speed of translation in bf16; random weights write outputs of the most tokens."""
     if not model.exists():
@@ -336,7 +362,9 @@ def whole_training(device: str, tiny: bool, folder: Path) -> Found:
     return {
         "text": corpus.name,
         "epochs": len(rows),
-        "training_seconds": round(sum(row["tokens"] / row["tokens_per_second"] for row in rows), 1),
+        "training_seconds": round(
+            sum(row["tokens"] / row["tokens_per_second"] for row in rows), 1
+        ),
         "tokens_per_second": max(row["tokens_per_second"] for row in rows),
         "validation_perplexity": round(best["valid_perplexity"], 2),
         "bleu": f"{score.score:.2f}  {score.signature}",

@@ -20,8 +20,16 @@ def write_docs(figures: Figures, page: Path = NOTE) -> None:
 def table(figures: Figures) -> str:
     """Return the figures as a table: a row for each measurement."""
     machine = f"{figures['device']}, torch {figures['torch']}, {figures['date']}"
-    rows = [f"{machine}, `python benchmarks/gpu.py`:", "", "| what | figures |", "| --- | --- |"]
-    rows += [f"| {name} | {_said(found)} |" for name, found in figures["measurements"].items()]
+    rows = [
+        f"{machine}, `python benchmarks/gpu.py`:",
+        "",
+        "| what | figures |",
+        "| --- | --- |",
+    ]
+    rows += [
+        f"| {name} | {_said(found)} |"
+        for name, found in figures["measurements"].items()
+    ]
     return "\n".join(rows)
 
 
@@ -34,7 +42,13 @@ UNITS = {
 }
 """What the page says behind some of the figures; behind others stands their name."""
 
-LEFT_OUT = ("took_seconds", "seconds_of_the_first_updates", "sentences", "of_hypotheses", "text")
+LEFT_OUT = (
+    "took_seconds",
+    "seconds_of_the_first_updates",
+    "sentences",
+    "of_hypotheses",
+    "text",
+)
 
 
 def _said(found: object) -> str:

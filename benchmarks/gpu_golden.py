@@ -37,14 +37,24 @@ def golden_figures(device: str) -> dict[str, float | int | bool]:
     ``of_hypotheses``; ``holds`` says whether all are, and no difference is beyond ``BOUNDS``.
     """
     with without_tf32():
-        logits, gradient = np.max([forward(device, batch) for batch in fairseq.BATCHES], axis=0)
-        found = {"logits": float(logits), "gradient": float(gradient), "updates": updates(device)}
+        logits, gradient = np.max(
+            [forward(device, batch) for batch in fairseq.BATCHES], axis=0
+        )
+        found = {
+            "logits": float(logits),
+            "gradient": float(gradient),
+            "updates": updates(device),
+        }
         searched = [
-            search(device, batch, name) for batch in fairseq.BATCHES for name in fairseq.SEARCHES
+            search(device, batch, name)
+            for batch in fairseq.BATCHES
+            for name in fairseq.SEARCHES
         ]
     same, total = (sum(column) for column in list(zip(*searched, strict=True))[:2])
     found["scores"] = max(difference for _, _, difference in searched)
-    holds = same == total and all(found[name] <= bound for name, bound in BOUNDS.items())
+    holds = same == total and all(
+        found[name] <= bound for name, bound in BOUNDS.items()
+    )
     return {**found, "hypotheses": same, "of_hypotheses": total, "holds": holds}
 
 
@@ -63,7 +73,9 @@ def forward(device: str, batch: str) -> tuple[float, float]:
     """Return the differences of a batch's logits and gradient."""
     arrays = fairseq.part(np.load(VECTORS / "golden_forward.npz"), batch)
     model = fairseq.load(VECTORS).to(device)
-    source, previous, target = (one.to(device) for one in fairseq.inputs(VECTORS, batch))
+    source, previous, target = (
+        one.to(device) for one in fairseq.inputs(VECTORS, batch)
+    )
     real = (previous != PADDING).cpu()
     logits = model(source, previous)[0].detach().cpu()[real]
     difference = (logits - fairseq.by_our_types(arrays["logits"])[real]).abs().max()
@@ -79,8 +91,12 @@ def updates(device: str) -> float:
     """Return the difference of the parameters after fairseq's three updates."""
     golden = np.load(VECTORS / "golden_forward.npz")
     with tempfile.TemporaryDirectory() as folder:
-        store = fairseq.write_pairs(Path(folder) / "pairs.arrow", fairseq.part(golden, "ragged"))
-        updater = Updater(fairseq.load(VECTORS), Recipe(velocity="rescale"), seed=1, device=device)
+        store = fairseq.write_pairs(
+            Path(folder) / "pairs.arrow", fairseq.part(golden, "ragged")
+        )
+        updater = Updater(
+            fairseq.load(VECTORS), Recipe(velocity="rescale"), seed=1, device=device
+        )
         for step in range(3):
             updater.update(store, np.arange(len(store)), Moment(1, step, RATE))
     return max(
@@ -101,11 +117,16 @@ def search(device: str, batch: str, name: str) -> tuple[int, int, float]:
     found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     same = total = 0
     difference = 0.0
-    for hypotheses, tokens, scores in zip(found, theirs.tokens, theirs.scores, strict=True):
+    for hypotheses, tokens, scores in zip(
+        found, theirs.tokens, theirs.scores, strict=True
+    ):
         total += len(tokens)
         same += sum(
-            [*one.tokens, END] == other for one, other in zip(hypotheses, tokens, strict=False)
+            [*one.tokens, END] == other
+            for one, other in zip(hypotheses, tokens, strict=False)
         )
         pairs = zip(hypotheses, scores, strict=False)
-        difference = max([difference, *(abs(one.score - score) for one, score in pairs)])
+        difference = max(
+            [difference, *(abs(one.score - score) for one, score in pairs)]
+        )
     return same, total, float(difference)

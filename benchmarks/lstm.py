@@ -46,7 +46,9 @@ WARM_UP = 2
 class Contest:
     """One network, and bare stacks of its shape, on the same batches."""
 
-    def __init__(self, store: TokenStore, types: tuple[int, int], model: str, kind: str) -> None:
+    def __init__(
+        self, store: TokenStore, types: tuple[int, int], model: str, kind: str
+    ) -> None:
         """Build both.
 
         Args:
@@ -61,9 +63,12 @@ class Contest:
         recipe = settings.training.model_copy(update={"precision": kind})
         torch.manual_seed(1)
         self.store, self.kind = store, kind
-        self.updater = Updater(build_network(shape, *types), recipe, seed=1, device="cpu")
+        self.updater = Updater(
+            build_network(shape, *types), recipe, seed=1, device="cpu"
+        )
         self.stacks = [
-            nn.LSTM(shape.embedding, shape.cells, shape.layers, batch_first=True) for _ in range(2)
+            nn.LSTM(shape.embedding, shape.cells, shape.layers, batch_first=True)
+            for _ in range(2)
         ]
         self.width = shape.embedding
         self.plan = plan_batches(
@@ -75,7 +80,9 @@ class Contest:
 
     def update(self, rows: Indices) -> None:
         """Make one update."""
-        self.updater.update(self.store, rows, Moment(1, 0, self.updater.recipe.learning_rate))
+        self.updater.update(
+            self.store, rows, Moment(1, 0, self.updater.recipe.learning_rate)
+        )
 
     def network(self, rows: Indices) -> None:
         """Run embeddings and layers forward and backward."""
@@ -89,7 +96,10 @@ class Contest:
     def bare(self, rows: Indices) -> None:
         """Run the stacks forward and backward."""
         batch = collate(self.store, rows)
-        inputs = [torch.randn(*side.shape, self.width) for side in (batch.source, batch.target)]
+        inputs = [
+            torch.randn(*side.shape, self.width)
+            for side in (batch.source, batch.target)
+        ]
         for one in inputs:
             one.requires_grad_()  # as the embeddings' output does
         with self._precision():
@@ -130,10 +140,16 @@ def measure(contest: Contest, updates: int) -> dict[str, float]:
             rates = ", ".join(f"{name} {rate[-1]:,.0f}" for name, rate in found.items())
             print(f"{rates} target tokens/s", flush=True)
     return {
-        **{f"{name}_tokens_per_second": round(statistics.median(found[name])) for name in works},
+        **{
+            f"{name}_tokens_per_second": round(statistics.median(found[name]))
+            for name in works
+        },
         **{
             f"{name}_of_bare": round(
-                statistics.median(a / b for a, b in zip(found[name], found["bare"], strict=True)), 3
+                statistics.median(
+                    a / b for a, b in zip(found[name], found["bare"], strict=True)
+                ),
+                3,
             )
             for name in ("network", "update")
         },
@@ -143,10 +159,14 @@ def measure(contest: Contest, updates: int) -> dict[str, float]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="Training speed of an LSTM.")
-    parser.add_argument("--model", default="small_lstm", help="of config/models.yaml [%(default)s]")
+    parser.add_argument(
+        "--model", default="small_lstm", help="of config/models.yaml [%(default)s]"
+    )
     parser.add_argument("--precision", choices=("bf16", "fp32"), default="bf16")
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
-    parser.add_argument("--updates", type=int, default=20, help="of a sample [%(default)s]")
+    parser.add_argument(
+        "--updates", type=int, default=20, help="of a sample [%(default)s]"
+    )
     arguments = parser.parse_args()
     keep_freed_memory()
     torch.set_num_threads(arguments.threads)
@@ -154,9 +174,14 @@ def main() -> None:
         path = Path(folder) / "pairs.arrow"
         types, text = write_fairseq_pairs(path, fairseq_folder() / "bpe")
         contest = Contest(TokenStore(path), types, arguments.model, arguments.precision)
-        print(f"{arguments.model}, {text}, {len(contest.plan)} updates an epoch", flush=True)
+        print(
+            f"{arguments.model}, {text}, {len(contest.plan)} updates an epoch",
+            flush=True,
+        )
         figures = measure(contest, arguments.updates)
-    chosen = {name: getattr(arguments, name) for name in ("model", "precision", "threads")}
+    chosen = {
+        name: getattr(arguments, name) for name in ("model", "precision", "threads")
+    }
     print(json.dumps({**chosen, **figures}))
 
 

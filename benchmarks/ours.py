@@ -104,7 +104,9 @@ def serving(arguments: argparse.Namespace) -> None:
     with server(arguments) as (process, port):
         asyncio.run(load(port, _lines(arguments), arguments.clients, WARM_UP_SECONDS))
         used = processor_seconds_of(process)
-        waits = asyncio.run(load(port, _lines(arguments), arguments.clients, arguments.seconds))
+        waits = asyncio.run(
+            load(port, _lines(arguments), arguments.clients, arguments.seconds)
+        )
         used = processor_seconds_of(process) - used
         peak = memory_of(process, "VmHWM")
     figures = {
@@ -119,11 +121,20 @@ def serving(arguments: argparse.Namespace) -> None:
 
 def start(arguments: argparse.Namespace) -> None:
     """Run ``convs2s translate`` for one line."""
-    command = [sys.executable, "-m", "convs2s", "translate", str(arguments.model), "--quiet"]
+    command = [
+        sys.executable,
+        "-m",
+        "convs2s",
+        "translate",
+        str(arguments.model),
+        "--quiet",
+    ]
     command += _search(arguments)
 
     def run() -> int:
-        subprocess.run(command, input="w1 w2 w3 .\n", text=True, check=True, capture_output=True)
+        subprocess.run(
+            command, input="w1 w2 w3 .\n", text=True, check=True, capture_output=True
+        )
         return 1
 
     run()
@@ -185,7 +196,15 @@ def _search(arguments: argparse.Namespace) -> list[str]:
 @contextmanager
 def server(arguments: argparse.Namespace) -> Iterator[tuple[int, int]]:
     """Run ``convs2s serve`` and yield its process and its port."""
-    command = [sys.executable, "-m", "convs2s", "serve", str(arguments.model), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "convs2s",
+        "serve",
+        str(arguments.model),
+        "--port",
+        "0",
+    ]
     command += ["--pretokenized", *_search(arguments)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -206,7 +225,9 @@ def processor_seconds_of(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def load(port: int, lines: Sequence[str], clients: int, seconds: float) -> list[float]:
+async def load(
+    port: int, lines: Sequence[str], clients: int, seconds: float
+) -> list[float]:
     """Return how long each answer took, of clients that ask one sentence after the other.
 
     Answers that come after the end do not count.
@@ -227,7 +248,9 @@ async def load(port: int, lines: Sequence[str], clients: int, seconds: float) ->
     return waits
 
 
-async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: str) -> None:
+async def _ask(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, text: str
+) -> None:
     body = json.dumps({"texts": [text]}).encode()
     head = (
         "POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -253,7 +276,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--alone", action="store_true", help="one sentence at a time")
-    parser.add_argument("--output", type=int, default=14, help="tokens of each translation")
+    parser.add_argument(
+        "--output", type=int, default=14, help="tokens of each translation"
+    )
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--updates", type=int, default=10)

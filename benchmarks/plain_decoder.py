@@ -39,7 +39,9 @@ def plain_search(
         totals = predictions + torch.tensor([[total] for _, total in hypotheses])
         best = totals.flatten().topk(2 * beam)
         going: list[tuple[list[int], float]] = []
-        for place, (total, index) in enumerate(zip(*map(Tensor.tolist, best), strict=True)):
+        for place, (total, index) in enumerate(
+            zip(*map(Tensor.tolist, best), strict=True)
+        ):
             parent, token = divmod(index, predictions.shape[1])
             tokens = hypotheses[parent][0]
             if token != END:
@@ -52,7 +54,9 @@ def plain_search(
     return sorted(finished[:beam], key=lambda one: -one[1])
 
 
-def _maximum_length(network: ConvS2S, source: Tensor, settings: DecodingSettings) -> int:
+def _maximum_length(
+    network: ConvS2S, source: Tensor, settings: DecodingSettings
+) -> int:
     """Return the most tokens of a sentence's output, ``</s>`` not counted."""
     limit = settings.maximum_length
     maximum = int((len(source) - 1) * limit.factor) + limit.offset
@@ -61,7 +65,9 @@ def _maximum_length(network: ConvS2S, source: Tensor, settings: DecodingSettings
     return maximum if positions is None else min(maximum, positions - 1)
 
 
-def _constrain(predictions: Tensor, length: int, maximum: int, settings: DecodingSettings) -> None:
+def _constrain(
+    predictions: Tensor, length: int, maximum: int, settings: DecodingSettings
+) -> None:
     """Bar from predictions (K, V) what may not come next after ``length`` tokens."""
     predictions[:, PADDING] = -torch.inf
     predictions[:, UNKNOWN] -= settings.unknown_penalty

@@ -23,8 +23,12 @@ RUNS = 5
 
 def main() -> None:
     """Plan, print."""
-    parser = argparse.ArgumentParser(description="Seconds until the jobs of a target are known.")
-    parser.add_argument("targets", nargs="*", default=TARGETS, help="default: %(default)s")
+    parser = argparse.ArgumentParser(
+        description="Seconds until the jobs of a target are known."
+    )
+    parser.add_argument(
+        "targets", nargs="*", default=TARGETS, help="default: %(default)s"
+    )
     targets = parser.parse_args().targets
     bare, _ = timed("--version")
     print(f"snakemake --version: {bare:.2f} s", flush=True)

@@ -75,7 +75,9 @@ class Files:
 
     def tokenize_and_filter(self) -> None:
         """Normalize, tokenize and clean both sides."""
-        english, french = (Preparation("moses_train", language) for language in LANGUAGES)
+        english, french = (
+            Preparation("moses_train", language) for language in LANGUAGES
+        )
         tokenize_and_filter(
             read_line_pairs(*self.raw, mark=NO_MARK),
             sides=self.clean,
@@ -94,9 +96,13 @@ class Files:
         self.tokenize_and_filter()
         self.count_words()
         learn_bpe(words=self.words, output=self.codes, merges=VOCABULARY.merges)
-        kept = VOCABULARY.model_dump(include={"threshold", "glossaries", "minimum_count"})
+        kept = VOCABULARY.model_dump(
+            include={"threshold", "glossaries", "minimum_count"}
+        )
         for words, types in zip(self.words, self.vocabularies, strict=True):
-            build_vocabulary(words=words, bpe_codes=self.codes, output=types, size=None, **kept)
+            build_vocabulary(
+                words=words, bpe_codes=self.codes, output=types, size=None, **kept
+            )
 
     def binarize(self) -> None:
         """Split both sides into tokens and write the token store."""
@@ -115,11 +121,21 @@ STEPS = ("tokenize_and_filter", "count_words", "binarize")
 
 def main() -> None:
     """Measure, print."""
-    parser = argparse.ArgumentParser(description="Rate and memory of the preparation of text.")
-    parser.add_argument("parts", nargs="*", choices=[[], "rates", "memory"], help="default: both")
-    parser.add_argument("--pairs", type=int, default=28_000, help="for rates; default: %(default)s")
-    parser.add_argument("--small", type=int, default=100_000, help="pairs; default: %(default)s")
-    parser.add_argument("--large", type=int, default=1_000_000, help="pairs; default: %(default)s")
+    parser = argparse.ArgumentParser(
+        description="Rate and memory of the preparation of text."
+    )
+    parser.add_argument(
+        "parts", nargs="*", choices=[[], "rates", "memory"], help="default: both"
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=28_000, help="for rates; default: %(default)s"
+    )
+    parser.add_argument(
+        "--small", type=int, default=100_000, help="pairs; default: %(default)s"
+    )
+    parser.add_argument(
+        "--large", type=int, default=1_000_000, help="pairs; default: %(default)s"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -139,13 +155,23 @@ def news(folder: Path) -> list[Pair]:
     """Return the pairs that all corpora are made of."""
     shared = Path(os.environ.get("CONVS2S_SHARED", "../shared")) / "data" / "wmt"
     if shared.is_dir():
-        names = [[shared / name.format(language) for language in LANGUAGES] for name in NEWS]
-        pairs = [pair for english, french in names for pair in read_line_pairs(english, french)]
+        names = [
+            [shared / name.format(language) for language in LANGUAGES] for name in NEWS
+        ]
+        pairs = [
+            pair
+            for english, french in names
+            for pair in read_line_pairs(english, french)
+        ]
     else:
         write_demo_corpus(folder)
         pairs = list(read_line_pairs(folder / "train.en", folder / "train.fr"))
-    words = [sum(len(line.split()) for line in side) for side in zip(*pairs, strict=True)]
-    origin = "news" if shared.is_dir() else "demo corpus, as CONVS2S_SHARED is not there"
+    words = [
+        sum(len(line.split()) for line in side) for side in zip(*pairs, strict=True)
+    ]
+    origin = (
+        "news" if shared.is_dir() else "demo corpus, as CONVS2S_SHARED is not there"
+    )
     per_line = " and ".join(f"{count / len(pairs):.1f}" for count in words)
     print(f"{origin}: {len(pairs)} pairs, {per_line} words a line")
     return pairs
@@ -199,7 +225,9 @@ def write_varied(pairs: list[Pair], count: int, outputs: tuple[Path, Path]) -> N
 def varied(pairs: list[Pair]) -> Iterator[Pair]:
     """Yield the pairs in their order, then for ever shuffled and respelt copies."""
     yield from pairs
-    counts = Counter(word for pair in pairs for line in pair for word in line.split(" "))
+    counts = Counter(
+        word for pair in pairs for line in pair for word in line.split(" ")
+    )
     rare = {word for word, times in counts.items() if times == 1 and word.isalpha()}
     generator = random.Random(1)
     while True:
@@ -207,7 +235,9 @@ def varied(pairs: list[Pair]) -> Iterator[Pair]:
         for pair in generator.sample(pairs, len(pairs)):
             source, target = (
                 " ".join(
-                    word.translate(table) if word in rare and generator.random() < RESPELT else word
+                    word.translate(table)
+                    if word in rare and generator.random() < RESPELT
+                    else word
                     for word in line.split(" ")
                 )
                 for line in pair

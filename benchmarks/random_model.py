@@ -33,4 +33,6 @@ def write_random_model(path: Path, architecture: Architecture, types: int) -> No
         dictionary={},
         training={},
     )
-    save_model(path, build_network(architecture, types, types).state_dict(), description)
+    save_model(
+        path, build_network(architecture, types, types).state_dict(), description
+    )

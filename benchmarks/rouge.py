@@ -34,7 +34,9 @@ def main() -> None:
         outputs = texts(generator, count, LONGEST)
         titles = [texts(generator, count, SHORTEST_TITLE) for _ in range(references)]
         figures[name] = round(median_seconds(partial(score, outputs, titles)), 3)
-        print(f"{name}, {ROUGE_SAMPLES:,} resamples: {figures[name]:.3f} s (median of {RUNS})")
+        print(
+            f"{name}, {ROUGE_SAMPLES:,} resamples: {figures[name]:.3f} s (median of {RUNS})"
+        )
     print(json.dumps(figures))
 
 
@@ -46,12 +48,28 @@ def score(outputs: list[str], titles: list[list[str]]) -> None:
 
 def texts(generator: np.random.Generator, count: int, shortest: int) -> list[str]:
     """Return texts of ``shortest`` to ``LONGEST`` words each."""
-    syllables = ["ka", "le", "mo", "ri", "stu", "ven", "bal", "tion", "ing", "ment", "er", "s"]
+    syllables = [
+        "ka",
+        "le",
+        "mo",
+        "ri",
+        "stu",
+        "ven",
+        "bal",
+        "tion",
+        "ing",
+        "ment",
+        "er",
+        "s",
+    ]
     words = ["".join(parts) for parts in islice(product(syllables, repeat=5), WORDS)]
     chances = 1 / np.arange(1, WORDS + 1)
     drawn = generator.choice(WORDS, (count, LONGEST), p=chances / chances.sum())
     lengths = generator.integers(shortest, LONGEST + 1, count)
-    return [" ".join(words[i] for i in row[:n]) for row, n in zip(drawn, lengths, strict=True)]
+    return [
+        " ".join(words[i] for i in row[:n])
+        for row, n in zip(drawn, lengths, strict=True)
+    ]
 
 
 if __name__ == "__main__":

@@ -53,18 +53,26 @@ def main() -> None:
     """Measure and print."""
     arguments = _arguments()
     counts = [
-        2**power for power in range(arguments.most.bit_length()) if 2**power <= arguments.most
+        2**power
+        for power in range(arguments.most.bit_length())
+        if 2**power <= arguments.most
     ]
     figures: Figures = {"processor": processor(), "cores": os.cpu_count()}
     print(f"{processor()}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.safetensors"
         shape = "tiny" if arguments.quick else "multi30k"
-        write_random_model(path, workload(shape, "fp32", Path(folder)).architecture, TYPES)
+        write_random_model(
+            path, workload(shape, "fp32", Path(folder)).architecture, TYPES
+        )
         parts: dict[str, Callable[[], Figures]] = {
             "processes": lambda: _processes(path, counts, arguments.quick),
-            "lengths": lambda: _costs(path, [(one, BEAM) for one in LENGTHS], arguments.quick),
-            "beams": lambda: _costs(path, [(LENGTH, one) for one in BEAMS], arguments.quick),
+            "lengths": lambda: _costs(
+                path, [(one, BEAM) for one in LENGTHS], arguments.quick
+            ),
+            "beams": lambda: _costs(
+                path, [(LENGTH, one) for one in BEAMS], arguments.quick
+            ),
         }
         for part in arguments.parts or parts:
             print(f"\n{part}", flush=True)
@@ -86,11 +94,15 @@ def _settings(beam: int, length: int) -> DecodingSettings:
 def _processes(path: Path, counts: Sequence[int], quick: bool) -> Figures:
     """Return the sentences a second of each number of processes."""
     torch.set_num_threads(1)  # a process that forks must not have computed with several
-    translator = LineTranslator([path], _settings(BEAM, LENGTH), "cpu", pretokenized=True)
+    translator = LineTranslator(
+        [path], _settings(BEAM, LENGTH), "cpu", pretokenized=True
+    )
     translate = ChunkTranslator(translator, False, None)
     share = SENTENCES if quick else SHARE
     lines = list(enumerate(random_lines(share * counts[-1], LENGTH), start=1))
-    chunks = [lines[start : start + SENTENCES] for start in range(0, len(lines), SENTENCES)]
+    chunks = [
+        lines[start : start + SENTENCES] for start in range(0, len(lines), SENTENCES)
+    ]
     rates = {}
     for count in counts:
 
@@ -107,9 +119,13 @@ def _efficiency(rates: dict[int, float]) -> Figures:
     for count, rate in rates.items():
         share = rate / count / rates[1]
         print(
-            f"  {count:3} processes: {rate:10,.1f} sentences/s, efficiency {share:.0%}", flush=True
+            f"  {count:3} processes: {rate:10,.1f} sentences/s, efficiency {share:.0%}",
+            flush=True,
         )
-        figures[str(count)] = {"per_second": round(rate, 1), "efficiency": round(share, 3)}
+        figures[str(count)] = {
+            "per_second": round(rate, 1),
+            "efficiency": round(share, 3),
+        }
     return figures
 
 
@@ -133,7 +149,9 @@ def _costs(path: Path, cases: Sequence[tuple[int, int]], quick: bool) -> Figures
 def _cost(path: Path, length: int, beam: int) -> tuple[float, int]:
     """Return the processor time of a batch, and the bytes that the peak of memory grew by."""
     torch.set_num_threads(1)
-    translator = LineTranslator([path], _settings(beam, length), "cpu", pretokenized=True)
+    translator = LineTranslator(
+        [path], _settings(beam, length), "cpu", pretokenized=True
+    )
     lines = random_lines(SENTENCES, length)
     before = memory_of("self", "VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here on
@@ -146,9 +164,15 @@ def _cost(path: Path, length: int, beam: int) -> tuple[float, int]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Scaling.")
     parts = ("processes", "lengths", "beams")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} [all]")
-    parser.add_argument("--most", type=int, default=os.cpu_count(), help="processes [all cores]")
-    parser.add_argument("--quick", action="store_true", help="a tiny network, little of it")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)} [all]"
+    )
+    parser.add_argument(
+        "--most", type=int, default=os.cpu_count(), help="processes [all cores]"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a tiny network, little of it"
+    )
     found = parser.parse_args()
     if unknown := set(found.parts) - set(parts):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")

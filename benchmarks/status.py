@@ -19,7 +19,9 @@ from pathlib import Path
 from convs2s.pipeline.status import status
 from convs2s.pipeline.status_view import console, view
 
-LINES = "".join(f"epoch {number}/40, update 100/200, 9,000 tokens/s\n" for number in range(40))
+LINES = "".join(
+    f"epoch {number}/40, update 100/200, 9,000 tokens/s\n" for number in range(40)
+)
 JOB_LOG = "2026-01-01 00:00:00, process 1 on here\nat work\ndone in 1.0 s\n"
 JOBS = 5
 
@@ -28,15 +30,31 @@ def make(results: Path, runs: int, held: ExitStack) -> None:
     """Write the files of so many trainings and their jobs."""
     for number in range(runs):
         run = results / f"task{number % 10}/models/model{number % 20}/seed{number}"
-        logs = results / "logs" / run.relative_to(results).as_posix().replace("/models/", "/")
+        logs = (
+            results
+            / "logs"
+            / run.relative_to(results).as_posix().replace("/models/", "/")
+        )
         (run / "state/0123").mkdir(parents=True)
         logs.mkdir(parents=True)
         owner = f"process {number} on {os.uname().nodename}"
         finished, runs_now = number % 2 == 0, number % 4 == 1
         progress = {
             **{"owner": owner, "phase": "finished" if finished else "training"},
-            **{"written": time.time(), "state": "0123", "epoch": 3, "epochs": 40, "batch": 100},
-            **{"batches": 200, "updates": 500, "loss": 3.2, "perplexity": 14.8, "best_epoch": 2},
+            **{
+                "written": time.time(),
+                "state": "0123",
+                "epoch": 3,
+                "epochs": 40,
+                "batch": 100,
+            },
+            **{
+                "batches": 200,
+                "updates": 500,
+                "loss": 3.2,
+                "perplexity": 14.8,
+                "best_epoch": 2,
+            },
             **{"tokens_per_second": 9000, "seconds": 3600.0, "why": None},
         }
         (run / "state/progress.json").write_text(json.dumps(progress))
@@ -46,8 +64,15 @@ def make(results: Path, runs: int, held: ExitStack) -> None:
         for job in range(JOBS):
             (logs / f"test.{job}.log").write_text(JOB_LOG)
         if finished:
-            record = {"epochs": 40, "updates": 8000, "validation_perplexity": 9.1, "best_epoch": 38}
-            (run / "training.json").write_text(json.dumps({**record, "stop_reason": "the end"}))
+            record = {
+                "epochs": 40,
+                "updates": 8000,
+                "validation_perplexity": 9.1,
+                "best_epoch": 38,
+            }
+            (run / "training.json").write_text(
+                json.dumps({**record, "stop_reason": "the end"})
+            )
         if runs_now:
             lock = held.enter_context((run / "state/lock").open())
             fcntl.flock(lock, fcntl.LOCK_EX)

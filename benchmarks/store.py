@@ -30,8 +30,50 @@ from convs2s.data.store import ROWS_PER_BATCH, SIDES, TokenStore
 from convs2s.data.vocabulary import END
 
 SENTENCES = (
-    *(0, 0, 15, 37, 37, 46, 83, 112, 130, 159, 187, 168, 184, 197, 191, 198, 211, 225, 215, 224),
-    *(207, 212, 195, 187, 165, 166, 170, 163, 126, 126, 120, 121, 106, 99, 111, 91, 69, 83, 72, 60),
+    *(
+        0,
+        0,
+        15,
+        37,
+        37,
+        46,
+        83,
+        112,
+        130,
+        159,
+        187,
+        168,
+        184,
+        197,
+        191,
+        198,
+        211,
+        225,
+        215,
+        224,
+    ),
+    *(
+        207,
+        212,
+        195,
+        187,
+        165,
+        166,
+        170,
+        163,
+        126,
+        126,
+        120,
+        121,
+        106,
+        99,
+        111,
+        91,
+        69,
+        83,
+        72,
+        60,
+    ),
     *(47, 72, 48, 32, 44, 45, 41, 37, 34, 31, 34, 23, 31, 21, 16, 18, 14, 11, 8, 14),
     *(11, 14, 5, 10, 7, 7, 2, 3, 3, 5, 2, 3, 2, 5, 5, 3, 1, 4, 2, 3),
     *(2, 3, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3),
@@ -74,9 +116,15 @@ class Step:
 
 def main() -> None:
     """Make the store, measure, print."""
-    parser = argparse.ArgumentParser(description="Time and memory of a large token store.")
-    parser.add_argument("--pairs", type=int, default=36_000_000, help="default: %(default)s")
-    parser.add_argument("--folder", type=Path, help="where the store is made for a while")
+    parser = argparse.ArgumentParser(
+        description="Time and memory of a large token store."
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=36_000_000, help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="where the store is made for a while"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         path = Path(folder) / "train.arrow"
@@ -148,7 +196,10 @@ def start_epoch(path: Path, connection: Connection) -> None:
     started, processor_started = time.monotonic(), time.process_time()
 
     def report() -> None:
-        seconds, used = time.monotonic() - started, time.process_time() - processor_started
+        seconds, used = (
+            time.monotonic() - started,
+            time.process_time() - processor_started,
+        )
         connection.send((seconds, used, anonymous_memory("self")))
 
     report()

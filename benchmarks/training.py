@@ -67,7 +67,9 @@ class Sample:
 class Training:
     """Updates of a workload, one after the other in the order of its first epoch."""
 
-    def __init__(self, work: Workload, device: str = "cpu", workers: Workers = ALONE) -> None:
+    def __init__(
+        self, work: Workload, device: str = "cpu", workers: Workers = ALONE
+    ) -> None:
         """Build the network and its updater."""
         self.store, recipe = work.store, work.recipe
         self.architecture = work.architecture
@@ -80,7 +82,9 @@ class Training:
         self.updater = Updater(network, recipe, seed=1, device=device, workers=workers)
         self.lengths = [self.store.lengths(side) for side in ("source", "target")]
         generator = np.random.default_rng([1, 1])
-        self.plan = plan_batches(self.lengths[0], self.lengths[1], recipe.batch, generator)
+        self.plan = plan_batches(
+            self.lengths[0], self.lengths[1], recipe.batch, generator
+        )
         self.made = 0
 
     def make(self, updates: int) -> tuple[int, float]:
@@ -100,7 +104,9 @@ class Training:
         self.made += updates
         rows = np.concatenate(batches)
         source, target = (length[rows].astype(np.int64) for length in self.lengths)
-        forward = self.flops.forward(source.sum(), target.sum(), (source * target).sum())
+        forward = self.flops.forward(
+            source.sum(), target.sum(), (source * target).sum()
+        )
         return sum(report.tokens for report in reports), 3.0 * forward
 
     def sample(self, updates: int) -> tuple[float, float]:
@@ -123,8 +129,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = workload(arguments.shape, arguments.precision, Path(folder))
         training = Training(work)
-        print(f"{arguments.shape}: {training.parameters} parameters, {work.text}", flush=True)
-        kernels = matmul.kernels() if arguments.precision == "fp32" else [matmul.in_use()]
+        print(
+            f"{arguments.shape}: {training.parameters} parameters, {work.text}",
+            flush=True,
+        )
+        kernels = (
+            matmul.kernels() if arguments.precision == "fp32" else [matmul.in_use()]
+        )
         chosen = fastest_kernel(training.products) if len(kernels) > 1 else kernels[0]
         found = measure(
             training, UPDATES[arguments.shape], kernels, PRECISIONS[arguments.precision]
@@ -137,10 +148,14 @@ def main() -> None:
             "products": kernel,
             "chosen": kernel == chosen,
             "threads": arguments.threads,
-            "tokens_per_second": round(statistics.median(one.tokens for one in samples)),
+            "tokens_per_second": round(
+                statistics.median(one.tokens for one in samples)
+            ),
             "gflops": round(statistics.median(one.rate for one in samples) / GIGA),
             "gemm_gflops": round(statistics.median(one.gemm for one in samples) / GIGA),
-            "share_of_gemm": round(statistics.median(one.rate / one.gemm for one in samples), 3),
+            "share_of_gemm": round(
+                statistics.median(one.rate / one.gemm for one in samples), 3
+            ),
             "peak_gigabytes": round(peak, 2),
         }
         print(json.dumps(figures))

@@ -115,7 +115,8 @@ def measure(updates: Updates, count: int) -> Speed:
     found: multiprocessing.Queue[list[Sample] | None] = context.Queue()
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(
-            worker_environment(Path(folder)) | {"WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
+            worker_environment(Path(folder))
+            | {"WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
         )
         processes = [
             context.Process(target=work, args=(rank, updates, folder, found))
@@ -134,7 +135,9 @@ def measure(updates: Updates, count: int) -> Speed:
         seconds = max(part.seconds for part in parts)
         memory = max(part.memory for part in parts)
         speeds.append(
-            Speed(tokens / seconds, sum(part.processor for part in parts) / tokens, memory)
+            Speed(
+                tokens / seconds, sum(part.processor for part in parts) / tokens, memory
+            )
         )
     return Speed(
         statistics.median(one.tokens for one in speeds),
@@ -164,7 +167,9 @@ def work(
         found.put(samples)
 
 
-def samples_of(updates: Updates, folder: Path, device: str, workers: Workers) -> list[Sample]:
+def samples_of(
+    updates: Updates, folder: Path, device: str, workers: Workers
+) -> list[Sample]:
     """Return a worker's samples."""
     size = updates.pairs, updates.length
     work = workload(updates.shape, updates.precision, folder, *size)

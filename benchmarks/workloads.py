@@ -87,7 +87,10 @@ def architecture_of(case: str) -> ConvS2SArchitecture:
 def random_lines(count: int, length: int, types: int = 5000) -> list[str]:
     """Return sentences of random words ``w0``, ``w1`` and so on, always the same."""
     generator = random.Random(1)
-    return [" ".join(f"w{generator.randrange(types)}" for _ in range(length)) for _ in range(count)]
+    return [
+        " ".join(f"w{generator.randrange(types)}" for _ in range(length))
+        for _ in range(count)
+    ]
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,11 @@ class Workload:
 
 
 def workload(
-    shape: str, precision: str, folder: Path, pairs: int = WMT_PAIRS, length: int = WMT_LENGTH
+    shape: str,
+    precision: str,
+    folder: Path,
+    pairs: int = WMT_PAIRS,
+    length: int = WMT_LENGTH,
 ) -> Workload:
     """Make one of ``SHAPES``, or a tiny one; its store is written into ``folder``.
 
@@ -150,8 +157,13 @@ def write_fairseq_pairs(path: Path, folder: Path) -> tuple[tuple[int, int], str]
         lengths = np.random.default_rng(0).poisson(12.5, FAIRSEQ_PAIRS) + 3
         write_store(path, synthetic(lengths.tolist(), FAIRSEQ_TYPES))
         return FAIRSEQ_TYPES, "synthetic lengths"
-    sides = [[line.split() for line in read_lines(folder / f"train.{x}")] for x in ("en", "de")]
-    vocabularies = [Vocabulary(sorted(set(chain.from_iterable(side)))) for side in sides]
+    sides = [
+        [line.split() for line in read_lines(folder / f"train.{x}")]
+        for x in ("en", "de")
+    ]
+    vocabularies = [
+        Vocabulary(sorted(set(chain.from_iterable(side)))) for side in sides
+    ]
     encoded = [
         [vocabulary.encode(tokens) for tokens in side]
         for vocabulary, side in zip(vocabularies, sides, strict=True)
@@ -167,11 +179,15 @@ def synthetic(
     """Yield pairs of random tokens, both sides of these lengths, ``</s>`` counted."""
     generator = np.random.default_rng(0)
     for length in lengths:
-        source, target = (generator.integers(END + 2, top, length - 1).tolist() for top in types)
+        source, target = (
+            generator.integers(END + 2, top, length - 1).tolist() for top in types
+        )
         yield [*source, END], [*target, END]
 
 
 def write_token_lines(store: TokenStore, sides: tuple[Path, Path]) -> None:
     """Write each side of the pairs as lines of ``w2``, ``w3`` and so on, without ``</s>``."""
     for side, path in enumerate(sides):
-        write_lines(path, [" ".join(f"w{one}" for one in pair[side][:-1]) for pair in store])
+        write_lines(
+            path, [" ".join(f"w{one}" for one in pair[side][:-1]) for pair in store]
+        )

@@ -59,7 +59,11 @@ def rests_on(package: str, model: str) -> str:
     if not path.exists():
         raise UserError(f"{model}: no such model; state in {__file__} where it is")
     files = [path, *sorted(path.rglob("*"))]
-    digests = [f"{sha256(file)}  {file.relative_to(path)}\n" for file in files if file.is_file()]
+    digests = [
+        f"{sha256(file)}  {file.relative_to(path)}\n"
+        for file in files
+        if file.is_file()
+    ]
     digest = hashlib.sha256("".join(digests).encode()).hexdigest()
     return f"version:{installed}|model:{path.name}@{digest[:8]}"
 

@@ -34,7 +34,9 @@ class TransformerSettings(NetworkSettings):
     def check(self, where: str) -> None:
         """Check that each head has as many of the width's values as the others."""
         if self.width % self.heads:
-            raise UserError(f"{where}.heads: {self.width} values cannot be shared by {self.heads}")
+            raise UserError(
+                f"{where}.heads: {self.width} values cannot be shared by {self.heads}"
+            )
 
     def build(self, source_types: int, target_types: int) -> "Transformer":
         """Return a freshly initialized network, by what is defined below."""
@@ -74,9 +76,13 @@ class Embedding(nn.Module):
         width = self.tokens.shape[1]
         channels = torch.arange(width, device=tokens.device)
         positions = torch.arange(first, first + tokens.shape[1], device=tokens.device)
-        angles = positions.unsqueeze(1) * torch.exp(channels // 2 * (-2 * math.log(1e4) / width))
+        angles = positions.unsqueeze(1) * torch.exp(
+            channels // 2 * (-2 * math.log(1e4) / width)
+        )
         waves = torch.where(channels % 2 == 0, angles.sin(), angles.cos())
-        embedded: Tensor = functional.embedding(tokens, self.tokens) * math.sqrt(width) + waves
+        embedded: Tensor = (
+            functional.embedding(tokens, self.tokens) * math.sqrt(width) + waves
+        )
         return self.dropout(embedded)  # type: ignore[no-any-return]
 
 
@@ -107,7 +113,9 @@ class Attention(nn.Module):
         if mask is not None:
             scores = scores.masked_fill(mask, -math.inf)
         weights = scores.softmax(3)
-        return self.output((weights @ memory[1]).transpose(1, 2).flatten(2)), weights.mean(1)
+        return self.output(
+            (weights @ memory[1]).transpose(1, 2).flatten(2)
+        ), weights.mean(1)
 
 
 class Layer(nn.Module):
@@ -116,7 +124,10 @@ class Layer(nn.Module):
     def __init__(self, settings: TransformerSettings, attends: bool) -> None:
         super().__init__()
         width = settings.width
-        self.own, self.source = Attention(settings), Attention(settings) if attends else None
+        self.own, self.source = (
+            Attention(settings),
+            Attention(settings) if attends else None,
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
         self.forward_layers = nn.Sequential(
             nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)
@@ -150,7 +161,9 @@ class Encoder(nn.Module):
     def __init__(self, types: int, settings: TransformerSettings) -> None:
         super().__init__()
         self.embedding = Embedding(types, settings)
-        self.layers = nn.ModuleList(Layer(settings, self.attends) for _ in range(settings.layers))
+        self.layers = nn.ModuleList(
+            Layer(settings, self.attends) for _ in range(settings.layers)
+        )
         self.norm = nn.LayerNorm(settings.width)
 
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -176,7 +189,9 @@ class Decoder(Encoder):
     def read_source(self, encoded: Tensor) -> list[KeysAndValues]:
         """Return each layer's keys and values of the encoded source (B, m, w)."""
         sources = (layer.source for layer in self.layers)
-        return [source.read(encoded) for source in sources if isinstance(source, Attention)]
+        return [
+            source.read(encoded) for source in sources if isinstance(source, Attention)
+        ]
 
     def forward(  # type: ignore[override]
         self, previous: Tensor, encoded: tuple[Tensor, Tensor]
@@ -185,7 +200,9 @@ class Decoder(Encoder):
         n, attention = previous.shape[1], []
         later = torch.ones(n, n, dtype=torch.bool, device=previous.device).triu(1)
         x = self.embedding(previous)
-        for layer, source in zip(self.layers, self.read_source(encoded[0]), strict=True):
+        for layer, source in zip(
+            self.layers, self.read_source(encoded[0]), strict=True
+        ):
             x, _, weights = layer(x, later, source=(source, encoded[1]))
             attention.append(weights)
         return self.norm(x), attention
@@ -199,10 +216,16 @@ class Transformer(Network):
     encoder: Encoder
     decoder: Decoder
 
-    def __init__(self, settings: TransformerSettings, source_types: int, target_types: int) -> None:
-        super().__init__(Encoder(source_types, settings), Decoder(target_types, settings))
+    def __init__(
+        self, settings: TransformerSettings, source_types: int, target_types: int
+    ) -> None:
+        super().__init__(
+            Encoder(source_types, settings), Decoder(target_types, settings)
+        )
 
-    def encode(self, source: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def encode(
+        self, source: Tensor, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Return what the decoder reads of indices (B, m)."""
         encoded: tuple[Tensor, Tensor] = self.encoder(source)
         return encoded
@@ -216,7 +239,9 @@ class InferenceTransformer:
         self.network = network
         weight, bias = network.output.weight().detach(), network.output.bias.detach()
         self.output = LinearMap(weight, bias, precision)
-        self.rounds = torch.autocast(weight.device.type, torch.bfloat16, precision == "bf16")
+        self.rounds = torch.autocast(
+            weight.device.type, torch.bfloat16, precision == "bf16"
+        )
 
     def start(self, source: Tensor, hypotheses: int) -> "State":
         """Encode padded source indices (B, m), and be ready to decode K hypotheses of each."""
@@ -226,7 +251,9 @@ class InferenceTransformer:
 class State:
     """What is known of B * K hypotheses: the keys and values of their tokens and their sources."""
 
-    def __init__(self, inference: InferenceTransformer, source: Tensor, hypotheses: int) -> None:
+    def __init__(
+        self, inference: InferenceTransformer, source: Tensor, hypotheses: int
+    ) -> None:
         self._decoder, self._rounds = inference.network.decoder, inference.rounds
         self._hypotheses, self._length = hypotheses, 0
         with self._rounds:
@@ -242,7 +269,9 @@ class State:
             x = self._decoder.embedding(previous.reshape(-1, 1), self._length)
             for number, layer in enumerate(self._decoder.layers):
                 source = self._source[number], self._mask
-                x, self._past[number], weights = layer(x, None, self._past[number], source)
+                x, self._past[number], weights = layer(
+                    x, None, self._past[number], source
+                )
                 attention.append(weights)
             x = self._decoder.norm(x)
         self._length += 1

@@ -16,7 +16,11 @@ def word_error_rate(translations: Sequence[str], references: Sequence[str]) -> f
     """Return the insertions, deletions and substitutions in 100 words of the references."""
     lines = zip(translations, references, strict=True)
     pairs = [(ours.split(), right.split()) for ours, right in lines]
-    return 100 * sum(edits(*pair) for pair in pairs) / max(1, sum(len(right) for _, right in pairs))
+    return (
+        100
+        * sum(edits(*pair) for pair in pairs)
+        / max(1, sum(len(right) for _, right in pairs))
+    )
 
 
 def edits(ours: Sequence[str], right: Sequence[str]) -> int:

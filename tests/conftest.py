@@ -41,7 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Give a slow test its own time limit, in place of pyproject.toml's."""
     if item.get_closest_marker("slow"):
-        faulthandler.dump_traceback_later(SLOW_SECONDS, exit=True, file=item.config.stash[STDERR])
+        faulthandler.dump_traceback_later(
+            SLOW_SECONDS, exit=True, file=item.config.stash[STDERR]
+        )
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -62,7 +64,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return scheduler(config, log)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Share out the tests; leave out what needs the outside folder where there is none."""
     if config.pluginmanager.hasplugin("xdist"):
         items[:] = sorted_for_sharing(items)
@@ -106,7 +110,9 @@ def root() -> Path:
 def shared() -> Path:
     """The folder of further golden outputs and real text: CONVS2S_SHARED, or ../shared."""
     if not HAS_SHARED:
-        pytest.skip(f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)")
+        pytest.skip(
+            f"second layer: {SHARED} is absent (set CONVS2S_SHARED to its place)"
+        )
     return SHARED
 
 

@@ -47,9 +47,15 @@ defaults.
 
 _WIDTH = 100
 _TYPES = {"object": "mapping", "array": "list"}
-_BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+_BOUNDS = {
+    "minimum": "≥",
+    "exclusiveMinimum": ">",
+    "maximum": "≤",
+    "exclusiveMaximum": "<",
+}
 
-_Row = tuple[str, str, str, str]  # a row of a table of the page: key, type, default, meaning
+# A row of a table of the page: key, type, default, meaning.
+_Row = tuple[str, str, str, str]
 
 
 class ConfigurationFile(NamedTuple):
@@ -91,7 +97,11 @@ def file_schema(name: str) -> Schema:
     elif file.section is Options:
         entry = deepcopy(entry)
         overrides = entry["properties"]["overrides"]["properties"]
-        changed = {"tasks": Task, "models": ModelSettings, "decodings": DecodingSettings}
+        changed = {
+            "tasks": Task,
+            "models": ModelSettings,
+            "decodings": DecodingSettings,
+        }
         for noun, section in changed.items():
             overrides[noun]["additionalProperties"] = _partial(schema_of(section))
     if file.holds == "names":
@@ -129,9 +139,12 @@ def _partial(schema: Schema) -> Schema:
 
     Mappings in lists keep theirs, because a list replaces the other list as a whole.
     """
-    partial = {key: value for key, value in schema.items() if key not in ("required", "oneOf")}
+    partial = {
+        key: value for key, value in schema.items() if key not in ("required", "oneOf")
+    }
     for several in ("anyOf", "oneOf"):
-        if several in schema:  # anyOf: without required keys, a value may fit several options
+        # anyOf: without required keys, a value may fit several options.
+        if several in schema:
             partial["anyOf"] = [_partial(option) for option in schema[several]]
     if "properties" in schema:
         partial["properties"] = {
@@ -200,11 +213,17 @@ def _mappings(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
             yield from _mappings(option["items"], f"{path}[]")
 
 
-def _rows_of_kinds(mappings: list[tuple[str, Schema]], told: dict[str, str]) -> Iterator[_Row]:
+def _rows_of_kinds(
+    mappings: list[tuple[str, Schema]], told: dict[str, str]
+) -> Iterator[_Row]:
     """Yield the rows of several mappings with the same path, whose keys depend on their kind."""
     path = mappings[0][0]
-    kinds = {constant_kind(option): option["properties"]["kind"] for _, option in mappings}
-    meaning = " ".join(f"{name}: {schema['description']}" for name, schema in kinds.items())
+    kinds = {
+        constant_kind(option): option["properties"]["kind"] for _, option in mappings
+    }
+    meaning = " ".join(
+        f"{name}: {schema['description']}" for name, schema in kinds.items()
+    )
     default = _default(mappings[0][1]["properties"]["kind"], False)
     yield f"{path}.kind", ", ".join(map(str, kinds)), default, meaning
     for _, option in mappings:
@@ -219,7 +238,11 @@ def _type(schema: Schema) -> str:
     types = [listed] if listed else []
     for option in alternatives(schema):
         if not choices(option):
-            signs = [f"{sign} {option[key]:.10g}" for key, sign in _BOUNDS.items() if key in option]
+            signs = [
+                f"{sign} {option[key]:.10g}"
+                for key, sign in _BOUNDS.items()
+                if key in option
+            ]
             name = _TYPES.get(option["type"], option["type"])
             types.append(f"{name} {' and '.join(signs)}".rstrip())
     return " or ".join(dict.fromkeys(types))
@@ -247,19 +270,27 @@ def _commented(mapping: Schema, depth: int) -> Iterator[str]:
 def _comment(text: str, depth: int) -> str:
     mark = "  " * depth + "# "
     return textwrap.fill(
-        text, _WIDTH, initial_indent=mark, subsequent_indent=mark, break_on_hyphens=False
+        text,
+        _WIDTH,
+        initial_indent=mark,
+        subsequent_indent=mark,
+        break_on_hyphens=False,
     )
 
 
 def yaml_on_one_line(value: object) -> str:
     """Return a value as YAML on one line."""
-    flow = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    flow = yaml.safe_dump(
+        value, default_flow_style=True, allow_unicode=True, width=10_000
+    )
     return flow.removesuffix("\n").removesuffix("\n...")
 
 
 def write(folder: Path) -> None:
     """Write the schemas, docs/configuration.md and config.yaml into the folder of a clone."""
-    texts = {f"schemas/{file.schema}.schema.json": as_json(file.schema) for file in FILES}
+    texts = {
+        f"schemas/{file.schema}.schema.json": as_json(file.schema) for file in FILES
+    }
     texts |= {"docs/configuration.md": reference(), "config.yaml": template()}
     for place, text in texts.items():
         path = folder / place

@@ -55,7 +55,10 @@ class Statement(Section):
     list the way goes on by number, from 0, or by the name of a table's row."""
     code: Items[
         Annotated[
-            str, Expecting("expected MODULE:NAME in convs2s", r"^[a-z0-9_.]+:[A-Za-z0-9_.]+$")
+            str,
+            Expecting(
+                "expected MODULE:NAME in convs2s", r"^[a-z0-9_.]+:[A-Za-z0-9_.]+$"
+            ),
         ]
     ] = ()
     """Where it is: modules below convs2s, and names in them."""
@@ -95,7 +98,9 @@ def _value(settings: Settings, way: str, where: str) -> object:
     value: object = settings
     for name in way.split("."):
         if isinstance(value, tuple):
-            names = [getattr(item, "system", str(place)) for place, item in enumerate(value)]
+            names = [
+                getattr(item, "system", str(place)) for place, item in enumerate(value)
+            ]
             items = zip(names, value, strict=True)
             value = {name: item for name, item in items if names.count(name) == 1}
         known = value if isinstance(value, Mapping) else vars(value)
@@ -123,7 +128,10 @@ def _cells(statement: Statement) -> Iterator[str]:
     yield f"{_PAPERS[statement.paper]} {statement.section}"
     yield statement.says
     yield statement.here or ""
-    stated = (f"`{way}: {yaml_on_one_line(value)}`" for way, value in statement.settings.items())
+    stated = (
+        f"`{way}: {yaml_on_one_line(value)}`"
+        for way, value in statement.settings.items()
+    )
     yield ", ".join([*stated, *(f"`{place}`" for place in statement.code)])
 
 

@@ -31,7 +31,11 @@ class _Generator(GenerateJsonSchema):
     def dict_schema(self, schema: core_schema.DictSchema) -> Schema:
         """Return a mapping's schema; pydantic's own would let names that match nothing pass."""
         mapping = super().dict_schema(schema)
-        names = self.generate_inner(schema["keys_schema"]) if "keys_schema" in schema else {}
+        names = (
+            self.generate_inner(schema["keys_schema"])
+            if "keys_schema" in schema
+            else {}
+        )
         if "pattern" in names:
             (values,) = mapping.pop("patternProperties").values()
             mapping |= {"propertyNames": names, "additionalProperties": values}
@@ -59,7 +63,9 @@ def _inlined(part: object, definitions: Mapping[str, Schema]) -> object:
         if key in ("$defs", "$ref", "discriminator"):
             continue
         if key == "title" and isinstance(value, str):
-            continue  # it repeats the key; where it is no text, title is a key of the configuration
+            # It repeats the key; where it is no text, title is a key of the
+            # configuration.
+            continue
         if key == "description" and isinstance(value, str):
             inlined[key] = " ".join(value.split())
         else:

@@ -23,7 +23,9 @@ values of this project.
 
 def page(exhibits: Mapping[str, Table]) -> str:
     """Return the page: a table for each exhibit that prints values."""
-    return "\n".join([_INTRODUCTION, *(line for one in exhibits.values() for line in _lines(one))])
+    return "\n".join(
+        [_INTRODUCTION, *(line for one in exhibits.values() for line in _lines(one))]
+    )
 
 
 def _lines(exhibit: Table) -> Iterator[str]:
@@ -32,7 +34,11 @@ def _lines(exhibit: Table) -> Iterator[str]:
         return
     are_mixed = len({row.kind for row in rows}) > 1
     groups = [exhibit.group_label] if exhibit.group_label else []
-    columns = [column for column in exhibit.columns if any(column.key in row.paper for row in rows)]
+    columns = [
+        column
+        for column in exhibit.columns
+        if any(column.key in row.paper for row in rows)
+    ]
     header = [*groups, exhibit.system_label, *(column.name for column in columns)]
     texts = [
         [

@@ -34,7 +34,11 @@ def run(command: str) -> list[Text]:
     reader, terminal = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(WIDTH), "TERM": "xterm-256color"}
     process = subprocess.Popen(
-        ["bash", "-c", command], stdin=terminal, stdout=terminal, stderr=terminal, env=environment
+        ["bash", "-c", command],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment,
     )
     os.close(terminal)
     printed = bytearray()

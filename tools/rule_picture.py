@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ["results/wmt14_en_de_word/bleu.txt", "paper"]
 """A headline number, and all tables and figures."""
 
-WIDTH, GAP, LINE = 980, 16, 13  # pixels: of the picture, between boxes, and of a line of text
+# pixels: of the picture, between boxes, and of a line of text.
+WIDTH, GAP, LINE = 980, 16, 13
 LETTER = 5.2  # pixels: of a letter of the steps, about
 STYLE = """<style>
   .ground { fill: #ffffff; } .box { fill: #eef4fa; stroke: #0072b2; }
@@ -55,14 +56,18 @@ def picture(arrows: list[tuple[str, str]]) -> Iterator[str]:
     stage_of = {
         rule: path.stem
         for path in sorted((ROOT / "rules").glob("*.smk"))
-        for rule in re.findall(r"^(?:use )?rule (?:\w+ as )?(\w+)", path.read_text("utf-8"), re.M)
+        for rule in re.findall(
+            r"^(?:use )?rule (?:\w+ as )?(\w+)", path.read_text("utf-8"), re.M
+        )
     }
-    made = [arrow for arrow in arrows if stage_of[arrow[1]] != "targets"]  # which make nothing
+    # Which make nothing.
+    made = [arrow for arrow in arrows if stage_of[arrow[1]] != "targets"]
     steps: dict[str, set[str]] = {}
     for rule in (rule for arrow in made for rule in arrow):
         steps.setdefault(stage_of[rule], set()).add(rule.replace("_", " "))
     after: Followers = {
-        stage: {stage_of[second] for first, second in made if stage_of[first] == stage} - {stage}
+        stage: {stage_of[second] for first, second in made if stage_of[first] == stage}
+        - {stage}
         for stage in steps
     }
     columns = list(in_columns(after))
@@ -99,7 +104,9 @@ def picture(arrows: list[tuple[str, str]]) -> Iterator[str]:
             weight = ' font-weight="bold"' if number == 1 else ""
             y = above + LINE * (number + 0.2)
             yield f'<text x="{left + 6:.0f}" y="{y:.0f}"{weight}>{text}</text>'
-        farther = {far for near in after[stage] for far in reached(near, after) - {near}}
+        farther = {
+            far for near in after[stage] for far in reached(near, after) - {near}
+        }
         for near in sorted(after[stage] - farther):
             x, y = boxes[near]
             yield (

@@ -32,7 +32,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(
+    markdown: str, page: Page, config: MkDocsConfig, files: Files
+) -> str:
     """Let links to files outside of docs/ lead to the repository."""
     source = page.file.abs_src_path
     return _linked(markdown, Path(source).parent, config) if source else markdown
@@ -58,6 +60,10 @@ def _linked(markdown: str, folder: Path, config: MkDocsConfig) -> str:
             path = os.path.relpath(target, docs if folder == ROOT else folder)
             return f"[{text}]({path}{anchor})"
         place = target.relative_to(ROOT)
-        return f"[{text}]({config.repo_url}/blob/main/{place}{anchor})" if config.repo_url else text
+        return (
+            f"[{text}]({config.repo_url}/blob/main/{place}{anchor})"
+            if config.repo_url
+            else text
+        )
 
     return LINK.sub(link, markdown)

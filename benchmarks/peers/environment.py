@@ -11,7 +11,11 @@ ENVIRONMENTS = Path(__file__).resolve().parents[2] / "build" / "peers"
 
 
 def enter(
-    name: str, requirements: tuple[str, ...], *, first: tuple[str, ...] = (), torch: bool = False
+    name: str,
+    requirements: tuple[str, ...],
+    *,
+    first: tuple[str, ...] = (),
+    torch: bool = False,
 ) -> None:
     """Go on as the same process in the peer's own Python; make its environment if need be.
 
@@ -39,7 +43,8 @@ def enter(
             path.write_text(packages + "\n", "utf-8")
         stamp.write_text(stated, "utf-8")
     python = str(folder / "bin" / "python")
-    own = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}  # for sample.py
+    # For sample.py.
+    own = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     os.execve(python, [python, *sys.argv], own)
 
 
@@ -56,5 +61,9 @@ def _make(folder: Path, steps: list[tuple[str, ...]]) -> None:
             [sys.executable, "-m", "venv", str(folder)],
             *([*install, *step] for step in steps if step),
         ):
-            if subprocess.run(command, stdout=stream, stderr=stream, check=False).returncode:
-                sys.exit(f"{folder.name} could not be installed: see build/peers/{log.name}")
+            if subprocess.run(
+                command, stdout=stream, stderr=stream, check=False
+            ).returncode:
+                sys.exit(
+                    f"{folder.name} could not be installed: see build/peers/{log.name}"
+                )

@@ -20,7 +20,8 @@ from environment import enter
 
 if __name__ == "__main__":
     enter(
-        "ctranslate2", ("ctranslate2==4.8.5", "numpy==2.4.6", "PyYAML==6.0.3", "setuptools==80.9.0")
+        "ctranslate2",
+        ("ctranslate2==4.8.5", "numpy==2.4.6", "PyYAML==6.0.3", "setuptools==80.9.0"),
     )
     if "--isa" in sys.argv:  # read when it is loaded
         os.environ["CT2_FORCE_CPU_ISA"] = sys.argv[sys.argv.index("--isa") + 1]
@@ -91,12 +92,16 @@ def main() -> None:
 def write_model(folder: Path, shape: Shape) -> None:
     """Write a model of random weights."""
     heads = max(1, shape.width // HEAD)
-    spec = ctranslate2.specs.TransformerSpec.from_config((shape.layers, shape.layers), heads)
+    spec = ctranslate2.specs.TransformerSpec.from_config(
+        (shape.layers, shape.layers), heads
+    )
     generator = np.random.default_rng(1)
     width, inner = shape.width, 4 * shape.width
 
     def linear(one: Any, outputs: int, inputs: int) -> None:
-        one.weight = generator.normal(0, inputs**-0.5, (outputs, inputs)).astype(np.float32)
+        one.weight = generator.normal(0, inputs**-0.5, (outputs, inputs)).astype(
+            np.float32
+        )
         one.bias = np.zeros(outputs, np.float32)
 
     for norm in _norms(spec):
@@ -108,7 +113,9 @@ def write_model(folder: Path, shape: Shape) -> None:
             linear(layer.ffn.linear_0, inner, width)
             linear(layer.ffn.linear_1, width, inner)
     for layer in spec.decoder.layer:
-        for one, outputs in zip(layer.attention.linear, (width, 2 * width, width), strict=True):
+        for one, outputs in zip(
+            layer.attention.linear, (width, 2 * width, width), strict=True
+        ):
             linear(one, outputs, width)
     for table in (*spec.encoder.embeddings, spec.decoder.embeddings):
         table.weight = generator.normal(0, 0.1, (shape.types, width)).astype(np.float32)
@@ -135,13 +142,19 @@ def _norms(spec: Any) -> Iterator[Any]:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="CTranslate2's speed of translation.")
     parser.add_argument("--lines", type=Path, required=True)
-    parser.add_argument("--folder", type=Path, required=True, help="of the model, made if need be")
+    parser.add_argument(
+        "--folder", type=Path, required=True, help="of the model, made if need be"
+    )
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--alone", action="store_true", help="one sentence at a time")
-    parser.add_argument("--output", type=int, default=14, help="tokens of each translation")
+    parser.add_argument(
+        "--output", type=int, default=14, help="tokens of each translation"
+    )
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--isa", help="instructions to take in place of those that it chooses")
+    parser.add_argument(
+        "--isa", help="instructions to take in place of those that it chooses"
+    )
     parser.add_argument("--parameters", type=int, default=7_800_000)
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--types", type=int, default=5_000)

@@ -27,12 +27,16 @@ def main() -> None:
     parser.add_argument("--target", type=Path, required=True)
     arguments = parser.parse_args()
     sides = [
-        path.read_text("utf-8").split("\n")[:-1] for path in (arguments.source, arguments.target)
+        path.read_text("utf-8").split("\n")[:-1]
+        for path in (arguments.source, arguments.target)
     ]
 
     def align() -> int:
         with tempfile.TemporaryDirectory() as folder:
-            names = {f"links_filename_{way}": str(Path(folder) / way) for way in ("fwd", "rev")}
+            names = {
+                f"links_filename_{way}": str(Path(folder) / way)
+                for way in ("fwd", "rev")
+            }
             Aligner().align(*sides, **names)
         return len(sides[0])
 

@@ -21,7 +21,8 @@ from typing import Any
 
 from environment import enter
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as here: waiting is no processor time
+# As here: waiting is no processor time.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if __name__ == "__main__":
     enter(
         "fairseq",
@@ -71,7 +72,9 @@ def main() -> None:
     versions = {"fairseq": fairseq.__version__, "torch": torch.__version__}
     parameters = sum(one.numel() for one in model.parameters())
     work = {"training": _training, "generation": _generation}[arguments.work]
-    sample(work(arguments, settings, task, model), parameters=parameters, versions=versions)
+    sample(
+        work(arguments, settings, task, model), parameters=parameters, versions=versions
+    )
 
 
 def _dictionary(types: int) -> Any:
@@ -105,13 +108,17 @@ def _settings(arguments: argparse.Namespace) -> Any:
         "num-workers": 0,
         "seed": 1,
     }
-    words = [word for name, value in stated.items() for word in (f"--{name}", str(value))]
+    words = [
+        word for name, value in stated.items() for word in (f"--{name}", str(value))
+    ]
     parser = options.get_training_parser()
     namespace = options.parse_args_and_arch(parser, ["data", "--cpu", *words])
     return convert_namespace_to_omegaconf(namespace)
 
 
-def _training(arguments: argparse.Namespace, settings: Any, task: Any, model: Any) -> Any:
+def _training(
+    arguments: argparse.Namespace, settings: Any, task: Any, model: Any
+) -> Any:
     """Return the work: updates, from the start of the first epoch; it returns target tokens."""
     read = functools.partial(_rows, dictionary=task.source_dictionary)
     source, target = read(arguments.source), read(arguments.target)
@@ -125,7 +132,9 @@ def _training(arguments: argparse.Namespace, settings: Any, task: Any, model: An
         task.target_dictionary,
     )
     trainer = Trainer(settings, task, model, task.build_criterion(settings.criterion))
-    batches = trainer.get_train_iterator(1, load_dataset=False).next_epoch_itr(shuffle=True)
+    batches = trainer.get_train_iterator(1, load_dataset=False).next_epoch_itr(
+        shuffle=True
+    )
 
     def update(count: int) -> int:
         made = [next(batches) for _ in range(count)]
@@ -137,7 +146,9 @@ def _training(arguments: argparse.Namespace, settings: Any, task: Any, model: An
     return functools.partial(update, arguments.updates)
 
 
-def _generation(arguments: argparse.Namespace, settings: Any, task: Any, model: Any) -> Any:
+def _generation(
+    arguments: argparse.Namespace, settings: Any, task: Any, model: Any
+) -> Any:
     """Return the work: translations of all lines; it returns their number."""
     model.eval()
     model.make_generation_fast_()
@@ -151,7 +162,9 @@ def _generation(arguments: argparse.Namespace, settings: Any, task: Any, model: 
     )
     rows = _rows(arguments.source, task.source_dictionary)
     data = LanguagePairDataset(
-        ListDataset(rows, list(map(len, rows))), list(map(len, rows)), task.source_dictionary
+        ListDataset(rows, list(map(len, rows))),
+        list(map(len, rows)),
+        task.source_dictionary,
     )
     size = arguments.batch
     batches = [
@@ -170,7 +183,9 @@ def _generation(arguments: argparse.Namespace, settings: Any, task: Any, model: 
 
 def _rows(path: Path, dictionary: Any) -> list[Any]:
     lines = path.read_text("utf-8").splitlines()
-    return [dictionary.encode_line(line, add_if_not_exist=False).long() for line in lines]
+    return [
+        dictionary.encode_line(line, add_if_not_exist=False).long() for line in lines
+    ]
 
 
 def _arguments() -> argparse.Namespace:
@@ -182,7 +197,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--output", type=int, default=14, help="tokens of each translation")
+    parser.add_argument(
+        "--output", type=int, default=14, help="tokens of each translation"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--encoder", default="[(256, 3)] * 4")
     parser.add_argument("--decoder", default="[(256, 3)] * 3")

@@ -12,7 +12,12 @@ from pathlib import Path
 from environment import enter
 
 if __name__ == "__main__":
-    packages = "sacremoses==0.2.0", "click==8.5.1", "cloudpickle==3.1.2", "joblib==1.6.0"
+    packages = (
+        "sacremoses==0.2.0",
+        "click==8.5.1",
+        "cloudpickle==3.1.2",
+        "joblib==1.6.0",
+    )
     enter("sacremoses", (*packages, "regex==2026.11.15", "tqdm==4.70.1"))
 
 from sacremoses import MosesPunctNormalizer, MosesTokenizer

@@ -75,7 +75,9 @@ def pick_device(name: str, workers: int = 1) -> str:
     if need:
         request += f" for {need}"
     if need or name == "cuda":
-        raise UserError(f"{request}: torch can use no GPU: {why_no_gpu()}; or set device to cpu")
+        raise UserError(
+            f"{request}: torch can use no GPU: {why_no_gpu()}; or set device to cpu"
+        )
     return "cpu"
 
 
@@ -111,7 +113,9 @@ def why_no_gpu() -> str:
     build += f" is built for CUDA {torch.version.cuda}"
     try:
         torch.cuda.init()
-    except RuntimeError as error:  # the first sentence says that the driver is too old or missing
+    except (
+        RuntimeError
+    ) as error:  # the first sentence says that the driver is too old or missing
         return f'{build} and reports "{str(error).partition(". ")[0]}" (see docs/install.md)'
     return f"{build} but finds no GPU (see the output of `nvidia-smi`)"
 
@@ -135,7 +139,8 @@ def check_architecture() -> None:
     has_cuda_code = False
     for name in names:
         code = re.fullmatch(r"(sm|compute)_(\d+)(\d)([af]?)", name)
-        if not code:  # torch for ROCm has other names, such as gfx90a; they are not checked
+        # Torch for ROCm has other names, such as gfx90a; they are not checked.
+        if not code:
             continue
         has_cuda_code = True
         capability = (int(code[2]), int(code[3]))
@@ -212,7 +217,9 @@ def _gpu() -> str:
 
 
 @contextmanager
-def held_device(name: str, *, gpus: int = 1, workers: int = 1, waits: bool = True) -> Iterator[str]:
+def held_device(
+    name: str, *, gpus: int = 1, workers: int = 1, waits: bool = True
+) -> Iterator[str]:
     """Hold ``gpus`` free GPUs while the block runs; yield the device as ``pick_device`` does.
 
     CUDA_VISIBLE_DEVICES is set to the held GPUs, so from then on this process sees only these. CUDA
@@ -261,7 +268,12 @@ def lock_folder() -> Path:
 
 @contextmanager
 def own_gpus(
-    environment: Mapping[str, str], present: int, wanted: int, folder: Path, *, waits: bool = True
+    environment: Mapping[str, str],
+    present: int,
+    wanted: int,
+    folder: Path,
+    *,
+    waits: bool = True,
 ) -> Iterator[list[str]]:
     """Hold GPUs while the block runs; yield their names.
 
@@ -303,12 +315,17 @@ def own_gpus(
         if len(names) < wanted and not waits:
             locks.close()  # the free GPUs may not be among those that are shared
             shared = visible[:wanted]
-            message = f"too few GPUs are free: sharing {', '.join(shared)} with other jobs"
+            message = (
+                f"too few GPUs are free: sharing {', '.join(shared)} with other jobs"
+            )
             print(message, file=sys.stderr)
             yield shared
             return
         if len(names) < wanted:
-            print(f"waiting for {wanted} of the GPUs {', '.join(visible)}", file=sys.stderr)
+            print(
+                f"waiting for {wanted} of the GPUs {', '.join(visible)}",
+                file=sys.stderr,
+            )
         while len(names) < wanted:
             # Hold no GPU while waiting: two jobs that each held a half would wait for ever.
             locks.close()
@@ -364,7 +381,9 @@ def _lock_file(path: Path) -> IO[str]:
         UserError: The file cannot be opened.
     """
     try:
-        return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+")
+        return os.fdopen(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+"
+        )
     except OSError as error:
         raise UserError(
             f"{path}: the lock of a GPU cannot be opened ({error.strerror}); remove it, or set "
@@ -386,7 +405,8 @@ def keep_freed_memory() -> None:
         # both calls failed, setting M_TRIM_THRESHOLD would fix the threshold at its small default.
         library.mallopt(M_MMAP_THRESHOLD, _OLD_MMAP_THRESHOLD)
         library.mallopt(M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
-        library.mallopt(M_TRIM_THRESHOLD, -1)  # never return memory at the end of the heap
+        # Never return memory at the end of the heap.
+        library.mallopt(M_TRIM_THRESHOLD, -1)
 
 
 def return_freed_memory() -> None:

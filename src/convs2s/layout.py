@@ -73,7 +73,9 @@ class TaskFolder:
         """Return the model files of a run: one file, or those of an ensemble."""
         return [self.model(model, member) for member in members(run)]
 
-    def translations(self, model: str, run: str, testset: str, decoding: str, suffix: str) -> str:
+    def translations(
+        self, model: str, run: str, testset: str, decoding: str, suffix: str
+    ) -> str:
         """Return a file that a run makes from a test set.
 
         ``suffix`` is ``jsonl`` or ``txt`` for the translations, ``bleu.json`` for their score, and
@@ -121,6 +123,8 @@ class Layout:
         """Return a file about the papers: a table, a figure, the ledger of runs, the report."""
         return f"{self.results}/paper/{file}"
 
-    def run_files(self, task: str, model: str, runs: Sequence[str], file: str) -> list[str]:
+    def run_files(
+        self, task: str, model: str, runs: Sequence[str], file: str
+    ) -> list[str]:
         """Return the path of a file in the folder of each run."""
         return [f"{self.task(task).run(model, run)}/{file}" for run in runs]

@@ -44,7 +44,8 @@ def manifest() -> dict[str, object]:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
     return {
-        "convs2s": __version__,  # not by importlib.metadata, as jobs may use it uninstalled
+        # Not by importlib.metadata, as jobs may use it uninstalled.
+        "convs2s": __version__,
         "python": platform.python_version(),
         "packages": versions,
         "revision": revision(Path(__file__).resolve().parents[2]),
@@ -65,7 +66,11 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
     """
     torch: Any = sys.modules.get("torch")  # if torch was not imported, no GPU was used
     checksums = {path: sha256(path) for path in inputs}
-    weights = {path: weights_sha256(path) for path in checksums if path.endswith(".safetensors")}
+    weights = {
+        path: weights_sha256(path)
+        for path in checksums
+        if path.endswith(".safetensors")
+    }
     record = {**stated, "sha256": checksums, "weights": weights, **manifest()}
     if torch and torch.cuda.is_initialized():
         record["gpu"] = torch.cuda.get_device_name()
@@ -109,7 +114,9 @@ def revision(root: Path) -> str | None:
     # The hash of the commit, even if it has tags.
     command = ["describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+"]
     try:
-        done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(root), *command], capture_output=True, text=True
+        )
     except OSError:  # a container, or a node of a cluster, without the program
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -129,7 +136,9 @@ def processor(information: Path = Path("/proc/cpuinfo")) -> str:
             if value:
                 stated[name.strip()] = value.strip()
     flags = stated.get("flags", stated.get("Features", "")).split()
-    widest = next((name for flag, name in INSTRUCTION_SETS.items() if flag in flags), None)
+    widest = next(
+        (name for flag, name in INSTRUCTION_SETS.items() if flag in flags), None
+    )
     library = None
     with suppress(metadata.PackageNotFoundError):
         library = f"torch {metadata.version('torch')}"

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 FORMAT = "convs2s model 3"
 
-EMBEDDING_TABLES = {"source": "encoder.embedding.tokens", "target": "decoder.embedding.tokens"}
+EMBEDDING_TABLES = {
+    "source": "encoder.embedding.tokens",
+    "target": "decoder.embedding.tokens",
+}
 """Side -> the weight of every network that has a row for each type of that side's vocabulary."""
 
 # Names of the arrays of a shortlist, which are stored as tensors beside the weights.
@@ -78,7 +81,8 @@ class ModelDescription:
 
     task: str  # the task that the model was trained for
     languages: dict[str, str]  # {"source": "en", "target": "fr"}
-    preparation: str  # the recipe from raw text to tokens (``convs2s.text.preparation``)
+    # The recipe from raw text to tokens (``convs2s.text.preparation``).
+    preparation: str
     architecture: Architecture
     # The types of the vocabularies without special tokens, in the order of their indices.
     source_types: list[str]
@@ -88,7 +92,8 @@ class ModelDescription:
     # perplexity), its identity (recipe, checksums of its data, version of training) and the sources
     # of its text. For an imported model: what it was imported from.
     training: Mapping[str, object]
-    glossaries: list[str] = field(default_factory=list)  # patterns that BPE never splits
+    # Patterns that BPE never splits.
+    glossaries: list[str] = field(default_factory=list)
     # The source tokens that BPE does not split further (vocabulary threshold); None means all.
     splittable: list[str] | None = None
     # Source word -> target word, for the replacement of unknown words.
@@ -228,10 +233,14 @@ def _shortlist(
         covers_all = offsets[0] == 0 and offsets[-1] == len(candidates)
         is_in_order = np.diff(offsets).min(initial=0) >= 0
         if not (has_each_type and covers_all and is_in_order):
-            raise UserError(f"{path}: {damaged}: its offsets are not those of {source} types")
+            raise UserError(
+                f"{path}: {damaged}: its offsets are not those of {source} types"
+            )
         # With initial=0 an empty list is in range.
         if candidates.min(initial=0) < 0 or candidates.max(initial=0) >= target:
-            raise UserError(f"{path}: {damaged}: it names a type outside of the vocabulary")
+            raise UserError(
+                f"{path}: {damaged}: it names a type outside of the vocabulary"
+            )
     return Shortlist(target, frequent, offsets, candidates)
 
 
@@ -253,7 +262,9 @@ def check_weights(
     expected = network.state_dict()
     for weight in sorted(weights.keys() ^ expected.keys()):
         verb = "lacks" if weight in expected else "has"
-        raise UserError(f"{name}: not the network that it describes: it {verb} {weight!r}")
+        raise UserError(
+            f"{name}: not the network that it describes: it {verb} {weight!r}"
+        )
     for weight, tensor in weights.items():
         if tensor.shape != expected[weight].shape or not tensor.is_floating_point():
             raise UserError(
@@ -261,7 +272,9 @@ def check_weights(
                 f"{_shown(expected[weight])} was expected"
             )
         if not torch.isfinite(tensor).all():
-            raise UserError(f"{name}: {weight!r} contains NaN or infinity; train the model again")
+            raise UserError(
+                f"{name}: {weight!r} contains NaN or infinity; train the model again"
+            )
 
 
 def _shown(tensor: "Tensor") -> str:
@@ -308,7 +321,8 @@ def check_runs(paths: Iterable[str | Path]) -> None:
             check_noted([record])
             if recorded_identity(record) != model.training.get("identity"):
                 raise _of_another_run(
-                    path, "belongs to another training than the one in training.json beside it"
+                    path,
+                    "belongs to another training than the one in training.json beside it",
                 )
 
 

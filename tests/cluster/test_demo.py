@@ -46,6 +46,7 @@ def test_both_commands_make_the_same_demo_also_if_a_node_fails(
         said = run.ends()
     assert {state for (state,) in cluster.submitted(slurm, said, "%T")} == {"COMPLETED"}
     assert "resuming in epoch " in "".join(
-        log.read_text() for log in checkout.folder.glob("results/logs/demo_en_fr/demo/*/train.log")
+        log.read_text()
+        for log in checkout.folder.glob("results/logs/demo_en_fr/demo/*/train.log")
     )
     assert models(checkout) == undisturbed

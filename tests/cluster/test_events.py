@@ -123,7 +123,9 @@ THEN_TRANSLATE = COMMAND.replace(MODEL, TRANSLATIONS).replace(
 def test_a_node_that_goes_down_loses_no_training_and_no_later_job(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
-    write_lines(checkout / "results/demo_en_fr/corpus/raw/test.source.zst", ["w1 w2", "w3"])
+    write_lines(
+        checkout / "results/demo_en_fr/corpus/raw/test.source.zst", ["w1 w2", "w3"]
+    )
     with running(slurm, checkout, f"{THEN_TRANSLATE} --retries 0") as run:
         job, _ = cluster.lose_a_node(run)
         said = run.ends()
@@ -144,7 +146,8 @@ def test_the_alternative_to_squeue_survives_a_node_too(
     checkout = cluster.training(root, tmp_path, SECONDS_OF_WORK)
     profile = (checkout / "profiles/slurm/profile.yaml").read_text()
     checkout.write(
-        "profiles/slurm/profile.yaml", profile.replace("slurm-requeue:", "slurm-no-requeue:")
+        "profiles/slurm/profile.yaml",
+        profile.replace("slurm-requeue:", "slurm-no-requeue:"),
     )
     with running(slurm, checkout, f"{COMMAND} --slurm-status-command sacct") as run:
         job, node = cluster.lose_a_node(run)
@@ -170,7 +173,10 @@ def test_a_job_without_enough_memory_gets_more(
 
 def is_named(again: cluster.Run, job: str, state: str) -> bool:
     """Whether a rerun has named the job in this state."""
-    return f"Slurm job {job} ({state}, rule_train_model_wildcards_" in again.said.read_text()
+    return (
+        f"Slurm job {job} ({state}, rule_train_model_wildcards_"
+        in again.said.read_text()
+    )
 
 
 def test_a_rerun_waits_for_the_jobs_of_a_snakemake_that_was_killed(
@@ -214,18 +220,26 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
     )
     # Minutes, the least for Slurm. Snakemake may try twice, but hears of one try alone.
     command = f"{COMMAND} --retries 1 --set-resources train_model:runtime=1"
-    with running(slurm, free, COMMAND) as other, running(slurm, limited, command) as run:
+    with (
+        running(slurm, free, COMMAND) as other,
+        running(slurm, limited, command) as run,
+    ):
         other.ends()
         said = run.ends()
     ((job, state, memory),) = submitted(slurm, said, "%i %T %m")
     assert (state, memory) == ("COMPLETED", "16000M")
     assert restarts(slurm, job) > 1
     log = (limited / LOG).read_text()
-    assert "training is not finished: the time limit of 1 minutes is near; saved in epoch " in log
+    assert (
+        "training is not finished: the time limit of 1 minutes is near; saved in epoch "
+        in log
+    )
     check(limited, sha256(free / MODEL))
 
 
-def test_a_training_that_diverges_is_trained_once(slurm: Slurm, root: Path, tmp_path: Path) -> None:
+def test_a_training_that_diverges_is_trained_once(
+    slurm: Slurm, root: Path, tmp_path: Path
+) -> None:
     recipe = {"learning_rate": 1e30, "clip": 1e30}
     checkout = cluster.training(root, tmp_path, recipe)
     done = checkout.shell(COMMAND, slurm.environment)

@@ -54,14 +54,18 @@ def uneven() -> Iterator[Slurm]:
         yield running
 
 
-def granted(slurm: Slurm, checkout: Checkout, options: str) -> tuple[str, list[list[str]]]:
+def granted(
+    slurm: Slurm, checkout: Checkout, options: str
+) -> tuple[str, list[list[str]]]:
     """Submit the training once; workers, threads of each, GPUs and CPUs, node by node."""
     checkout.write("sitecustomize.py", NOTE_GRANTS)
     (checkout / "grants").mkdir()
     path = os.pathsep.join([str(checkout.folder), os.environ.get("PYTHONPATH", "")])
     command = f"{TRAIN} --retries 0 --profile profiles/{options}"
     said = submit(slurm, checkout, command, PYTHONPATH=path)
-    return said, [file.read_text().split() for file in sorted((checkout / "grants").iterdir())]
+    return said, [
+        file.read_text().split() for file in sorted((checkout / "grants").iterdir())
+    ]
 
 
 @pytest.fixture
@@ -116,7 +120,9 @@ def test_gpus_that_are_known_as_gres_alone_have_a_worker_each(
     uneven: Slurm, checkout: Checkout
 ) -> None:
     gres = "--set-resources train_model:gpu=0 train_model:gres=gpu:8"
-    said, grants = granted(uneven, checkout, f"slurm {gres} --set-threads train_model=16")
+    said, grants = granted(
+        uneven, checkout, f"slurm {gres} --set-threads train_model=16"
+    )
     assert [grant[:3] for grant in grants] == [["8", "2", "8"]], said
     assert submitted(uneven, said, "%C") == [["16"]]
 
@@ -137,7 +143,9 @@ def test_fewer_gpus_than_the_configuration_says_are_refused(
 def test_a_torch_without_gpus_does_not_train_on_the_cpus_of_a_job_with_gpus(
     uneven: Slurm, checkout: Checkout
 ) -> None:
-    done = checkout.shell(f"{TRAIN} --profile profiles/slurm --retries 1", uneven.environment)
+    done = checkout.shell(
+        f"{TRAIN} --profile profiles/slurm --retries 1", uneven.environment
+    )
     assert done.code == 1
     # Snakemake knows of no failure that lasts: each try ends at once, for the same reason.
     assert submitted(uneven, done.said, "%T") == 2 * [["FAILED"]]
@@ -169,6 +177,8 @@ def test_eight_workers_on_two_nodes_make_the_demo(
     command = "snakemake results/demo_en_fr/bleu.txt --profile profiles/slurm"
     run(uneven, checkout, f"{path} {command}")
     for seed in (1, 2):
-        text = (checkout / f"results/demo_en_fr/models/demo/seed{seed}/training.json").read_text()
+        text = (
+            checkout / f"results/demo_en_fr/models/demo/seed{seed}/training.json"
+        ).read_text()
         assert json.loads(text)["manifest"]["workers"] == 8
     assert "BLEU" in (checkout / "results/demo_en_fr/bleu.txt").read_text()

@@ -66,7 +66,9 @@ def test_a_job_that_fails_runs_again_with_more_memory(
     done = run(slurm, one_rule, f"snakemake attempts/one {option} profiles/{profile}")
     device, job, memory = (one_rule / "attempts/one").read_text().split()
     assert (device, memory) == ("0", "800"), done.said
-    facts = slurm.ask("squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C").split()
+    facts = slurm.ask(
+        "squeue", "-h", "--states=all", "-j", job, "-o", "%T %m %l %C"
+    ).split()
     assert facts == ["COMPLETED", "800M", "20:00", str(THREADS)]
 
 
@@ -74,7 +76,9 @@ def test_a_job_that_fails_runs_again_with_more_memory(
 SITE = "default-resources: {slurm_account: lab, slurm_partition: short}\n"
 
 
-def test_a_site_keeps_its_partition_and_account(slurm: Slurm, one_rule: Checkout) -> None:
+def test_a_site_keeps_its_partition_and_account(
+    slurm: Slurm, one_rule: Checkout
+) -> None:
     one_rule.write("home/snakemake/site/profile.yaml", SITE)
     (one_rule / "seen").mkdir()  # the job succeeds at once
     command = "snakemake attempts/one --profile site --workflow-profile profiles/slurm"
@@ -96,9 +100,13 @@ def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
     target = "results/demo_en_fr/corpus/raw/valid.source.zst"
     job = "extract_corpus"
     settings = f"--set-threads {job}={THREADS} --set-resources {job}:mem_mb=900"
-    done = run(slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}")
+    done = run(
+        slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}"
+    )
     assert (checkout / target).stat().st_size > 0
-    assert submitted(slurm, done.said, "%T %C %m") == [["COMPLETED", str(THREADS), "900M"]]
+    assert submitted(slurm, done.said, "%T %C %m") == [
+        ["COMPLETED", str(THREADS), "900M"]
+    ]
 
 
 FOLDER = "results/demo_en_fr/models/demo/seed1"
@@ -126,8 +134,12 @@ def test_a_timing_asks_for_no_more_threads_on_its_node_than_at_submission(
 
 
 @pytest.mark.slow
-def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Checkout) -> None:
-    stores = [f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")]
+def test_slurm_prepares_the_demo_in_few_submissions(
+    slurm: Slurm, checkout: Checkout
+) -> None:
+    stores = [
+        f"results/demo_en_fr/dataset/{split}.arrow" for split in ("train", "valid")
+    ]
     command = f"snakemake {' '.join(stores)} --profile profiles/slurm"
     done = run(slurm, checkout, command)
     assert all((checkout / store).stat().st_size > 0 for store in stores)
@@ -135,7 +147,9 @@ def test_slurm_prepares_the_demo_in_few_submissions(slurm: Slurm, checkout: Chec
     assert run(slurm, checkout, command).nothing_to_do
 
 
-GROUPED = [f"test.{decoding}.bleu.json" for decoding in ("greedy", "beam5", "beam5_int8")]
+GROUPED = [
+    f"test.{decoding}.bleu.json" for decoding in ("greedy", "beam5", "beam5_int8")
+]
 
 
 @pytest.mark.slow
@@ -146,14 +160,26 @@ def test_translations_and_their_scores_are_one_submission_on_one_gpu(
     checkout.configure({"device": "cpu", "cores": 1})
     targets = " ".join(f"{FOLDER}/{name}" for name in GROUPED)
     rules = "--allowed-rules decode_test_set evaluate_bleu"
-    texts = [f"{kind}/test.{side}" for kind in ("raw", "tok") for side in ("source", "target")]
-    run(slurm, checkout, f"snakemake {' '.join(f'{CORPUS}/{text}.zst' for text in texts)}")
+    texts = [
+        f"{kind}/test.{side}"
+        for kind in ("raw", "tok")
+        for side in ("source", "target")
+    ]
+    run(
+        slurm,
+        checkout,
+        f"snakemake {' '.join(f'{CORPUS}/{text}.zst' for text in texts)}",
+    )
     # Asked for by hand, as the CPU has to translate here.
     gpu = "--set-resources decode_test_set:gpu=1"
-    said = submit(slurm, checkout, f"snakemake {targets} --profile profiles/slurm {rules} {gpu}")
+    said = submit(
+        slurm, checkout, f"snakemake {targets} --profile profiles/slurm {rules} {gpu}"
+    )
     ((job, state),) = submitted(slurm, said, "%i %T")
     assert state == "COMPLETED"
-    assert "gres/gpu=1," in slurm.ask("sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqTRES")
+    assert "gres/gpu=1," in slurm.ask(
+        "sacct", "-X", "-n", "-P", "-j", job, "-o", "ReqTRES"
+    )
     logs = (checkout / LOGS).glob("test.*.decode.log")
     spans = sorted(translated(log.read_text()) for log in logs)
     assert len(spans) == len(GROUPED)
@@ -168,11 +194,15 @@ def translated(log: str) -> tuple[float, float]:
     return began, began + float(seconds[1])
 
 
-def test_preflight_names_what_no_partition_can_run(slurm: Slurm, checkout: Checkout) -> None:
+def test_preflight_names_what_no_partition_can_run(
+    slurm: Slurm, checkout: Checkout
+) -> None:
     command = "snakemake preflight --profile profiles/slurm --default-resources"
     config = "slurm_partition=short --config scale=demo 'tasks=[demo_en_fr]' gpus=4"
     said = run(slurm, checkout, f"{command} {config}").said
-    warnings = [line for line in said.splitlines() if line.startswith("WARNING: train_model: ")]
+    warnings = [
+        line for line in said.splitlines() if line.startswith("WARNING: train_model: ")
+    ]
     assert [re.sub(r": --.*", "", line) for line in warnings] == [
         "WARNING: train_model: asks for 1,440 minutes, partition short gives at most 30",
         "WARNING: train_model: asks for 4 GPUs on a node, partition short gives at most 2",

@@ -61,7 +61,12 @@ def test_jobs_outlive_the_controller_and_the_accounting(slurm: Slurm) -> None:
 
 def test_partitions_limit_time_and_give_way(slurm: Slurm) -> None:
     late = submit(slurm, "-p short -t 31")
-    until(slurm, lambda: slurm.ask("squeue", "-h", "-j", late, "-o", "%r") == "PartitionTimeLimit")
+    until(
+        slurm,
+        lambda: (
+            slurm.ask("squeue", "-h", "-j", late, "-o", "%r") == "PartitionTimeLimit"
+        ),
+    )
     slurm.ask("scancel", late)
     job = running(slurm)
     submit(slurm, "-p urgent --exclusive --nodes=2", "true")

@@ -18,20 +18,32 @@ from convs2s.models.network import Network
 @pytest.fixture
 def network(root: Path) -> Network:
     export_extensions(["examples/transformer.py"], root)
-    settings = {"kind": "transformer", "layers": 2, "width": 32, "heads": 4, "dropout": 0.0}
+    settings = {
+        "kind": "transformer",
+        "layers": 2,
+        "width": 32,
+        "heads": 4,
+        "dropout": 0.0,
+    }
     torch.manual_seed(1)
     return build_network(parse_architecture(settings), 20, 20)
 
 
 def test_a_width_that_the_heads_cannot_share_is_refused(root: Path) -> None:
     export_extensions(["examples/transformer.py"], root)
-    with pytest.raises(UserError, match=r"architecture\.heads: 256 values cannot be shared by 5"):
+    with pytest.raises(
+        UserError, match=r"architecture\.heads: 256 values cannot be shared by 5"
+    ):
         parse_architecture({"kind": "transformer", "width": 256, "heads": 5})
 
 
 @torch.inference_mode()
-def test_a_search_steps_through_what_the_network_reads_at_once(network: Network) -> None:
-    source = torch.tensor([[5, 6, 7, END], [9, END, PADDING, PADDING], [8, 8, END, PADDING]])
+def test_a_search_steps_through_what_the_network_reads_at_once(
+    network: Network,
+) -> None:
+    source = torch.tensor(
+        [[5, 6, 7, END], [9, END, PADDING, PADDING], [8, 8, END, PADDING]]
+    )
     previous = torch.tensor([[END, 8, 9, 10], [END, 17, 8, 9], [END, 10, 9, 8]])
     logits, attentions = network.eval()(source, previous)
     expected, attention = logits.log_softmax(2), torch.stack(attentions).mean(0)

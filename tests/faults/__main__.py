@@ -28,7 +28,10 @@ def main() -> None:
         print(f"-- {name}", flush=True)
         started, last = time.monotonic(), ""
         with subprocess.Popen(
-            [sys.executable, *COMMANDS[name]], cwd=ROOT, stdout=subprocess.PIPE, text=True
+            [sys.executable, *COMMANDS[name]],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:

@@ -81,7 +81,9 @@ def kinds(folder: Path) -> list[Kind]:
 def _packed(folder: Path, sides: tuple[Path, Path]) -> Iterator[str]:
     """Write one side as files that are downloaded; yield their references."""
     text = "\n".join(read_lines(sides[0])) + "\n"
-    segments = "".join(f'<seg id="{n}">{line}</seg>\n' for n, line in enumerate(text.splitlines()))
+    segments = "".join(
+        f'<seg id="{n}">{line}</seg>\n' for n, line in enumerate(text.splitlines())
+    )
     (folder / "a.sgm.gz").write_bytes(gzip.compress(segments.encode()))
     (folder / "a.gz").write_bytes(gzip.compress(text.encode()))
     with tarfile.open(folder / "a.tgz", "w:gz") as archive:
@@ -93,7 +95,9 @@ def _download(reference: str, other: Path, made: Path) -> Kind:
     outputs = made / "source", made / "target"
 
     def use() -> object:
-        extract_corpus(pairs=[(reference, str(other))], files=FilesBelow(made), output=outputs)
+        extract_corpus(
+            pairs=[(reference, str(other))], files=FilesBelow(made), output=outputs
+        )
         return sha256(outputs[0])
 
     return Kind(Path(reference.partition("#")[0]), use)
@@ -107,7 +111,9 @@ def _corpus(folder: Path, sides: tuple[Path, Path], made: Path) -> Iterator[Kind
         outputs, report = (made / "clean.en", made / "clean.fr"), made / "report.json"
 
         def clean(
-            text: Path = text, outputs: tuple[Path, Path] = outputs, report: Path = report
+            text: Path = text,
+            outputs: tuple[Path, Path] = outputs,
+            report: Path = report,
         ) -> object:
             tokenize_and_filter(
                 read_line_pairs(text, sides[1]),
@@ -147,7 +153,9 @@ def _trained(task: Path, run: Path) -> Iterator[Kind]:
 
     def load() -> object:
         network, description = load_model(model)
-        return [one.tolist() for one in network.state_dict().values()], vars(description)
+        return [one.tolist() for one in network.state_dict().values()], vars(
+            description
+        )
 
     yield Kind(model, load)
 
@@ -156,7 +164,10 @@ def _noted(task: Path, run: Path, folder: Path) -> Iterator[Kind]:
     """Yield what jobs note; a training reads two of them by itself."""
     for path in noted_files.make(task, run, folder):
         if path.is_relative_to(task):
-            yield Kind(path, lambda: vars(TrainingData.read(task)) | {"train": None, "valid": None})
+            yield Kind(
+                path,
+                lambda: vars(TrainingData.read(task)) | {"train": None, "valid": None},
+            )
         else:
             yield Kind(path, lambda path=path: noted_files.read(path))  # type: ignore[misc]
 
@@ -187,7 +198,9 @@ def flip_all(found: Iterable[Kind], flips: int, number: int) -> dict[str, Count]
         count = counts.setdefault(kind.path.name, Count())
         content, sound = kind.path.read_bytes(), _printed(kind.use())
         for _ in range(-(-flips // len(listed))):
-            kind.path.write_bytes(flipped(content, generator.randrange(8 * len(content))))
+            kind.path.write_bytes(
+                flipped(content, generator.randrange(8 * len(content)))
+            )
             try:
                 same = _printed(kind.use()) == sound
             except (UserError, SystemExit):  # a job that says it and ends
@@ -219,12 +232,16 @@ def main() -> None:
     """Print a line for each kind; exit with 1 where a flip changed a result silently."""
     counts = run()
     for name, one in counts.items():
-        print(f"{name:20} {one.noticed:4} noticed, {one.harmless:4} harmless, {one.silent} silent")
+        print(
+            f"{name:20} {one.noticed:4} noticed, {one.harmless:4} harmless, {one.silent} silent"
+        )
     silent = sum(one.silent for one in counts.values())
     noticed = sum(one.noticed for one in counts.values())
     harmless = sum(one.harmless for one in counts.values())
     whole = noticed + harmless + silent
-    print(f"flips: {whole} bits: {noticed} noticed, {harmless} harmless, {silent} silent")
+    print(
+        f"flips: {whole} bits: {noticed} noticed, {harmless} harmless, {silent} silent"
+    )
     sys.exit(1 if silent else 0)
 
 

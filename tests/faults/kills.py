@@ -39,7 +39,17 @@ ROOT = Path(__file__).resolve().parents[2]
 TASK = "results/demo_en_fr"
 RUN = f"{TASK}/models/demo/seed1"
 MIRROR = "results/scales/mirror"
-SUFFIXES = {".arrow", ".tsv", ".zst", ".safetensors", ".jsonl", ".txt", ".gz", ".tgz", ""}
+SUFFIXES = {
+    ".arrow",
+    ".tsv",
+    ".zst",
+    ".safetensors",
+    ".jsonl",
+    ".txt",
+    ".gz",
+    ".tgz",
+    "",
+}
 """Of files whose bytes depend on nothing but their inputs."""
 
 
@@ -59,7 +69,9 @@ class Stage:
 
 
 STAGES = (
-    Stage("download", f"{MIRROR}/wmt16_en_ro/corpus/raw/valid.source.zst", at_mirror=True),
+    Stage(
+        "download", f"{MIRROR}/wmt16_en_ro/corpus/raw/valid.source.zst", at_mirror=True
+    ),
     Stage("prepare", f"{TASK}/dataset/train.arrow"),
     Stage("align", f"{TASK}/alignment/dictionary.tsv"),
     Stage("train", f"{RUN}/model.safetensors"),
@@ -108,7 +120,11 @@ def kill(process: subprocess.Popen[bytes], way: str, generator: random.Random) -
     else:
         with suppress(psutil.NoSuchProcess):
             below = psutil.Process(process.pid).children(recursive=True)
-            chosen = generator.choice(sorted(below, key=lambda one: one.pid)) if below else None
+            chosen = (
+                generator.choice(sorted(below, key=lambda one: one.pid))
+                if below
+                else None
+            )
             if chosen is not None:
                 chosen.kill()
     process.wait()
@@ -172,7 +188,8 @@ def disturbed(
             process.wait(generator.uniform(0, whole.seconds))
         if process.poll() == 0:
             break
-        if process.poll() is not None:  # jobs that outlived the run before are not written beside
+        # Jobs that outlived the run before are not written beside.
+        if process.poll() is not None:
             time.sleep(SECONDS_TO_WAIT)
             continue
         way = WAYS[(number + killed) % len(WAYS)]
@@ -192,19 +209,25 @@ def _ended(checkout: Checkout, stage: Stage, whole: Undisturbed) -> str | None:
     end = time.monotonic() + MOST_SECONDS
     while (done := checkout.snakemake(stage.target)).code != 0:
         if time.monotonic() > end:
-            return f"the same command fails: {' '.join(done.errors) or done.said[-300:]}"
+            return (
+                f"the same command fails: {' '.join(done.errors) or done.said[-300:]}"
+            )
         time.sleep(SECONDS_TO_WAIT)
     differing = _differing(whole.results, results(checkout), whole=True)
     return f"other results: {differing}" if differing else None
 
 
-def _differing(expected: dict[str, str], found: dict[str, str], *, whole: bool) -> list[str]:
+def _differing(
+    expected: dict[str, str], found: dict[str, str], *, whole: bool
+) -> list[str]:
     """Return the names of the files that are not as expected; of a part only those that are there.
 
     Intermediate files, which go when nothing needs them, are in one of the two alone.
     """
     absent = [name for name in expected if name not in found] if whole else []
-    return absent + [name for name in found if name in expected and found[name] != expected[name]]
+    return absent + [
+        name for name in found if name in expected and found[name] != expected[name]
+    ]
 
 
 def run(kills: int, number: int, stages: Sequence[Stage] = STAGES) -> Counter[str]:
@@ -217,7 +240,9 @@ def run(kills: int, number: int, stages: Sequence[Stage] = STAGES) -> Counter[st
             checkout = mirrored if stage.at_mirror else plain
             if stage in stages:
                 whole = undisturbed(checkout, stage, folder / f"before {stage.name}")
-                counts += _kill_all(whole, stage, -(-kills // len(stages)), number, folder)
+                counts += _kill_all(
+                    whole, stage, -(-kills // len(stages)), number, folder
+                )
             else:
                 checkout.snakemake(stage.target).succeeded()
     return counts
@@ -256,7 +281,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Kills in every stage of a small run.")
     parser.add_argument("--kills", type=int, default=KILLS, help=f"in all [{KILLS}]")
     parser.add_argument("--seed", type=int, default=1, help="of the moments [1]")
-    parser.add_argument("--stage", choices=[one.name for one in STAGES], help="one alone [all]")
+    parser.add_argument(
+        "--stage", choices=[one.name for one in STAGES], help="one alone [all]"
+    )
     arguments = parser.parse_args()
     chosen = [one for one in STAGES if arguments.stage in (None, one.name)]
     counts = run(arguments.kills, arguments.seed, chosen)

@@ -34,7 +34,8 @@ def make(task: Path, run: Path, folder: Path) -> Iterator[Path]:
         learn_truecaser(text=source, output=truecaser)
         write_json(settings, training_settings(tiny.settings()))
         write_json(scores, {"bleu": 24.31, "test_set": {"lines": 1000}})
-    yield from (*made, run / "history.jsonl", run / "training.json")  # the trainer notes its own
+    # The trainer notes its own.
+    yield from (*made, run / "history.jsonl", run / "training.json")
 
 
 def read(path: Path) -> list[str]:

@@ -28,7 +28,12 @@ from convs2s.paper.tables import write_table
 from convs2s.pipeline.job import job
 from tests.support.cells import cells
 
-for late in ("interop.fairseq", "mirror.write", "paper.results_page", "publish.results"):
+for late in (
+    "interop.fairseq",
+    "mirror.write",
+    "paper.results_page",
+    "publish.results",
+):
     import_module(f"convs2s.{late}")  # what the commands import when they begin
 
 PAGE_SCALE, TABLE = "multi30k", "table4"
@@ -114,12 +119,16 @@ def download(path: str, *, is_known: bool) -> Callable[[Place], None]:
 
 def _stand_in(log: str, *outputs: Path) -> SimpleNamespace:
     """Return what the job of a rule is told."""
-    return SimpleNamespace(log=[f"logs/{log}.log"], input=[], output=[*map(str, outputs)])
+    return SimpleNamespace(
+        log=[f"logs/{log}.log"], input=[], output=[*map(str, outputs)]
+    )
 
 
 def fetch_published(place: Place) -> None:
     """Do what a plan does with a published ledger."""
-    file = published_file(Options(published=f"{place.url}/runs.jsonl"), Path("published"))
+    file = published_file(
+        Options(published=f"{place.url}/runs.jsonl"), Path("published")
+    )
     assert file is not None
     read_ledger(file)
 
@@ -137,13 +146,17 @@ def ledger(_: Place) -> None:
     output = Path("paper/ledger.jsonl")
     with job(_stand_in("ledger", output)):
         shown = cells(settings, TABLE)
-        write_ledger(settings, cells=shown, scores=scores, published=None, output=output)
+        write_ledger(
+            settings, cells=shown, scores=scores, published=None, output=output
+        )
 
 
 def table(_: Place) -> None:
     """Run the job of the rule ``write_table``."""
     settings, scores = scored_cells()
-    outputs = [Path(f"paper/{TABLE}.{suffix}") for suffix in ("md", "csv", "tex", "svg")]
+    outputs = [
+        Path(f"paper/{TABLE}.{suffix}") for suffix in ("md", "csv", "tex", "svg")
+    ]
     with job(_stand_in(TABLE, *outputs)):
         write_table(
             settings,
@@ -174,7 +187,9 @@ def check_archive(path: Path) -> None:
 
 def _check_export(read: Callable[[str], bytes]) -> None:
     lines = read("SHA256SUMS").decode().splitlines()
-    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    listed = {
+        name: digest for digest, _, name in (line.partition("  ") for line in lines)
+    }
     for name, digest in listed.items():
         assert sha256(read(name)).hexdigest() == digest, name
         assert ".partial." not in name
@@ -195,9 +210,12 @@ TRAINED = ("{task}/models/small/seed2/model.safetensors",)
 
 COMMANDS = {
     "download": Command(
-        download("corpus.tgz", is_known=False), ("downloads/corpus.tgz", "downloads/*.sha256")
+        download("corpus.tgz", is_known=False),
+        ("downloads/corpus.tgz", "downloads/*.sha256"),
     ),
-    "download known": Command(download("known.tgz", is_known=True), ("downloads/known.tgz",)),
+    "download known": Command(
+        download("known.tgz", is_known=True), ("downloads/known.tgz",)
+    ),
     "published": Command(fetch_published, ("published/**/runs.jsonl*",)),
     "import": Command(
         typed(
@@ -219,7 +237,9 @@ COMMANDS = {
         refusal="exists already",
     ),
     "results": Command(
-        typed("results", "runs.jsonl", "--scale", PAGE_SCALE, "--output", "out/page.md"),
+        typed(
+            "results", "runs.jsonl", "--scale", PAGE_SCALE, "--output", "out/page.md"
+        ),
         ("out/page.md", "out/page/*"),
     ),
     "ledger": Command(ledger, ("paper/ledger.jsonl",), check_notes),
@@ -230,28 +250,63 @@ COMMANDS = {
     "translate": Command(
         typed(
             *("translate", "{seed1}/model.safetensors", "--input", "text.en"),
-            *("--output", "out/text.fr", "--device", "cpu", "--threads", "1", "--quiet"),
+            *(
+                "--output",
+                "out/text.fr",
+                "--device",
+                "cpu",
+                "--threads",
+                "1",
+                "--quiet",
+            ),
             *("--batch-sentences", "4"),
         ),
         ("out/text.fr",),
     ),
     "score": Command(
-        typed("score", "rouge", "--reference", "text.en", "--items", "out/items.tsv", "text.en"),
+        typed(
+            "score",
+            "rouge",
+            "--reference",
+            "text.en",
+            "--items",
+            "out/items.tsv",
+            "text.en",
+        ),
         ("out/items.tsv",),
     ),
     "mirror": Command(typed("mirror", "out/mirror"), ("out/mirror/**/*",)),
     "train": Command(
         typed(
-            *("train", "{task}", "--settings", "{task}/models/small/settings.json", "--seed", "2"),
-            *("--output", "{seed2}/model.safetensors", "--device", "cpu", "--threads", "1"),
+            *(
+                "train",
+                "{task}",
+                "--settings",
+                "{task}/models/small/settings.json",
+                "--seed",
+                "2",
+            ),
+            *(
+                "--output",
+                "{seed2}/model.safetensors",
+                "--device",
+                "cpu",
+                "--threads",
+                "1",
+            ),
             *("--workers", "0", "--quiet"),
         ),
         TRAINED,
         check_training,
     ),
-    "plan": Command(snakemake("--dry-run", "{seed2}/model.safetensors"), is_workflow=True),
+    "plan": Command(
+        snakemake("--dry-run", "{seed2}/model.safetensors"), is_workflow=True
+    ),
     "workflow": Command(
-        snakemake("{seed2}/model.safetensors"), TRAINED, check_training, is_workflow=True
+        snakemake("{seed2}/model.safetensors"),
+        TRAINED,
+        check_training,
+        is_workflow=True,
     ),
 }
 """What writes, by name; ``card`` and ``status`` read what others write."""
@@ -260,7 +315,10 @@ COMMANDS = {
 def perform(name: str, place: Place, said: Path) -> None:
     """Run a command in this process, whose streams go to ``said`` with .out and .err."""
     for number, suffix in ((1, "out"), (2, "err")):
-        os.dup2(os.open(f"{said}.{suffix}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+        os.dup2(
+            os.open(f"{said}.{suffix}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644),
+            number,
+        )
     os.chdir(place.folder)
     torch.set_num_threads(1)
     try:

@@ -55,7 +55,15 @@ CLEAR = r"(convs2s: )?error: |Error: Directory cannot be locked\. "
 PAUSE = 0.03
 """Seconds before each tenth of what the server sends."""
 
-WITH_THE_WORKFLOW = ("workflow", "plan", "train", "remove-states", "status", "export", "translate")
+WITH_THE_WORKFLOW = (
+    "workflow",
+    "plan",
+    "train",
+    "remove-states",
+    "status",
+    "export",
+    "translate",
+)
 """What a workflow's run is tried beside: it takes long, and shares no file with the others."""
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,7 +106,9 @@ class Ended:
             return None
         clear = [line for line in self.err.splitlines() if re.match(CLEAR, line)]
         if self.code != 1 or len(clear) != 1:
-            return f"exit code {self.code}, in place of one clear line: {self.err[-1500:]}"
+            return (
+                f"exit code {self.code}, in place of one clear line: {self.err[-1500:]}"
+            )
         return None
 
 
@@ -106,7 +116,8 @@ def prepare_by_hand(folder: Path) -> str:
     """Write what the commands read, without the workflow; return the folder of the task."""
     shutil.copytree(ROOT / "config", folder / "config")
     shutil.copy(ROOT / "config.yaml", folder)
-    with chdir(folder), tiny.whole_states():  # manifests hold paths as the workflow names them
+    # Manifests hold paths as the workflow names them.
+    with chdir(folder), tiny.whole_states():
         write_results(TaskFolder("results/tiny"))
     return "results/tiny"
 
@@ -127,10 +138,15 @@ def add_inputs(folder: Path, task: str) -> None:
     for name in ("out", "paper"):
         (folder / name).mkdir()
     (folder / task / "models/small/seed2").mkdir()
-    lines = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8").splitlines()
+    lines = (
+        (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8").splitlines()
+    )
     write_lines(folder / "runs.jsonl", lines[::20])
     words = random.Random(1)
-    write_lines(folder / "text.en", (" ".join(words.choices(tiny.WORDS, k=6)) for _ in range(60)))
+    write_lines(
+        folder / "text.en",
+        (" ".join(words.choices(tiny.WORDS, k=6)) for _ in range(60)),
+    )
     with chdir(folder):
         settings, _ = scored_cells()
         for number, cell in enumerate(cells(settings, TABLE)[:6]):
@@ -141,7 +157,9 @@ def add_inputs(folder: Path, task: str) -> None:
 class Trials:
     """Runs pairs of commands in copies of a prepared folder."""
 
-    def __init__(self, folder: Path, server: LoopbackServer, names: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, server: LoopbackServer, names: Sequence[str]
+    ) -> None:
         """Prepare the folder that all trials begin with, and run each command alone."""
         is_workflow = any(COMMANDS[name].is_workflow for name in names)
         self._folder, self._server = folder, server
@@ -197,8 +215,12 @@ class Trials:
     def fault(self, names: tuple[str, str], number: int) -> str | None:
         """Run a trial; return what was wrong, if anything was."""
         generator = random.Random(f"{names} {number}")
-        names = (names[0], names[1]) if generator.random() < 0.5 else (names[1], names[0])
-        offset = generator.choice((0.0, generator.uniform(0.0, self.alone[names[0]].seconds)))
+        names = (
+            (names[0], names[1]) if generator.random() < 0.5 else (names[1], names[0])
+        )
+        offset = generator.choice(
+            (0.0, generator.uniform(0.0, self.alone[names[0]].seconds))
+        )
         place = self._copy(f"trial{number}")
         offset = min(offset, MOST_OFFSET)
         fault = self._tried(place, names, offset)
@@ -226,7 +248,9 @@ class Trials:
         left = [str(path) for path in found if not path.name.endswith(JOBS_LOCK)]
         return f"left behind: {left}" if left else None
 
-    def _wrong_output(self, name: str, names: Sequence[str], place: Place) -> str | None:
+    def _wrong_output(
+        self, name: str, names: Sequence[str], place: Place
+    ) -> str | None:
         """Say what is wrong with a command's outputs; the other may write the same files."""
         made = _outputs(name, place)
         absent = self.alone[name].outputs.keys() - made.keys()
@@ -255,7 +279,12 @@ def _ended(process: ForkServerProcess, said: Path, end: float) -> Ended:
 
 def _outputs(name: str, place: Place) -> dict[str, str]:
     patterns = [pattern.format(task=place.task) for pattern in COMMANDS[name].outputs]
-    paths = {path for pattern in patterns for path in place.folder.glob(pattern) if path.is_file()}
+    paths = {
+        path
+        for pattern in patterns
+        for path in place.folder.glob(pattern)
+        if path.is_file()
+    }
     return {str(path.relative_to(place.folder)): sha256(path) for path in paths}
 
 
@@ -269,7 +298,11 @@ def pairs(names: Sequence[str], trials: int, number: int) -> list[tuple[str, str
     others = [
         pair
         for pair in combinations(names, 2)
-        if all(set(pair) <= {*WITH_THE_WORKFLOW} for name in pair if COMMANDS[name].is_workflow)
+        if all(
+            set(pair) <= {*WITH_THE_WORKFLOW}
+            for name in pair
+            if COMMANDS[name].is_workflow
+        )
     ]
     generator.shuffle(same)
     generator.shuffle(others)
@@ -311,7 +344,9 @@ def main() -> None:
     counts, faults = run(arguments.trials, arguments.seed, arguments.commands)
     for pair, count in counts.items():
         print(f"{' + '.join(pair):36} {count}")
-    print(f"pairs: {sum(counts.values())} trials of {len(counts)} pairs, {faults} faults")
+    print(
+        f"pairs: {sum(counts.values())} trials of {len(counts)} pairs, {faults} faults"
+    )
     sys.exit(1 if faults else 0)
 
 

@@ -50,9 +50,18 @@ def test_lists_of_lists_in_a_checkpoint_are_counted_whole() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"encoder": [{"layers": 10**9, "width": 8, "kernel": 3}]}, r"layers: expected at most"),
-        ({"encoder": [{"layers": 600, "width": 8, "kernel": 3}] * 2}, "at most 1000 blocks in all"),
-        ({"encoder": [{"layers": 1, "width": 10**9, "kernel": 3}]}, r"width: expected at most"),
+        (
+            {"encoder": [{"layers": 10**9, "width": 8, "kernel": 3}]},
+            r"layers: expected at most",
+        ),
+        (
+            {"encoder": [{"layers": 600, "width": 8, "kernel": 3}] * 2},
+            "at most 1000 blocks in all",
+        ),
+        (
+            {"encoder": [{"layers": 1, "width": 10**9, "kernel": 3}]},
+            r"width: expected at most",
+        ),
         ({"positions": {"maximum": 10**12}}, r"positions\.maximum: expected at most"),
     ],
 )
@@ -67,9 +76,15 @@ def test_aliases_are_counted_where_they_stand(tmp_path: Path) -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     (tmp_path / "bomb.yaml").write_text("\n".join(lines))
     (tmp_path / "deep.yaml").write_text("[" * 500 + "]" * 500)
-    with quick(), pytest.raises(UserError, match=r"bomb\.yaml:6: more than 200000 values"):
+    with (
+        quick(),
+        pytest.raises(UserError, match=r"bomb\.yaml:6: more than 200000 values"),
+    ):
         read_yaml(tmp_path / "bomb.yaml", "bomb.yaml")
-    with quick(), pytest.raises(UserError, match=r"deep\.yaml:1: more than 60 nested lists"):
+    with (
+        quick(),
+        pytest.raises(UserError, match=r"deep\.yaml:1: more than 60 nested lists"),
+    ):
         read_yaml(tmp_path / "deep.yaml", "deep.yaml")
 
 
@@ -115,18 +130,30 @@ def tar_with(header: tarfile.TarInfo, data: bytes = b"") -> bytes:
 
 @pytest.mark.parametrize(
     "data",
-    [b"99999999 path=a\n", b"-5 path=a\n", b"12 size=abc\n", b"14 size=-512\n", b"x" * 100_000],
+    [
+        b"99999999 path=a\n",
+        b"-5 path=a\n",
+        b"12 size=abc\n",
+        b"14 size=-512\n",
+        b"x" * 100_000,
+    ],
 )
 def test_odd_headers_of_tar_archives_are_one_line(tmp_path: Path, data: bytes) -> None:
     header = tarfile.TarInfo("header")
     header.type = tarfile.XHDTYPE
     path = tmp_path / "a.tar"
     path.write_bytes(tar_with(header, data))
-    with quick(), pytest.raises(UserError, match=r"a\.tar: "), open_member(path, "absent") as one:
+    with (
+        quick(),
+        pytest.raises(UserError, match=r"a\.tar: "),
+        open_member(path, "absent") as one,
+    ):
         one.read()
 
 
-def test_a_zip_archives_lzma_takes_memory_for_what_it_holds_alone(tmp_path: Path) -> None:
+def test_a_zip_archives_lzma_takes_memory_for_what_it_holds_alone(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("a/b.txt", "A line.\n")
@@ -179,7 +206,8 @@ def test_metadata_of_another_shape_is_named(
 def test_weights_that_cannot_translate_are_refused(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(tensors._TYPES, "torch.complex64", "C64")  # other writers have it
+    # Other writers have it.
+    monkeypatch.setitem(tensors._TYPES, "torch.complex64", "C64")
     weights, fields = load_tensors(model)
     name = "encoder.embedding.tokens"
     for changed, message in (
@@ -195,7 +223,11 @@ def test_weights_that_cannot_translate_are_refused(
     with pytest.raises(
         UserError, match="m: finds no translation, because its scores are not finite"
     ):
-        list(LineTranslator([tmp_path / "m"], DecodingSettings(), "cpu").translate(["w1 w2"]))
+        list(
+            LineTranslator([tmp_path / "m"], DecodingSettings(), "cpu").translate(
+                ["w1 w2"]
+            )
+        )
     del weights["encoder.embedding.tokens"]
     save_tensors(tmp_path / "m", weights, fields)
     with pytest.raises(UserError, match="do not match its weights"):
@@ -214,21 +246,29 @@ def test_a_checkpoint_of_other_than_plain_numbers_is_refused(
     tmp_path: Path, tensor: torch.Tensor
 ) -> None:
     torch.save({"model": {"a": tensor}, "args": None}, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=r"model\.pt: (not|refused, not) a fairseq checkpoint"):
+    with pytest.raises(
+        UserError, match=r"model\.pt: (not|refused, not) a fairseq checkpoint"
+    ):
         read_checkpoint(tmp_path / "model.pt")
 
 
-@pytest.mark.parametrize("content", [b"ARROW1\0\0", b"ARROW1\0\0" + bytes(64) + b"ARROW1"])
+@pytest.mark.parametrize(
+    "content", [b"ARROW1\0\0", b"ARROW1\0\0" + bytes(64) + b"ARROW1"]
+)
 def test_what_is_no_token_store_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "train.arrow").write_bytes(content)
     with pytest.raises(UserError, match=r"train\.arrow: not a token store"):
         TokenStore(tmp_path / "train.arrow")
 
 
-@pytest.mark.parametrize("link", ["0-x", "0--1", "-1-0", "9" * 5000 + "-0", "1-", "0-\u0661"])
+@pytest.mark.parametrize(
+    "link", ["0-x", "0--1", "-1-0", "9" * 5000 + "-0", "1-", "0-\u0661"]
+)
 def test_links_that_are_none_are_named(tmp_path: Path, link: str) -> None:
     (tmp_path / "links").write_text(f"0-0\n{link}\n")
-    with pytest.raises(UserError, match=r"links:2: expected links such as 0-0 1-2, found '"):
+    with pytest.raises(
+        UserError, match=r"links:2: expected links such as 0-0 1-2, found '"
+    ):
         list(read_links(tmp_path / "links"))
 
 

@@ -14,7 +14,9 @@ from tests.support import tiny
 from tests.support.damage import bits, flipped
 
 
-def test_a_flipped_bit_in_a_model_is_refused_at_loading(model: Path, tmp_path: Path) -> None:
+def test_a_flipped_bit_in_a_model_is_refused_at_loading(
+    model: Path, tmp_path: Path
+) -> None:
     weights = load_model(model)[0].state_dict()
     path = tmp_path / "model.safetensors"
     content = model.read_bytes()
@@ -36,7 +38,9 @@ def test_a_flipped_weight_is_named_damage(model: Path, tmp_path: Path) -> None:
     content = model.read_bytes()
     path = tmp_path / "model.safetensors"
     path.write_bytes(flipped(content, 8 * len(content) - 4))
-    with pytest.raises(UserError, match=r"model\.safetensors: damaged: its content does not match"):
+    with pytest.raises(
+        UserError, match=r"model\.safetensors: damaged: its content does not match"
+    ):
         load_model(path)
 
 
@@ -50,7 +54,9 @@ def test_a_flipped_bit_in_a_state_is_refused(model: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])
-def test_a_flipped_bit_in_a_store_ends_a_training(model: Path, tmp_path: Path, split: str) -> None:
+def test_a_flipped_bit_in_a_store_ends_a_training(
+    model: Path, tmp_path: Path, split: str
+) -> None:
     shutil.copytree(model.with_name("task"), tmp_path / "task")
     store = tmp_path / f"task/dataset/{split}.arrow"
     content = store.read_bytes()
@@ -62,4 +68,7 @@ def test_a_flipped_bit_in_a_store_ends_a_training(model: Path, tmp_path: Path, s
 
 def test_keys_of_any_kind_have_a_digest(tmp_path: Path) -> None:
     save_tensors(tmp_path / "x", {}, {"numbers": {2: "a", 10: "b"}, "pair": (1, 2)})
-    assert load_tensors(tmp_path / "x")[1] == {"numbers": {"2": "a", "10": "b"}, "pair": [1, 2]}
+    assert load_tensors(tmp_path / "x")[1] == {
+        "numbers": {"2": "a", "10": "b"},
+        "pair": [1, 2],
+    }

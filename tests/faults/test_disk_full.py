@@ -41,7 +41,9 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     for name in ("a.en", "a.fr"):
         write_lines(folder / name, LINES)
-    write_lines(folder / "links", (" ".join(f"{i}-{i}" for i in range(9)) for _ in LINES))
+    write_lines(
+        folder / "links", (" ".join(f"{i}-{i}" for i in range(9)) for _ in LINES)
+    )
     count_words(text=folder / "a.en", output=folder / "words.tsv")
     (folder / "filtered").mkdir()
     filtered(PAIRS, folder / "filtered")
@@ -62,7 +64,9 @@ def filtered(pairs: Iterable[tuple[str, str]], folder: Path) -> tuple[Path, Path
     """Filter pairs; return both sides and the report."""
     source, target, report = (folder / f"a.{end}" for end in ("en", "fr", "json"))
     sides = source, target
-    tokenize_and_filter(pairs, sides=sides, report=report, minimum=1, maximum=None, ratio=None)
+    tokenize_and_filter(
+        pairs, sides=sides, report=report, minimum=1, maximum=None, ratio=None
+    )
     return source, target, report
 
 
@@ -112,13 +116,21 @@ WRITERS: dict[str, Writer] = {
     ),
     "joined text": joined,
     "filtered corpus": lambda _, out: filtered(PAIRS, out),
-    "word counts": lambda inp, out: count_words(text=inp / "a.en", output=out / "a.tsv"),
-    "vocabulary": lambda inp, out: tiny.build_word_vocabulary(inp / "words.tsv", out / "a.tsv"),
-    "dictionary": lambda inp, out: dictionary_of((inp / "a.en", inp / "a.fr"), inp / "links", out),
+    "word counts": lambda inp, out: count_words(
+        text=inp / "a.en", output=out / "a.tsv"
+    ),
+    "vocabulary": lambda inp, out: tiny.build_word_vocabulary(
+        inp / "words.tsv", out / "a.tsv"
+    ),
+    "dictionary": lambda inp, out: dictionary_of(
+        (inp / "a.en", inp / "a.fr"), inp / "links", out
+    ),
     "truecased text": lambda inp, out: truecase_file(
         text=inp / "a.en", truecaser=inp / "truecaser.tsv", output=out / "a.en"
     ),
-    "training": lambda inp, out: train(tiny.job(inp / "task", out / "model.safetensors")),
+    "training": lambda inp, out: train(
+        tiny.job(inp / "task", out / "model.safetensors")
+    ),
     "released model": released,
     "archive of results": archive,
     "mirror": lambda _, out: write_mirror(out),
@@ -141,4 +153,8 @@ def test_a_disk_that_fills_up_is_one_line_and_leaves_nothing(
     left = [path for path in output.rglob("*") if path.name.startswith(PREFIX)]
     assert left == []
     assert (output / "a.zst").read_text() == "before"
-    assert {path.name for path in output.glob("a*")} <= {"a.zst", "a.txt.part", "a.txt.part.json"}
+    assert {path.name for path in output.glob("a*")} <= {
+        "a.zst",
+        "a.txt.part",
+        "a.txt.part.json",
+    }

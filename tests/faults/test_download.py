@@ -11,14 +11,26 @@ import pytest
 from convs2s.download import transfer
 from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from tests.support.downloads import BODY, MD5, OTHER, SHA256, WAITS, interrupt, mirror, names, sent
+from tests.support.downloads import (
+    BODY,
+    MD5,
+    OTHER,
+    SHA256,
+    WAITS,
+    interrupt,
+    mirror,
+    names,
+    sent,
+)
 from tests.support.loopback import Answer, LoopbackServer, Served
 
 # A sound server
 
 
 @pytest.mark.parametrize("has_length", [True, False])
-def test_a_file_comes_whole(server: LoopbackServer, output: Path, has_length: bool) -> None:
+def test_a_file_comes_whole(
+    server: LoopbackServer, output: Path, has_length: bool
+) -> None:
     url = server.serve("/a.tgz", Served(BODY, has_length=has_length))
     download_file(url, output, sha256=SHA256.upper(), md5=MD5, size=len(BODY))
     assert output.read_bytes() == BODY
@@ -37,7 +49,12 @@ def test_progress_goes_to_stderr(
 
 @pytest.mark.parametrize(
     "target",
-    ["file:///etc/passwd", "ftp://127.0.0.1/a.tgz", "http://[x/a", "http://127.0.0.1:port/a"],
+    [
+        "file:///etc/passwd",
+        "ftp://127.0.0.1/a.tgz",
+        "http://[x/a",
+        "http://127.0.0.1:port/a",
+    ],
 )
 def test_redirections_to_other_schemes_are_not(
     server: LoopbackServer, output: Path, target: str
@@ -105,7 +122,9 @@ def test_a_slow_server_is_waited_for(
     assert sent(server) == [(None, 200, 200_000)]
 
 
-def test_a_cut_after_a_redirection_is_resumed(server: LoopbackServer, output: Path) -> None:
+def test_a_cut_after_a_redirection_is_resumed(
+    server: LoopbackServer, output: Path
+) -> None:
     there = server.serve("/there/b.tgz", Served(BODY, cuts=[70_000]))
     url = server.serve("/a.tgz", Served(b"", redirect=there))
     download_file(url, output, sha256=SHA256, waits=WAITS)
@@ -142,7 +161,9 @@ def test_a_killed_download_goes_on(server: LoopbackServer, output: Path) -> None
     )
     process = subprocess.Popen([sys.executable, "-c", code, url, str(output)])
     unfinished = output.parent / "a.tgz.part"
-    while process.poll() is None and not (unfinished.exists() and unfinished.stat().st_size):
+    while process.poll() is None and not (
+        unfinished.exists() and unfinished.stat().st_size
+    ):
         time.sleep(0.01)
     process.kill()
     process.wait()
@@ -155,7 +176,9 @@ def test_a_killed_download_goes_on(server: LoopbackServer, output: Path) -> None
     assert sent(server) == [(held, 206, len(BODY) - held)]
 
 
-@pytest.mark.parametrize("record", ["", "{}", "[1]", "not json", '{"source": "elsewhere"}'])
+@pytest.mark.parametrize(
+    "record", ["", "{}", "[1]", "not json", '{"source": "elsewhere"}']
+)
 def test_a_part_of_unknown_origin_is_not_used(
     server: LoopbackServer, output: Path, record: str
 ) -> None:
@@ -174,7 +197,11 @@ def test_a_part_of_unknown_origin_is_not_used(
     ("known", "wrong", "said"),
     [
         ({}, {"content_type": "text/html"}, "answers with a web page"),
-        ({"size": 200_000}, {"content_type": "text/html"}, "has 9 bytes, expected 200000"),
+        (
+            {"size": 200_000},
+            {"content_type": "text/html"},
+            "has 9 bytes, expected 200000",
+        ),
         ({"size": 200_000}, {}, "has 9 bytes, expected 200000"),
     ],
 )
@@ -249,7 +276,9 @@ def test_a_busy_server_is_asked_again(
     assert [answer.status for answer in server.answers] == [*statuses, 200]
 
 
-def test_a_server_that_stays_busy_is_given_up(server: LoopbackServer, output: Path) -> None:
+def test_a_server_that_stays_busy_is_given_up(
+    server: LoopbackServer, output: Path
+) -> None:
     url = server.serve("/a.tgz", Served(BODY, statuses=[503] * 9))
     with pytest.raises(UserError, match=r"HTTP status 503 .*, also when asked again"):
         download_file(url, output, sha256=SHA256, waits=WAITS)
@@ -267,7 +296,9 @@ def test_a_missing_file_is_asked_for_once(
     assert names(output) == []
 
 
-def test_no_network_and_no_mirror_is_one_clear_line(server: LoopbackServer, output: Path) -> None:
+def test_no_network_and_no_mirror_is_one_clear_line(
+    server: LoopbackServer, output: Path
+) -> None:
     url = server.serve("/wmt14/a.tgz", Served(BODY))
     server.close()
     with pytest.raises(UserError) as caught:
@@ -277,6 +308,7 @@ def test_no_network_and_no_mirror_is_one_clear_line(server: LoopbackServer, outp
     assert message.startswith(f"{url}: no source gives this file: ")
     assert f"mirror/{server.host}/wmt14/a.tgz (No such file or directory); " in message
     assert f"{url} (no connection: Connection refused)" in message
-    assert f"`mirrors:` in config.local.yaml to a folder or base URL that holds {server.host}/" in (
-        message
+    assert (
+        f"`mirrors:` in config.local.yaml to a folder or base URL that holds {server.host}/"
+        in (message)
     )

@@ -41,7 +41,9 @@ def test_of_several_processes_one_brings_the_file(
     assert names(output) == ["a.tgz", *([] if known else ["a.tgz.sha256"])]
 
 
-def test_who_waited_brings_what_the_other_could_not(server: LoopbackServer, output: Path) -> None:
+def test_who_waited_brings_what_the_other_could_not(
+    server: LoopbackServer, output: Path
+) -> None:
     url = server.serve("/a.tgz", Served(BODY, cuts=[70_000], pause=0.03))
 
     def give_up() -> None:

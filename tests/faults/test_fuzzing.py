@@ -10,7 +10,9 @@ INPUTS = 300
 
 
 @READS_PROC
-def test_hostile_inputs_are_read_or_refused_in_one_line(root: Path, tmp_path: Path) -> None:
+def test_hostile_inputs_are_read_or_refused_in_one_line(
+    root: Path, tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "tests.faults.fuzzing", "--inputs", str(INPUTS)]
     done = subprocess.run(
         [*command, "--kept", str(tmp_path)],

@@ -56,7 +56,9 @@ def test_of_two_exports_to_one_folder_one_is_refused(
 
     monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
     with ThreadPoolExecutor(2) as pool:
-        exports = [pool.submit(export_results, folder, tmp_path / "out") for _ in range(2)]
+        exports = [
+            pool.submit(export_results, folder, tmp_path / "out") for _ in range(2)
+        ]
     (error,) = filter(None, (export.exception() for export in exports))
     assert isinstance(error, UserError)
     assert "out: exists already: remove it, or give another name" in str(error)
@@ -73,7 +75,9 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
         return placed(folder, measured)
 
     monkeypatch.setattr(publishing, "_find_start", remove)
-    with pytest.raises(UserError, match=r"gone\.txt: was removed while it was exported"):
+    with pytest.raises(
+        UserError, match=r"gone\.txt: was removed while it was exported"
+    ):
         export_results(folder, tmp_path / "out")
 
 
@@ -84,7 +88,9 @@ def test_states_that_somebody_else_has_removed_are_gone(folder: Path) -> None:
     assert finished_states(folder) == {}
 
 
-def test_folders_that_vanish_end_no_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_vanish_end_no_search(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scandir, vanishing = os.scandir, folder / "vanishing"
 
     def removed_before(path: str | int | Path) -> object:

@@ -21,7 +21,9 @@ def said_by(folder: Path, *arguments: str | Path) -> list[str]:
     """Return the lines of a command that fails where nothing can be written."""
     command = as_reader(sys.executable, "-m", *map(str, arguments))
     with read_only(folder):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False
+        )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     return [line for line in done.stderr.splitlines() if "error: " in line]
@@ -60,4 +62,6 @@ def test_the_workflow(root: Path, tmp_path: Path, is_plan: bool) -> None:
     folder = check_out(root, tmp_path).folder
     plan = ["-n"] if is_plan else []
     (line,) = said_by(folder, "snakemake", "--cores", "1", *plan)
-    assert line.startswith(f"error: {folder}/.snakemake: cannot be written: Permission denied: ")
+    assert line.startswith(
+        f"error: {folder}/.snakemake: cannot be written: Permission denied: "
+    )

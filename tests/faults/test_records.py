@@ -65,23 +65,59 @@ def read_tuning(path: Path) -> object:
             "f:1: not an epoch of a training's history",
         ),
         (read_report, "{", "f: no report of a corpus filter"),
-        (read_report, '{"read": 1, "kept": -1, "dropped": {}}', "f: no report of a corpus filter"),
-        (read_report, '{"read": 1, "kept": 1, "dropped": {"x": 1}}', "f: no report of a corpus"),
+        (
+            read_report,
+            '{"read": 1, "kept": -1, "dropped": {}}',
+            "f: no report of a corpus filter",
+        ),
+        (
+            read_report,
+            '{"read": 1, "kept": 1, "dropped": {"x": 1}}',
+            "f: no report of a corpus",
+        ),
         (read_example, "{}", "f: not the attention on an example"),
         (read_phrase_map, DEEP, "f: not a map of phrases"),
         (read_claims, '{"claims": [{"findings": [1]}]}', "f: not a list of claims"),
         (read_translations, DEEP, "f:1: not a translation"),
-        (read_list, f"{'9' * 5000} ||| a ||| b ||| 1", "f:1: expected .*; the sentence is"),
-        (read_codes, "#version: :\na b\n", "f:1: expected '#version: 0.1' or '#version: 0.2'"),
-        (read_codes, "#version: 1.0\na b\n", "f:1: expected '#version: 0.1' or '#version: 0.2'"),
+        (
+            read_list,
+            f"{'9' * 5000} ||| a ||| b ||| 1",
+            "f:1: expected .*; the sentence is",
+        ),
+        (
+            read_codes,
+            "#version: :\na b\n",
+            "f:1: expected '#version: 0.1' or '#version: 0.2'",
+        ),
+        (
+            read_codes,
+            "#version: 1.0\na b\n",
+            "f:1: expected '#version: 0.1' or '#version: 0.2'",
+        ),
         (read_codes, "a\udcff b\n", "f:1: not UTF-8"),
         (read_codes, "a b c\n", "f:1: expected two tokens"),
-        (read_vocabulary, "type\tcount\na\t1\na\t2\n", "f: a type occurs twice in the vocab"),
-        (read_training_settings, '{"training": {}}', "f: key 'architecture' is missing"),
-        (read_training_settings, NO_BATCH, r"f: model\.training\.batch: expected a number of"),
+        (
+            read_vocabulary,
+            "type\tcount\na\t1\na\t2\n",
+            "f: a type occurs twice in the vocab",
+        ),
+        (
+            read_training_settings,
+            '{"training": {}}',
+            "f: key 'architecture' is missing",
+        ),
+        (
+            read_training_settings,
+            NO_BATCH,
+            r"f: model\.training\.batch: expected a number of",
+        ),
         (read_tuning, "{}", "f: not a tuning of a length penalty"),
         (read_tuning, '{"length_penalty": NaN}', "f: not a tuning of a length penalty"),
-        (read_tuning, '{"length_penalty": -0.5}', "f: not a tuning of a length penalty"),
+        (
+            read_tuning,
+            '{"length_penalty": -0.5}',
+            "f: not a tuning of a length penalty",
+        ),
     ],
 )
 def test_a_damaged_record_is_named(
@@ -101,9 +137,13 @@ def test_a_count_of_any_size_is_read(tmp_path: Path, tokens: int) -> None:
 
 
 @pytest.mark.parametrize("manifest", [None, [], {"workers": "x"}, {"threads": 10**30}])
-def test_a_damaged_record_of_a_training_is_named(tmp_path: Path, manifest: object) -> None:
+def test_a_damaged_record_of_a_training_is_named(
+    tmp_path: Path, manifest: object
+) -> None:
     (tmp_path / "training.json").write_text(json.dumps({"manifest": manifest}))
-    with pytest.raises(UserError, match=r"training\.json: not the record of a training"):
+    with pytest.raises(
+        UserError, match=r"training\.json: not the record of a training"
+    ):
         read_training("task", "model", "seed1", tmp_path)
 
 

@@ -6,7 +6,9 @@ from tests.faults.kills import STAGES, WAYS, run
 
 
 @pytest.mark.slow
-def test_a_killed_stage_ends_with_the_same_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_stage_ends_with_the_same_files(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     kills = len(STAGES) * len(WAYS)
     counts = run(kills, number=1)
     assert counts.pop("faults", 0) == 0, capsys.readouterr().out

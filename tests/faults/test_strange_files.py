@@ -17,12 +17,16 @@ from tests.support.trained import TRAINED, import_trained
 
 
 @pytest.mark.parametrize("suffix", ["zst", "gz", "bz2", "xz"])
-def test_a_compressed_file_of_no_bytes_is_cut_short(tmp_path: Path, suffix: str) -> None:
+def test_a_compressed_file_of_no_bytes_is_cut_short(
+    tmp_path: Path, suffix: str
+) -> None:
     path = tmp_path / f"text.{suffix}"
     write_lines(path, [])
     assert list(read_lines(path)) == []
     path.write_bytes(b"")
-    with pytest.raises(UserError, match=f"^{path}: truncated: .* data ends too early, after 0 by"):
+    with pytest.raises(
+        UserError, match=f"^{path}: truncated: .* data ends too early, after 0 by"
+    ):
         list(read_lines(path))
 
 
@@ -44,26 +48,35 @@ def import_again(
     torch.save(content, path)
     dictionaries = TRAINED / "dict.en.txt", TRAINED / "dict.fr.txt"
     files = FairseqFiles(path, *dictionaries, TRAINED / "codes.3000")
-    import_fairseq(files, folder / "2.st", task="demo", languages=None, preparation="moses_test")
+    import_fairseq(
+        files, folder / "2.st", task="demo", languages=None, preparation="moses_test"
+    )
     return folder / "2.st"
 
 
 def test_weights_may_share_their_memory(model: Path) -> None:
     content = torch.load(model.with_name("model.pt"), weights_only=False)["model"]
     memory = torch.ones(max(weight.numel() for weight in content.values()))
-    shared = {name: memory[: weight.numel()].view(weight.shape) for name, weight in content.items()}
+    shared = {
+        name: memory[: weight.numel()].view(weight.shape)
+        for name, weight in content.items()
+    }
     network, _ = load_model(import_again(model.parent, shared))
     assert all(weight.isfinite().all() for weight in network.state_dict().values())
 
 
 def test_a_type_of_numbers_without_operations_is_no_weight(model: Path) -> None:
     bits = torch.zeros(4, dtype=torch.uint8).view(torch.bits8)
-    with pytest.raises(UserError, match=r"model\.pt: not a fairseq checkpoint: 'odd': .*Bits8"):
+    with pytest.raises(
+        UserError, match=r"model\.pt: not a fairseq checkpoint: 'odd': .*Bits8"
+    ):
         import_again(model.parent, {"odd": bits})
 
 
 def test_half_a_surrogate_pair_is_not_imported(model: Path) -> None:
-    with pytest.raises(UserError, match=r"2\.st: has half a surrogate pair, which is .*ud800"):
+    with pytest.raises(
+        UserError, match=r"2\.st: has half a surrogate pair, which is .*ud800"
+    ):
         import_again(model.parent, {}, language="\ud800")
 
 
@@ -72,5 +85,7 @@ def test_half_a_surrogate_pair_in_a_model_file_is_no_type(model: Path) -> None:
     fields["target_types"][7] = "a\ud800"
     save_file(tensors, model, {METADATA_KEY: json.dumps(fields)})
     for read in (load_model, describe_model):
-        with pytest.raises(UserError, match=r"model\.safetensors: has half a surrogate pair"):
+        with pytest.raises(
+            UserError, match=r"model\.safetensors: has half a surrogate pair"
+        ):
             read(model)

@@ -24,9 +24,13 @@ from tests.support.limits import files_of_at_most
 
 OUT_OF_MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory."),
-    RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+    RuntimeError(
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
+    ),
     MemoryError(),
-    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError(
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+    ),
 ]
 UPDATES = 10
 """Updates of an epoch of the tiny task."""
@@ -38,7 +42,10 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def job(
-    task: Path, output: Path, architecture: dict[str, Any] | None = None, **training: Any
+    task: Path,
+    output: Path,
+    architecture: dict[str, Any] | None = None,
+    **training: Any,
 ) -> TrainingJob:
     """A training that writes a state after every update."""
     often = {"maximum_epochs": 2, "checkpoint_minutes": 1e-9}
@@ -79,7 +86,9 @@ def limit_memory(patch: pytest.MonkeyPatch, pairs: int, error: Exception) -> Non
 
     def loss(updater: Updater, *arguments: Any) -> Tensor:
         if not running[0]:
-            updater.network.get_parameter("encoder.embedding.tokens").register_hook(fail)
+            updater.network.get_parameter("encoder.embedding.tokens").register_hook(
+                fail
+            )
         running[0] = len(arguments[0].source)
         return sound(updater, *arguments)
 
@@ -98,7 +107,10 @@ def test_a_micro_batch_out_of_memory_is_halved_and_reported(
     task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     once = {"maximum_epochs": 1, "checkpoint_minutes": 60.0}
-    jobs = [job(task, tmp_path / name, {"dropout": 0.0}, **once) for name in ("plenty", "little")]
+    jobs = [
+        job(task, tmp_path / name, {"dropout": 0.0}, **once)
+        for name in ("plenty", "little")
+    ]
     train(jobs[0])
     capfd.readouterr()
     with pytest.MonkeyPatch.context() as patch:
@@ -163,14 +175,17 @@ def test_an_exploding_gradient_is_clipped(task: Path, tmp_path: Path) -> None:
 # ---- disk ----
 
 
-def test_a_full_disk_leaves_the_last_state(task: Path, tmp_path: Path, undisturbed: str) -> None:
+def test_a_full_disk_leaves_the_last_state(
+    task: Path, tmp_path: Path, undisturbed: str
+) -> None:
     one = job(task, tmp_path)
     with signalled_at(3), pytest.raises(UnfinishedError):
         train(one)
     with (
         files_of_at_most(2000),
         pytest.raises(
-            UserError, match=r"last\.safetensors: cannot be written: .*one before it is kept; make"
+            UserError,
+            match=r"last\.safetensors: cannot be written: .*one before it is kept; make",
         ),
     ):
         train(one)
@@ -217,7 +232,8 @@ def signalled_at(update: int, sent: signal.Signals = signal.SIGTERM) -> Iterator
 
 
 @pytest.mark.parametrize(
-    ("update", "sent"), [(7, signal.SIGTERM), (UPDATES, signal.SIGTERM), (7, signal.SIGINT)]
+    ("update", "sent"),
+    [(7, signal.SIGTERM), (UPDATES, signal.SIGTERM), (7, signal.SIGINT)],
 )
 def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
     task: Path, tmp_path: Path, undisturbed: str, update: int, sent: signal.Signals
@@ -226,7 +242,9 @@ def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
     before = signal.getsignal(sent)
     with signalled_at(update, sent), pytest.raises(UnfinishedError) as stopped:
         train(one)
-    assert f"{sent.name} was received; saved in epoch 1 after update {update}" in str(stopped.value)
+    assert f"{sent.name} was received; saved in epoch 1 after update {update}" in str(
+        stopped.value
+    )
     assert stopped.value.exit_code == 75
     assert signal.getsignal(sent) == before
     check_that_it_goes_on(one, undisturbed)
@@ -235,6 +253,8 @@ def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
 def test_a_time_limit_stops_in_time(task: Path, tmp_path: Path) -> None:
     one = job(task, tmp_path)
     limited = replace(one, time_limit=1e-6)
-    with pytest.raises(UnfinishedError, match=r"the time limit of 1e-06 minutes is near; saved in"):
+    with pytest.raises(
+        UnfinishedError, match=r"the time limit of 1e-06 minutes is near; saved in"
+    ):
         train(limited)
     assert last_state(one)[1]["updates"] == 1

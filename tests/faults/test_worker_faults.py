@@ -55,21 +55,43 @@ def test_a_frozen_worker_is_killed_and_the_others_end(tmp_path: Path) -> None:
     settings = tiny.settings(maximum_epochs=1000)
     (tmp_path / "settings.json").write_text(json.dumps(training_settings(settings)))
     command = [sys.executable, "-c", LAUNCHED, "train", str(task), "--device", "cpu"]
-    command += ["--settings", str(tmp_path / "settings.json"), "--threads", "1", "--workers", "2"]
-    command += ["--output", str(tmp_path / "model.safetensors"), "--checkpoint-minutes", "1e-9"]
+    command += [
+        "--settings",
+        str(tmp_path / "settings.json"),
+        "--threads",
+        "1",
+        "--workers",
+        "2",
+    ]
+    command += [
+        "--output",
+        str(tmp_path / "model.safetensors"),
+        "--checkpoint-minutes",
+        "1e-9",
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     wait_for_a_state(process, tmp_path / "state")
     frozen = workers_of(process)["1"]
     os.kill(frozen, signal.SIGSTOP)
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 1, said
-    assert f"worker process {frozen} is frozen (no sign of life for 4.8 s) and is killed\n" in said
-    assert "worker 1 was ended by SIGKILL, and the others with it; the last state is intact" in said
+    assert (
+        f"worker process {frozen} is frozen (no sign of life for 4.8 s) and is killed\n"
+        in said
+    )
+    assert (
+        "worker 1 was ended by SIGKILL, and the others with it; the last state is intact"
+        in said
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="Linux tells who listens")
-def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    not Path("/proc/net/tcp").exists(), reason="Linux tells who listens"
+)
+def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(
+    tmp_path: Path,
+) -> None:
     task = tiny.prepare(tmp_path / "task")
     settings = tiny.settings(maximum_epochs=15, checkpoint_minutes=1e-9)
     (tmp_path / "settings.json").write_text(json.dumps(training_settings(settings)))
@@ -79,12 +101,21 @@ def test_a_killed_worker_and_a_signal_leave_a_state_to_go_on_from(tmp_path: Path
     ]
     jobs[0].output.parent.mkdir()
     command = [sys.executable, "-m", "convs2s", "train", str(task), "--device", "cpu"]
-    command += ["--settings", str(tmp_path / "settings.json"), "--output", str(jobs[0].output)]
+    command += [
+        "--settings",
+        str(tmp_path / "settings.json"),
+        "--output",
+        str(jobs[0].output),
+    ]
     command += ["--threads", "1", "--workers", "2", "--checkpoint-minutes", "1e-9"]
 
     for sent, code, says in (
         (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),
-        (signal.SIGHUP, 75, "training is not finished: SIGHUP was received; saved in epoch"),
+        (
+            signal.SIGHUP,
+            75,
+            "training is not finished: SIGHUP was received; saved in epoch",
+        ),
     ):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         wait_for_a_state(process, jobs[0].output.parent / "state")

@@ -80,12 +80,16 @@ def test_folders_that_killed_jobs_left_go_as_well(tmp_path: Path) -> None:
     assert names(tmp_path) == [".partial.link"]
 
 
-def test_a_place_where_nothing_can_be_written_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_place_where_nothing_can_be_written_is_said_in_one_line(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="out: cannot be written: File exists"):
         write_lines(tmp_path / "file/out", [])
     with (
-        pytest.raises(UserError, match=r"out: cannot be written: no folder \S+typo: make it first"),
+        pytest.raises(
+            UserError, match=r"out: cannot be written: no folder \S+typo: make it first"
+        ),
         growing_output(tmp_path / "typo/out", {}),
     ):
         pass
@@ -112,7 +116,9 @@ def test_a_pipe_is_written_to_and_never_replaced(
 ) -> None:
     pipe, found = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    reader = threading.Thread(
+        target=lambda: found.append(pipe.read_bytes()), daemon=True
+    )
     reader.start()
     write(pipe)
     reader.join(10)

@@ -16,13 +16,20 @@ from convs2s.training.run import train
 from tests.support import tiny
 
 RUNS = {"small/seed1": 1, "small/seed2": 2, "longer/seed1": 1}
-SETTINGS = {"small": tiny.settings(maximum_epochs=1), "longer": tiny.settings(maximum_epochs=2)}
+SETTINGS = {
+    "small": tiny.settings(maximum_epochs=1),
+    "longer": tiny.settings(maximum_epochs=2),
+}
 
 
 def train_run(results: Path, run: str) -> Path:
     """Train a run of the task, or export it again; return its model file."""
     model = results / f"tiny/models/{run}/model.safetensors"
-    train(tiny.job(results / "tiny", model, SETTINGS[Path(run).parent.name], seed=RUNS[run]))
+    train(
+        tiny.job(
+            results / "tiny", model, SETTINGS[Path(run).parent.name], seed=RUNS[run]
+        )
+    )
     return model
 
 
@@ -47,10 +54,15 @@ def results(trained: Path, tmp_path: Path) -> Path:
     ("other", "said"),
     [
         ("small/seed2", "is the model of seed 2; a file of another run was put here"),
-        ("longer/seed1", r"belongs to another training than the one in training\.json beside it"),
+        (
+            "longer/seed1",
+            r"belongs to another training than the one in training\.json beside it",
+        ),
     ],
 )
-def test_the_model_of_another_run_is_not_decoded(results: Path, other: str, said: str) -> None:
+def test_the_model_of_another_run_is_not_decoded(
+    results: Path, other: str, said: str
+) -> None:
     models = {run: results / f"tiny/models/{run}/model.safetensors" for run in RUNS}
     check_runs(models.values())
     shutil.copy(models[other], models["small/seed1"])
@@ -59,34 +71,50 @@ def test_the_model_of_another_run_is_not_decoded(results: Path, other: str, said
 
 
 def test_runs_that_were_exchanged_whole_are_not_decoded(results: Path) -> None:
-    folders = [results / "tiny/models" / name for name in ("small/seed1", "longer/seed1")]
+    folders = [
+        results / "tiny/models" / name for name in ("small/seed1", "longer/seed1")
+    ]
     folders[0].rename(results / "kept")
     folders[1].rename(folders[0])
-    with pytest.raises(UserError, match=r"seed1/training\.json: belongs to another place, as .*"):
+    with pytest.raises(
+        UserError, match=r"seed1/training\.json: belongs to another place, as .*"
+    ):
         check_runs([folders[0] / "model.safetensors"])
 
 
 def test_the_model_of_another_task_is_not_decoded(results: Path) -> None:
     (results / "tiny").rename(results / "other")
-    with pytest.raises(UserError, match="is the model of task tiny; a file of another run"):
+    with pytest.raises(
+        UserError, match="is the model of task tiny; a file of another run"
+    ):
         check_runs([results / "other/models/small/seed1/model.safetensors"])
 
 
 def test_another_seed_s_best_state_is_not_exported(results: Path) -> None:
     first, second = (results / f"tiny/models/small/seed{seed}" for seed in (1, 2))
-    (best,), (other,) = (run.glob("state/*/best.safetensors") for run in (first, second))
+    (best,), (other,) = (
+        run.glob("state/*/best.safetensors") for run in (first, second)
+    )
     (first / "model.safetensors").unlink()
     shutil.copy(other, best)
-    with pytest.raises(UserError, match=f"^{best}: is a state of another training; put back"):
+    with pytest.raises(
+        UserError, match=f"^{best}: is a state of another training; put back"
+    ):
         train_run(results, "small/seed1")
     assert not (first / "model.safetensors").exists()
-    (best.parent / "last.safetensors").write_bytes((other.parent / "last.safetensors").read_bytes())
-    with pytest.raises(UserError, match=r"last\.safetensors: is a state of another training"):
+    (best.parent / "last.safetensors").write_bytes(
+        (other.parent / "last.safetensors").read_bytes()
+    )
+    with pytest.raises(
+        UserError, match=r"last\.safetensors: is a state of another training"
+    ):
         train_run(results, "small/seed1")
 
 
 @pytest.mark.parametrize("change", ["epoch", "size"])
-def test_a_state_of_before_has_the_epoch_and_the_network(results: Path, change: str) -> None:
+def test_a_state_of_before_has_the_epoch_and_the_network(
+    results: Path, change: str
+) -> None:
     (best,) = (results / "tiny/models/small/seed1").glob("state/*/best.safetensors")
     tensors, fields = load_tensors(best)
     del fields["training"]
@@ -95,7 +123,10 @@ def test_a_state_of_before_has_the_epoch_and_the_network(results: Path, change: 
     else:
         tensors = {name: tensor[:1].clone() for name, tensor in tensors.items()}
     save_tensors(best, tensors, fields)
-    said = {"epoch": "is a state of another epoch", "size": "not the network that it describes"}
+    said = {
+        "epoch": "is a state of another epoch",
+        "size": "not the network that it describes",
+    }
     with pytest.raises(UserError, match=f"^{best}: {said[change]}"):
         train_run(results, "small/seed1")
 
@@ -121,8 +152,12 @@ def write_codes(results: Path, task: str) -> Path:
     return codes
 
 
-def test_a_file_that_was_copied_with_its_note_is_told_from_its_own(tmp_path: Path) -> None:
-    first, second = (write_codes(tmp_path / "results", task) for task in ("first", "second"))
+def test_a_file_that_was_copied_with_its_note_is_told_from_its_own(
+    tmp_path: Path,
+) -> None:
+    first, second = (
+        write_codes(tmp_path / "results", task) for task in ("first", "second")
+    )
     check_noted([first, second])
     for path in (first, note_path(first)):
         shutil.copy(path, second.with_name(path.name))
@@ -135,8 +170,11 @@ def test_results_may_be_moved_renamed_and_linked(tmp_path: Path) -> None:
     codes = write_codes(tmp_path / "results", "first")
     (tmp_path / "results").rename(tmp_path / "kept")
     (tmp_path / "link").symlink_to(tmp_path / "kept/first")
-    check_noted([tmp_path / "kept/first/vocabulary/codes", tmp_path / "link/vocabulary/codes"])
+    check_noted(
+        [tmp_path / "kept/first/vocabulary/codes", tmp_path / "link/vocabulary/codes"]
+    )
     note = note_path(tmp_path / "kept/first/vocabulary/codes")
     assert json.dumps(note.read_text()).endswith('  first/vocabulary/codes\\n"')
-    note.write_text(note.read_text().replace("first/vocabulary/", ""))  # as those of before
+    # As those of before.
+    note.write_text(note.read_text().replace("first/vocabulary/", ""))
     check_noted([tmp_path / "kept/first/vocabulary" / codes.name])

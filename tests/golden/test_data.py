@@ -14,7 +14,9 @@ def test_every_file_has_its_checksum() -> None:
         digest, _, name = line.partition("  ")
         stated[name] = digest
     files = [path for path in DATA.rglob("*") if path.is_file() and path.name != SUMS]
-    assert {f"./{path.relative_to(DATA).as_posix()}": sha256(path) for path in files} == stated
+    assert {
+        f"./{path.relative_to(DATA).as_posix()}": sha256(path) for path in files
+    } == stated
 
 
 def test_the_data_are_small() -> None:

@@ -25,7 +25,9 @@ def test_forward_and_gradients(
     model = fairseq.load(folder, dtype)
     golden = fairseq.part(np.load(folder / file), batch)
     source, previous, target = fairseq.inputs(folder, batch)
-    fairseq.assert_same_output(model(source, previous), source, previous, golden, tolerance)
+    fairseq.assert_same_output(
+        model(source, previous), source, previous, golden, tolerance
+    )
     loss = fairseq.summed_loss(model, source, previous, target)
     key = "loss_sum" if dtype == torch.float64 else "ce.loss_sum"
     assert loss.item() == pytest.approx(float(golden[key]), rel=tolerance)

@@ -22,7 +22,8 @@ def stems() -> list[list[str]]:
 def exceptions() -> RougeExceptions:
     """The irregular forms among the words of stems.tsv, by what the script answers to them."""
     forms = {word: looked_up for word, stem, looked_up in stems() if looked_up != stem}
-    return RougeExceptions(forms | {"bigger": "big"}, "")  # in the items, but not in stems.tsv
+    # In the items, but not in stems.tsv.
+    return RougeExceptions(forms | {"bigger": "big"}, "")
 
 
 def test_every_case_is_tested() -> None:
@@ -30,7 +31,9 @@ def test_every_case_is_tested() -> None:
     assert len(stems()) == 5395
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.removesuffix(".tsv.gz"))
+@pytest.mark.parametrize(
+    "path", CASES, ids=lambda path: path.name.removesuffix(".tsv.gz")
+)
 def test_every_item_is_rouge_155s(path: Path, exceptions: RougeExceptions) -> None:
     case = rouge_case(path)
     assert len(case.printed) == 230

@@ -26,13 +26,18 @@ ENSEMBLES: dict[str, Callable[[ConvS2S], Ensemble]] = {
 @pytest.mark.parametrize("search", fairseq.SEARCHES)
 @pytest.mark.parametrize("steps", ENSEMBLES)
 def test_hypotheses(folder: Path, batch: str, search: str, steps: str) -> None:
-    model, theirs = fairseq.load(folder).eval(), fairseq.generation(folder, batch, search)
+    model, theirs = (
+        fairseq.load(folder).eval(),
+        fairseq.generation(folder, batch, search),
+    )
     found = beam_search(ENSEMBLES[steps](model), theirs.source, theirs.settings)
     for sentence, hypotheses in enumerate(found):
         assert [[*one.tokens, END] for one in hypotheses] == theirs.tokens[sentence]
         ours = [one.score for one in hypotheses]
         np.testing.assert_allclose(ours, theirs.scores[sentence], atol=1e-4)
-        source = [token for token in theirs.source[sentence].tolist() if token != PADDING]
+        source = [
+            token for token in theirs.source[sentence].tolist() if token != PADDING
+        ]
         for one, attention in zip(hypotheses, theirs.attention[sentence], strict=True):
             mean = layer_attention(model, source, [*one.tokens, END]).mean(0)  # (n, m)
             real = attention[len(attention) - len(source) :, : len(mean)]  # (m, n)

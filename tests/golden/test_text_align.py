@@ -16,9 +16,13 @@ ALIGNED = 2000
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    source, target = (tmp_path_factory.mktemp("aligned") / side for side in ("en", "fr"))
+    source, target = (
+        tmp_path_factory.mktemp("aligned") / side for side in ("en", "fr")
+    )
     for path in source, target:
-        write_lines(path, golden_lines(DATA / "bpe", f"train.tok.{path.name}")[:ALIGNED])
+        write_lines(
+            path, golden_lines(DATA / "bpe", f"train.tok.{path.name}")[:ALIGNED]
+        )
     return source, target
 
 
@@ -28,9 +32,13 @@ def test_links_are_those_of_symal() -> None:
     assert links == list(read_links(plain_or_packed(DATA / "align", "symal.gdfa")))
 
 
-def test_both_directions_are_those_of_fast_align(sides: tuple[Path, Path], tmp_path: Path) -> None:
+def test_both_directions_are_those_of_fast_align(
+    sides: tuple[Path, Path], tmp_path: Path
+) -> None:
     source, target = sides
-    aligned = align_words(source=source, target=target, links=tmp_path / "links", pairs=None)
+    aligned = align_words(
+        source=source, target=target, links=tmp_path / "links", pairs=None
+    )
     assert aligned == ALIGNED
     ours, wanted = tmp_path / "links", plain_or_packed(DATA / "align", "symal.gdfa")
     assert list(read_links(ours)) == list(read_links(wanted))

@@ -11,7 +11,9 @@ from tests.support import subword_nmt
 from tests.support.golden import DATA
 
 GOLDEN = DATA / "bpe"
-JOINT, FRENCH = (subword_nmt.codes_of(GOLDEN / name) for name in ("codes.2000", "codes.fr.500"))
+JOINT, FRENCH = (
+    subword_nmt.codes_of(GOLDEN / name) for name in ("codes.2000", "codes.fr.500")
+)
 LANGUAGES = ["en", "fr"]
 NAMES = ["demo.en", "demo.fr", "hazard.en", "hazard.fr"]
 
@@ -55,16 +57,24 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_token_counts_are_the_vocabulary(words: dict[str, list[Path]], language: str) -> None:
+def test_token_counts_are_the_vocabulary(
+    words: dict[str, list[Path]], language: str
+) -> None:
     counted = count_tokens(added_counts(words[language]), Bpe(JOINT))
     assert counted == subword_nmt.vocabulary(GOLDEN, language)
 
 
-def test_joint_codes_are_learn_joint_bpe(words: dict[str, list[Path]], tmp_path: Path) -> None:
-    learn_bpe(words=[*words["en"], *words["fr"]], output=tmp_path / "codes", merges=2000)
+def test_joint_codes_are_learn_joint_bpe(
+    words: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    learn_bpe(
+        words=[*words["en"], *words["fr"]], output=tmp_path / "codes", merges=2000
+    )
     assert (tmp_path / "codes").read_text("utf-8") == JOINT
 
 
-def test_codes_of_one_language_are_learn_bpe(words: dict[str, list[Path]], tmp_path: Path) -> None:
+def test_codes_of_one_language_are_learn_bpe(
+    words: dict[str, list[Path]], tmp_path: Path
+) -> None:
     learn_bpe(words=words["fr"], output=tmp_path / "codes", merges=500)
     assert (tmp_path / "codes").read_text("utf-8") == FRENCH

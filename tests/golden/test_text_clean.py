@@ -9,5 +9,7 @@ from tests.support.golden import DATA
 
 
 @pytest.mark.parametrize(("name", "maximum", "ratio"), CASES)
-def test_filter_is_clean_corpus_n(tmp_path: Path, name: str, maximum: int, ratio: float) -> None:
+def test_filter_is_clean_corpus_n(
+    tmp_path: Path, name: str, maximum: int, ratio: float
+) -> None:
     assert_filtered(DATA / "clean", tmp_path, ("en", "fr"), 318, name, maximum, ratio)

@@ -54,7 +54,9 @@ def test_demo_text_is_equal(kind: str, language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_hand_written_lines_differ_only_where_known(root: Path, kind: str, language: str) -> None:
+def test_hand_written_lines_differ_only_where_known(
+    root: Path, kind: str, language: str
+) -> None:
     process = our_tool(kind, language)
     given = "tok-a" if kind == "detok" else "input"
     lines = list(hand_written(root, language))
@@ -87,6 +89,8 @@ def test_hand_written_lines_are_the_golden_ones(root: Path, language: str) -> No
         ("a   . b  ", "a . b"),
     ],
 )
-def test_empty_words_and_new_currencies_are_detokenized_as_by_moses(words: str, text: str) -> None:
+def test_empty_words_and_new_currencies_are_detokenized_as_by_moses(
+    words: str, text: str
+) -> None:
     """Each text is what detokenizer.perl of b8de7c352 prints, on Perl 5.36."""
     assert Detokenizer("de")(words) == text

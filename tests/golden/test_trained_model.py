@@ -52,13 +52,19 @@ def test_outputs(model: ConvS2S) -> None:
     predictions = logits.log_softmax(2).gather(2, TARGET.unsqueeze(2)).squeeze(2)
     expected = torch.from_numpy(GOLDEN["target_log_prob"])
     torch.testing.assert_close(predictions[REAL], expected[REAL], atol=1e-4, rtol=0)
-    assert torch.equal(logits.argmax(2)[REAL], fairseq.our_indices(GOLDEN["argmax"])[REAL])
-    fairseq.assert_same_attention(attentions, SOURCE, PREVIOUS, GOLDEN["avg_attn"], 1e-5)
+    assert torch.equal(
+        logits.argmax(2)[REAL], fairseq.our_indices(GOLDEN["argmax"])[REAL]
+    )
+    fairseq.assert_same_attention(
+        attentions, SOURCE, PREVIOUS, GOLDEN["avg_attn"], 1e-5
+    )
 
 
 # fairseq takes the smoothing's mass for the other V - 1 types, we for all V.
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize(("kind", "smoothing"), [("ce", 0.0), ("ls0.1", 0.1 * TYPES / (TYPES - 1))])
+@pytest.mark.parametrize(
+    ("kind", "smoothing"), [("ce", 0.0), ("ls0.1", 0.1 * TYPES / (TYPES - 1))]
+)
 def test_loss_and_gradient_norm(model: ConvS2S, kind: str, smoothing: float) -> None:
     loss = fairseq.summed_loss(model, SOURCE, PREVIOUS, TARGET, smoothing)
     loss.backward()
@@ -71,7 +77,9 @@ def test_loss_and_gradient_norm(model: ConvS2S, kind: str, smoothing: float) -> 
 def test_every_gradient_of_the_summed_loss(model: ConvS2S) -> None:
     fairseq.summed_loss(model, SOURCE, PREVIOUS, TARGET).backward()
     gradients = fairseq.gradients(model)
-    norms = {their_name(name): float(gradient.norm()) for name, gradient in gradients.items()}
+    norms = {
+        their_name(name): float(gradient.norm()) for name, gradient in gradients.items()
+    }
     assert norms == pytest.approx(NORMS, rel=1e-4)
     stored = fairseq.part(GOLDEN, "grad")
     assert len(stored) == 28
@@ -89,7 +97,9 @@ def test_three_updates_are_fairseqs(model: ConvS2S, tmp_path: Path) -> None:
     for step in range(3):
         report = updater.update(store, np.arange(len(store)), Moment(1, step, 0.25))
         assert report.tokens == int(GOLDEN["ntokens"])
-        assert report.loss == pytest.approx(float(GOLDEN["nag.loss_sum"][step]), rel=1e-4)
+        assert report.loss == pytest.approx(
+            float(GOLDEN["nag.loss_sum"][step]), rel=1e-4
+        )
         norm = float(GOLDEN["nag.grad_norm_before_clip"][step])
         assert report.norm == pytest.approx(norm, rel=1e-3)
     moved = fairseq.part(GOLDEN, "nag.step3")

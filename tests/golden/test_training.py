@@ -35,7 +35,10 @@ SETTINGS = {
         "dropout": 0.1,
         "gradient_scaling": "fairseq",
     },
-    "training": {"schedule": {"kind": "step", "hold": len(BAND)}, "maximum_epochs": len(BAND)},
+    "training": {
+        "schedule": {"kind": "step", "hold": len(BAND)},
+        "maximum_epochs": len(BAND),
+    },
 }
 DEVIATIONS = 3
 
@@ -53,7 +56,9 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bpe = Bpe(codes_of(TRAINED / "tiny.codes.1000"))
     sides = ("en", "fr")
     for side in sides:
-        pairs = (line.split(" ") for line in golden_lines(TRAINED, f"tiny.dict.{side}.txt"))
+        pairs = (
+            line.split(" ") for line in golden_lines(TRAINED, f"tiny.dict.{side}.txt")
+        )
         table = folder / "vocabulary" / f"{side}.tsv"
         table.parent.mkdir(exist_ok=True)
         write_counts(table, ((token, int(count)) for token, count in pairs))
@@ -79,12 +84,18 @@ def test_three_epochs_stay_within_fairseqs_band(
     task: Path, tmp_path: Path, seed: int, kernel: Kernel
 ) -> None:
     given = ModelSettings.model_validate(SETTINGS)
-    train(tiny.job(task, tmp_path / "model.safetensors", given, seed=seed, products=kernel))
+    train(
+        tiny.job(
+            task, tmp_path / "model.safetensors", given, seed=seed, products=kernel
+        )
+    )
     rows = (json.loads(line) for line in read_lines(tmp_path / "history.jsonl"))
     epochs = [row for row in rows if "epoch" in row]  # the last row says why it ended
     assert [epoch["updates"] for epoch in epochs] == [188, 376, 564]
     for ours, theirs in zip(epochs, BAND, strict=True):
-        print(f"{ours['valid_perplexity']:.2f}, fairseq's {theirs['mean_perplexity']:.2f}")
+        print(
+            f"{ours['valid_perplexity']:.2f}, fairseq's {theirs['mean_perplexity']:.2f}"
+        )
         assert ours["valid_perplexity"] == pytest.approx(
             theirs["mean_perplexity"], abs=DEVIATIONS * theirs["deviation"]
         )

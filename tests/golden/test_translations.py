@@ -17,7 +17,9 @@ from tests.support.golden import DATA, golden_lines
 from tests.support.trained import TRAINED, import_trained, outputs
 
 OUTPUTS = outputs()
-SOURCES, TARGETS = (golden_lines(TRAINED, f"test200.bpe.{side}") for side in ("en", "fr"))
+SOURCES, TARGETS = (
+    golden_lines(TRAINED, f"test200.bpe.{side}") for side in ("en", "fr")
+)
 REFERENCES = golden_lines(DATA / "tok", "tok-a.2017.fr")[: len(SOURCES)]
 BLEU = 61.48
 """Of fairseq's translations by beam 5."""
@@ -45,7 +47,9 @@ def test_hypotheses_are_fairseqs(imported: Path, beam: int) -> None:
     assert len(found) == len(OUTPUTS) == 200
     for ours, theirs in zip(found, OUTPUTS, strict=True):
         hypotheses = [theirs["beam1"]] if beam == 1 else theirs["beam5"]
-        assert [one.text + END_TOKEN for one in ours.n_best] == [h["tokens"] for h in hypotheses]
+        assert [one.text + END_TOKEN for one in ours.n_best] == [
+            h["tokens"] for h in hypotheses
+        ]
         scores = [one.score for one in ours.n_best]
         assert scores == pytest.approx([h["score"] for h in hypotheses], abs=1e-5)
     if beam == 5:
@@ -58,9 +62,13 @@ def test_each_token_has_fairseqs_score_and_attention(imported: Path) -> None:
     for source, output in zip(SOURCES, OUTPUTS, strict=True):
         best = output["beam5"][0]
         given = translator.source.encode(source.split())
-        target = translator.target.encode(best["tokens"].removesuffix(END_TOKEN).split())
+        target = translator.target.encode(
+            best["tokens"].removesuffix(END_TOKEN).split()
+        )
         with torch.inference_mode():
-            logits, _ = network(torch.tensor([given]), torch.tensor([[END, *target[:-1]]]))
+            logits, _ = network(
+                torch.tensor([given]), torch.tensor([[END, *target[:-1]]])
+            )
         scores = logits[0].log_softmax(1)[range(len(target)), target]
         assert scores.tolist() == pytest.approx(best["positional_scores"], abs=1e-4)
         places = layer_attention(network, given, target).mean(0).argmax(1).tolist()
@@ -78,7 +86,9 @@ def test_references_have_fairseqs_log_probability(imported: Path) -> None:
     found = list(score_pairs(scorer, zip(SOURCES, TARGETS, strict=True)))
     expected = [output["reference_logprob"] for output in OUTPUTS]
     assert [one.log_probability for one in found] == pytest.approx(expected, abs=2e-4)
-    assert [one.tokens for one in found] == [len(target.split()) + 1 for target in TARGETS]
+    assert [one.tokens for one in found] == [
+        len(target.split()) + 1 for target in TARGETS
+    ]
 
 
 def test_fairseqs_hypotheses_have_fairseqs_scores(imported: Path) -> None:
@@ -89,12 +99,16 @@ def test_fairseqs_hypotheses_have_fairseqs_scores(imported: Path) -> None:
         given.append(GivenTargets(source, targets, ["beam5"] * len(targets)))
     for ours, output in zip(scorer.score(given), OUTPUTS, strict=True):
         scores = [one.normalized(1.0) for one in ours]
-        assert scores == pytest.approx([one["score"] for one in output["beam5"]], abs=1e-5)
+        assert scores == pytest.approx(
+            [one["score"] for one in output["beam5"]], abs=1e-5
+        )
 
 
 def test_raw_text_is_prepared_as_fairseqs_input_was(imported: Path) -> None:
     limit = MaximumLength(factor=0.0, offset=60)
-    translator = LineTranslator([imported], DecodingSettings(maximum_length=limit), "cpu")
+    translator = LineTranslator(
+        [imported], DecodingSettings(maximum_length=limit), "cpu"
+    )
     raw = golden_lines(DATA / "tok", "input.en")[: len(SOURCES)]
     assert [" ".join(translator.prepare(line, 1)) for line in raw] == SOURCES
     found = [" ".join(one.tokens) + END_TOKEN for one in translator.translate(raw[:20])]

@@ -39,7 +39,9 @@ def store(folder: Path, tmp_path: Path) -> TokenStore:
     return fairseq.write_pairs(tmp_path / "ragged.arrow", arrays)
 
 
-def first_step(golden: fairseq.Arrays, weights: fairseq.Arrays, theirs: str) -> npt.NDArray[Any]:
+def first_step(
+    golden: fairseq.Arrays, weights: fairseq.Arrays, theirs: str
+) -> npt.NDArray[Any]:
     """Return a parameter of fairseq's after its first update, from fairseq's own gradients.
 
     ``nag.step1`` of the golden file cannot tell: it holds the arrays of ``nag.step3``.
@@ -58,7 +60,9 @@ def test_three_updates_are_fairseqs(folder: Path, store: TokenStore) -> None:
     for step in range(3):
         report = ours.update(store, BATCH, Moment(1, step, RATE))
         assert report.tokens == int(golden["ragged.ntokens"])
-        assert report.loss == pytest.approx(float(golden["nag.loss_sum"][step]), rel=1e-4)
+        assert report.loss == pytest.approx(
+            float(golden["nag.loss_sum"][step]), rel=1e-4
+        )
         # An update magnifies rounding: after one, float64 is 4e-5 to 3e-4 from fairseq's float32.
         expected_norm = float(golden["nag.grad_norm_before_clip"][step])
         assert report.norm == pytest.approx(expected_norm, rel=1e-3 if step else 1e-4)
@@ -101,7 +105,9 @@ def test_rescaled_velocity_is_fairseqs_at_a_change_of_the_rate(
     differ = {}
     for velocity in VELOCITIES:
         ours = updater(folder, torch.float64, velocity)
-        start = {name: p.detach().clone() for name, p in ours.network.named_parameters()}
+        start = {
+            name: p.detach().clone() for name, p in ours.network.named_parameters()
+        }
         gradients = []
         for number, rate in enumerate(rates):
             ours.update(store, BATCH, Moment(1, number, rate))

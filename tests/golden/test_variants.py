@@ -11,7 +11,9 @@ from tests.support import fairseq, variants
 
 def test_every_variant_is_tested(folder: Path) -> None:
     described = json.loads((folder / "golden_variants.json").read_text())
-    assert set(variants.ARCHITECTURES) == {k for k, v in described.items() if isinstance(v, dict)}
+    assert set(variants.ARCHITECTURES) == {
+        k for k, v in described.items() if isinstance(v, dict)
+    }
     assert len(variants.ARCHITECTURES) == 7
 
 
@@ -29,7 +31,9 @@ def test_forward_and_gradients(folder: Path, name: str) -> None:
     assert loss.item() == pytest.approx(float(golden["loss_sum"]), rel=1e-4)
     loss.backward()
     found = variants.gradients(name, model)
-    assert fairseq.norm(found) == pytest.approx(float(golden["grad_norm_of_sum"]), rel=1e-4)
+    assert fairseq.norm(found) == pytest.approx(
+        float(golden["grad_norm_of_sum"]), rel=1e-4
+    )
     for parameter in (
         "encoder.embedding.tokens",
         "encoder.blocks.0.convolution.weight_v",

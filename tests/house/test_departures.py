@@ -33,7 +33,9 @@ def statements(root: Path) -> list[Statement]:
     return read_statements(root)
 
 
-def test_the_page_is_made_from_the_statements(root: Path, statements: list[Statement]) -> None:
+def test_the_page_is_made_from_the_statements(
+    root: Path, statements: list[Statement]
+) -> None:
     """After a change: python tools/departures.py > docs/departures.md."""
     assert (root / "docs/departures.md").read_text("utf-8") == page(statements)
 
@@ -53,7 +55,9 @@ def test_each_name_of_the_code_is_there(statements: list[Statement]) -> None:
         reduce(getattr, names.split("."), import_module(f"convs2s.{module}"))
 
 
-def test_the_page_counts_and_leads_with_what_departs(statements: list[Statement]) -> None:
+def test_the_page_counts_and_leads_with_what_departs(
+    statements: list[Statement],
+) -> None:
     text = page(statements)
     assert text.startswith("# Departures")
     counted = re.search(
@@ -63,7 +67,11 @@ def test_the_page_counts_and_leads_with_what_departs(statements: list[Statement]
     every, *verdicts = map(int, counted.groups())
     assert every == sum(verdicts) == len(statements)
     tables = text.split("\n## ")[1:]
-    assert [table.partition("\n")[0] for table in tables] == ["Departs", "Missing", "Equal"]
+    assert [table.partition("\n")[0] for table in tables] == [
+        "Departs",
+        "Missing",
+        "Equal",
+    ]
     assert [table.count("\n| ") - 2 for table in tables] == verdicts
     # |y| is no end of a cell.
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -78,8 +86,12 @@ def test_a_changed_setting_is_told(
     lstm = settings.models["lstm"]
     recipe = lstm.training.model_copy(update={key: 0.5})
     models = {**settings.models, "lstm": lstm.model_copy(update={"training": recipe})}
-    of_key = [each for each in statements if f"models.lstm.training.{key}" in each.settings]
-    with pytest.raises(UserError, match=rf"statement 1: settings: models\.lstm\.training\.{key}"):
+    of_key = [
+        each for each in statements if f"models.lstm.training.{key}" in each.settings
+    ]
+    with pytest.raises(
+        UserError, match=rf"statement 1: settings: models\.lstm\.training\.{key}"
+    ):
         check_settings(of_key, replace(settings, models=models))
 
 
@@ -87,16 +99,27 @@ def test_a_changed_setting_is_told(
     ("changes", "message"),
     [
         ({"settings": {}}, "statement 1: expected settings or code: where it is"),
-        ({"verdict": "departs"}, "statement 1: here: expected what is here instead, and why"),
-        ({"verdict": "same"}, "statement 1: verdict: expected 'departs', 'missing' or 'equal'"),
-        ({"code": ["models.lstm"]}, r"statement 1: code\[0\]: expected MODULE:NAME in convs2s"),
+        (
+            {"verdict": "departs"},
+            "statement 1: here: expected what is here instead, and why",
+        ),
+        (
+            {"verdict": "same"},
+            "statement 1: verdict: expected 'departs', 'missing' or 'equal'",
+        ),
+        (
+            {"code": ["models.lstm"]},
+            r"statement 1: code\[0\]: expected MODULE:NAME in convs2s",
+        ),
     ],
 )
 def test_an_unfit_statement_is_refused(
     tmp_path: Path, changes: dict[str, object], message: str
 ) -> None:
     (tmp_path / "docs").mkdir()
-    (tmp_path / SOURCE).write_text(yaml.safe_dump([{**ENTRY, **changes}]), encoding="utf-8")
+    (tmp_path / SOURCE).write_text(
+        yaml.safe_dump([{**ENTRY, **changes}]), encoding="utf-8"
+    )
     with pytest.raises(UserError, match=message):
         read_statements(tmp_path)
 
@@ -106,7 +129,10 @@ def test_an_unfit_statement_is_refused(
     [
         ("models.lstm.training.clpi", "unknown key 'clpi'; did you mean 'clip'"),
         # English-Romanian and English-French have rows of this name.
-        ("paper.table1.rows.ConvS2S (BPE 40K).task", r"unknown key 'ConvS2S \(BPE 40K\)'"),
+        (
+            "paper.table1.rows.ConvS2S (BPE 40K).task",
+            r"unknown key 'ConvS2S \(BPE 40K\)'",
+        ),
         ("paper.table1.rows.ConvS2S (Word 80K).task", "is 'wmt16_en_ro_word' in the"),
         ("paper.table1.columns.0.key", "is 'bleu' in the configuration, not 5"),
     ],

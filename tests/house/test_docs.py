@@ -24,14 +24,20 @@ PATH = re.compile(
 
 def test_every_file_that_a_page_names_is_there(root: Path) -> None:
     pages = [*(root / "docs").glob("*.md"), *root.glob("*.md")]
-    named = {(page.name, path) for page in pages for path in PATH.findall(page.read_text("utf-8"))}
+    named = {
+        (page.name, path)
+        for page in pages
+        for path in PATH.findall(page.read_text("utf-8"))
+    }
     assert len(named) > 20
     assert [both for both in sorted(named) if not (root / both[1]).exists()] == []
 
 
 def commands(pages: Iterable[Path]) -> set[str]:
     """What the pages have Snakemake do; a storage plugin's options are tested where it is there."""
-    typed = {line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))}
+    typed = {
+        line for page in pages for line in COMMAND.findall(page.read_text("utf-8"))
+    }
     return {line for line in typed if "--default-storage-provider" not in line}
 
 
@@ -46,7 +52,9 @@ def test_snakemake_understands_every_command(root: Path) -> None:
         assert read.targets or not read.config, command
 
 
-PLACEHOLDER = re.compile(r"\b(?:TASK|MODEL|RUN|SET|TEST|DECODING|BASELINE|SYSTEM|TARGET|TEXT)\b")
+PLACEHOLDER = re.compile(
+    r"\b(?:TASK|MODEL|RUN|SET|TEST|DECODING|BASELINE|SYSTEM|TARGET|TEXT)\b"
+)
 OWN_TASK = re.compile(r"# config/tasks/(\w+)\.yaml")
 """The first line of a task that a page has its reader write."""
 
@@ -56,9 +64,13 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
     pages = [*root.glob("*.md"), *root.glob("docs/*.md")]
     typed = commands(pages)
     rule_files = [root / "workflow/Snakefile", *root.glob("rules/*.smk")]
-    rules = {*re.findall(r"^rule (\w+):", "".join(f.read_text() for f in rule_files), re.M)}
+    rules = {
+        *re.findall(r"^rule (\w+):", "".join(f.read_text() for f in rule_files), re.M)
+    }
     own = {
-        f"results/{name}/" for page in pages for name in OWN_TASK.findall(page.read_text("utf-8"))
+        f"results/{name}/"
+        for page in pages
+        for name in OWN_TASK.findall(page.read_text("utf-8"))
     }
     added = re.findall(
         r"^(\w+):$", "".join(f.read_text() for f in root.glob("examples/*.yaml")), re.M
@@ -76,7 +88,9 @@ def test_commands_ask_for_what_there_is(root: Path) -> None:
         scale = stated.get("scale", "paper")
         if scale not in loaded:
             loaded[scale] = load(root, {"scale": scale})
-        assert [one for one in paths if not is_there(one, rules, loaded[scale])] == [], command
+        assert [
+            one for one in paths if not is_there(one, rules, loaded[scale])
+        ] == [], command
         checked += len(paths)
     assert checked > 20
 
@@ -85,7 +99,9 @@ def is_there(target: str, rules: set[str], settings: Settings) -> bool:
     """Return whether a target is a rule, or a file whose folders and name have names of things."""
     results = f"{settings.scale.results_dir}/"
     if not target.startswith(results):
-        return target in rules or target.startswith(("docs/", settings.scale.downloads_dir))
+        return target in rules or target.startswith(
+            ("docs/", settings.scale.downloads_dir)
+        )
     task, *place = target.removeprefix(results).split("/")
     if task not in settings.tasks:
         return task in {"paper", "shown"} or not place
@@ -94,10 +110,20 @@ def is_there(target: str, rules: set[str], settings: Settings) -> bool:
     if place[0] != "models":
         return True
     _, model, *run, name = place
-    if model not in settings.models or not all(re.fullmatch(RUN_PATTERN, one) for one in run):
+    if model not in settings.models or not all(
+        re.fullmatch(RUN_PATTERN, one) for one in run
+    ):
         return False
     first = name.split(".")[0]
-    if first in {"model", "settings", "machine", "history", "training", "curve", "phrases"}:
+    if first in {
+        "model",
+        "settings",
+        "machine",
+        "history",
+        "training",
+        "curve",
+        "phrases",
+    }:
         return True
     return are_named(name.split("."), settings.tasks[task].splits, settings)
 
@@ -109,10 +135,15 @@ def are_named(parts: Sequence[str], splits: Sequence[str], settings: Settings) -
 
 
 def test_pages_show_the_checksums_of_the_examples(root: Path) -> None:
-    for page, example in {"extending": "word_error_rate", "scores": "learned_metrics"}.items():
+    for page, example in {
+        "extending": "word_error_rate",
+        "scores": "learned_metrics",
+    }.items():
         code = code_of((root / f"examples/{example}.py").read_text("utf-8"))
         digest = hashlib.sha256(code.encode()).hexdigest()[:16]
-        assert f"|code:{digest}" in (root / f"docs/{page}.md").read_text("utf-8"), example
+        assert f"|code:{digest}" in (root / f"docs/{page}.md").read_text("utf-8"), (
+            example
+        )
 
 
 def test_the_picture_of_the_rules_is_that_of_their_graph(root: Path) -> None:
@@ -166,7 +197,16 @@ ODD = re.compile(
 
 
 def test_no_phrase_has_to_be_read_twice(root: Path) -> None:
-    folders = ("src", "rules", "workflow", "config", "profiles", "tools", "docs", "benchmarks")
+    folders = (
+        "src",
+        "rules",
+        "workflow",
+        "config",
+        "profiles",
+        "tools",
+        "docs",
+        "benchmarks",
+    )
     suffixes = (".py", ".smk", ".yaml", ".md", ".j2", ".rst", ".sh")
     files = [path for folder in folders for path in (root / folder).rglob("*")]
     for path in [*root.glob("*.md"), *root.glob("*.yaml"), *files]:

@@ -28,8 +28,12 @@ def test_every_rule_with_a_script_states_its_code(root: Path) -> None:
     for rule in rules(root):
         name = (script(rule) or "").removesuffix(".py")
         expected = [name] if name and name not in WITHOUT_FINGERPRINT else []
-        assert re.findall(r'^ +code=code\("(\w+)"', rule, re.MULTILINE) == expected, rule
-        named = re.findall(r'^ +(?:code=code\(|tries=tries\().*?"(\w+)"\),$', rule, re.MULTILINE)
+        assert re.findall(r'^ +code=code\("(\w+)"', rule, re.MULTILINE) == expected, (
+            rule
+        )
+        named = re.findall(
+            r'^ +(?:code=code\(|tries=tries\().*?"(\w+)"\),$', rule, re.MULTILINE
+        )
         assert named == ([label(rule)] if named else []), rule
         stated += len(expected)
     assert stated > 40
@@ -52,19 +56,31 @@ def runs(root: Path) -> dict[str, set[str]]:
 
 def test_of_the_pipeline_only_the_job_wrapper_counts(runs: dict[str, set[str]]) -> None:
     for name, modules in runs.items():
-        pipeline = {module for module in modules if module.startswith("convs2s.pipeline.")}
+        pipeline = {
+            module for module in modules if module.startswith("convs2s.pipeline.")
+        }
         pipeline.discard("convs2s.pipeline.sources")  # of those that extract text
-        assert pipeline == {f"convs2s.pipeline.{part}" for part in ("job", "living", "tries")}, name
+        assert pipeline == {
+            f"convs2s.pipeline.{part}" for part in ("job", "living", "tries")
+        }, name
 
 
 def test_the_trainer_counts_for_no_script(runs: dict[str, set[str]]) -> None:
     for name, modules in runs.items():
-        training = {module for module in modules if module.startswith("convs2s.training.")}
-        assert training <= {"convs2s.training.history", "convs2s.training.identity"}, name
+        training = {
+            module for module in modules if module.startswith("convs2s.training.")
+        }
+        assert training <= {"convs2s.training.history", "convs2s.training.identity"}, (
+            name
+        )
 
 
-def test_the_search_counts_where_something_is_searched(runs: dict[str, set[str]]) -> None:
-    searching = {name for name, modules in runs.items() if "convs2s.decoding.search" in modules}
+def test_the_search_counts_where_something_is_searched(
+    runs: dict[str, set[str]],
+) -> None:
+    searching = {
+        name for name, modules in runs.items() if "convs2s.decoding.search" in modules
+    }
     assert searching <= DECODES | {"measure_perplexity", "score_n_best"}
     assert "decode_test_set" in searching
 
@@ -74,9 +90,16 @@ def test_preparation_does_not_depend_on_networks(runs: dict[str, set[str]]) -> N
     then = ("count", "learn", "build", "binarize")
     for name, modules in runs.items():
         if name.startswith((*first, *then)):
-            assert not any(module.startswith("convs2s.models") for module in modules), name
+            assert not any(module.startswith("convs2s.models") for module in modules), (
+                name
+            )
 
 
 def test_an_edit_of_bpe_counts_no_words_again(runs: dict[str, set[str]]) -> None:
-    for name in ("tokenize_and_filter", "join_training_text", "count_pairs", "count_words"):
+    for name in (
+        "tokenize_and_filter",
+        "join_training_text",
+        "count_pairs",
+        "count_words",
+    ):
         assert "convs2s.text.bpe" not in runs[name], name

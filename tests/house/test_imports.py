@@ -76,7 +76,9 @@ def part_of(module: str) -> str:
     """Return the part of the package that a module belongs to, by the names of ``LAYERS``."""
     inside = module.removeprefix("convs2s").removeprefix(".")
     named = [name for layer in LAYERS for name in layer]
-    fitting = [name for name in named if inside == name or inside.startswith(f"{name}.")]
+    fitting = [
+        name for name in named if inside == name or inside.startswith(f"{name}.")
+    ]
     return max(fitting, key=len, default="")
 
 
@@ -91,11 +93,15 @@ def graph(root: Path) -> dict[str, set[str]]:
 
 
 def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
-    level = {name: number for number, layer in enumerate(LAYERS) for name in layer} | {"": 0}
+    level = {name: number for number, layer in enumerate(LAYERS) for name in layer} | {
+        "": 0
+    }
     for module, imported in graph.items():
         for other in imported:
             mine, theirs = part_of(module), part_of(other)
-            assert mine == theirs or level[theirs] < level[mine], f"{module} imports {other}"
+            assert mine == theirs or level[theirs] < level[mine], (
+                f"{module} imports {other}"
+            )
 
 
 def test_the_core_imports_no_room(graph: dict[str, set[str]]) -> None:
@@ -121,7 +127,9 @@ def test_every_package_says_what_it_is_and_no_more(root: Path) -> None:
 
 def test_package_knows_nothing_of_snakemake(root: Path) -> None:
     for path in modules(root).values():
-        assert not re.search(r"^\s*(import|from) snakemake\b", path.read_text("utf-8"), re.M), path
+        assert not re.search(
+            r"^\s*(import|from) snakemake\b", path.read_text("utf-8"), re.M
+        ), path
 
 
 def test_preparation_and_status_load_without_torch(root: Path) -> None:
@@ -143,7 +151,9 @@ def test_planning_loads_no_library_of_the_jobs(root: Path) -> None:
 
 def test_jobs_without_a_network_load_no_torch(root: Path) -> None:
     scripts = (root / "workflow/scripts").glob("*.py")
-    texts = [path.read_text("utf-8") for path in scripts if path.name not in RUN_A_NETWORK]
+    texts = [
+        path.read_text("utf-8") for path in scripts if path.name not in RUN_A_NETWORK
+    ]
     lines = [line for text in texts for line in STATEMENT.findall(text)]
     assert len(lines) > 30
     assert first_to_load(root, ["torch"], lines) == ""
@@ -161,7 +171,9 @@ for statement in {statements!r}:
         break
 """
     command = [sys.executable, "-c", program]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, cwd=root, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_only_what_builds_a_network_asks_which_it_is(root: Path) -> None:

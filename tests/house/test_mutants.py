@@ -38,7 +38,9 @@ def test_a_fault_fits_the_code(root: Path, fault: Fault) -> None:
         file, _, name = test.partition("::")
         text = (root / file).read_text("utf-8")
         assert Path(file).name.startswith("test_")
-        assert not name or re.search(rf"^def {name.partition('[')[0]}\(", text, re.MULTILINE)
+        assert not name or re.search(
+            rf"^def {name.partition('[')[0]}\(", text, re.MULTILINE
+        )
 
 
 @pytest.mark.parametrize(

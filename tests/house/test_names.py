@@ -52,7 +52,10 @@ def test_the_libraries_spelling(root: Path) -> None:
     )
     for folder in folders:
         for path in (root / folder).rglob("*"):
-            if path.suffix in (".py", ".smk", ".yaml", ".md") and path.name != Path(__file__).name:
+            if (
+                path.suffix in (".py", ".smk", ".yaml", ".md")
+                and path.name != Path(__file__).name
+            ):
                 text = path.read_text("utf-8").replace(START_AS, "")
                 found = BRITISH.search(text)
                 assert found is None, f"{path.relative_to(root)}: {found and found[0]}"
@@ -80,7 +83,11 @@ WALKS = {
             "src/convs2s/models/layers.py",
             "src/convs2s/models/kernels/dropout.py",
         ],
-        ["rules/training.smk", "src/convs2s/models/build.py", "src/convs2s/training/run.py"],
+        [
+            "rules/training.smk",
+            "src/convs2s/models/build.py",
+            "src/convs2s/training/run.py",
+        ],
     ),
 }
 """Setting -> the files that name it on its way (docs/structure.md), and those that pass it on."""
@@ -97,5 +104,6 @@ def test_a_setting_is_named_in_few_files(root: Path, setting: str) -> None:
     assert not any(name.search(path.read_text("utf-8")) for path in passed_on)
     package = modules(root).values()
     assert (
-        sum(bool(name.search(path.read_text("utf-8"))) for path in package) <= MOST_FILES[setting]
+        sum(bool(name.search(path.read_text("utf-8"))) for path in package)
+        <= MOST_FILES[setting]
     )

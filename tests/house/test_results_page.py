@@ -34,11 +34,15 @@ def test_a_page_is_made_from_its_ledger(
     assert shown.count("STAND-IN DATA") == 1
     folder = tmp_path / page
     written = {path.name for path in folder.iterdir()}
-    plots = {"figure2.svg", "trends.svg"} | ({"plateaus.svg"} if page == "results" else set())
+    plots = {"figure2.svg", "trends.svg"} | (
+        {"plateaus.svg"} if page == "results" else set()
+    )
     assert written == {"claims.md", "tables.md"} | plots
     for name in written:
         shown = (root / "docs" / page / name).read_text("utf-8")
-        assert name.endswith(".svg") or shown == (folder / name).read_text("utf-8"), name
+        assert name.endswith(".svg") or shown == (folder / name).read_text("utf-8"), (
+            name
+        )
 
 
 @pytest.mark.parametrize("scale", PAGES.values())

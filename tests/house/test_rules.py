@@ -64,7 +64,11 @@ def test_no_function_stands_beside_a_rule(root: Path) -> None:
     """As ``snakemake --lint`` has it."""
     for path in root.glob("rules/*.smk"):
         text = path.read_text("utf-8")
-        kinds = {word for word in ("def", "rule") if re.search(rf"^{word} \w+", text, re.MULTILINE)}
+        kinds = {
+            word
+            for word in ("def", "rule")
+            if re.search(rf"^{word} \w+", text, re.MULTILINE)
+        }
         assert len(kinds) < 2, path
 
 
@@ -74,13 +78,19 @@ def test_a_shell_takes_no_path_unquoted(root: Path) -> None:
     fields = [
         field
         for path in sources
-        for field in re.findall(r"\{(?:input|output|log|params)\b[^}]*\}", path.read_text("utf-8"))
+        for field in re.findall(
+            r"\{(?:input|output|log|params)\b[^}]*\}", path.read_text("utf-8")
+        )
     ]
     assert fields
-    assert {field for field in fields if not field.endswith(":q}")} <= {"{params.files}"}
+    assert {field for field in fields if not field.endswith(":q}")} <= {
+        "{params.files}"
+    }
 
 
-def test_every_rule_that_runs_something_has_an_environment_that_exists(root: Path) -> None:
+def test_every_rule_that_runs_something_has_an_environment_that_exists(
+    root: Path,
+) -> None:
     for rule in rules(root):
         environments = re.findall(r'"\.\./envs/(\w+\.yaml)"', rule)
         runs = re.search(r"^ +(?:script|shell|run):", rule, re.MULTILINE)
@@ -96,4 +106,6 @@ def test_every_job_states_a_log_which_its_benchmark_is_named_after(root: Path) -
         named = re.fullmatch(r"<logs>/(.*)\.log", log or "")
         assert named, rule
         makes_files = re.search(r"^ +output:", rule, re.MULTILINE)
-        assert benchmark == (f"<benchmarks>/{named[1]}.tsv" if makes_files else None), rule
+        assert benchmark == (f"<benchmarks>/{named[1]}.tsv" if makes_files else None), (
+            rule
+        )

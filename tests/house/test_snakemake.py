@@ -17,7 +17,15 @@ THE_IMPORT = "from snakemake.utils import min_version"
 SNAKEMAKES = {"workflow", "rules", "checkpoints", "logger", "job", "jobs", "snakemake"}
 """Names under which Snakemake's own objects are met."""
 
-TRICKS = {"setattr", "delattr", "__setattr__", "__dict__", "__class__", "__builtins__", "globals"}
+TRICKS = {
+    "setattr",
+    "delattr",
+    "__setattr__",
+    "__dict__",
+    "__class__",
+    "__builtins__",
+    "globals",
+}
 """Ways to change an object, or names, that no assignment shows."""
 
 ASSIGNMENTS = {"=", "+=", "-=", "|=", "&="}
@@ -36,7 +44,9 @@ def faults_of_rules(text: str) -> Iterator[str]:
         if token.type in (tokenize.NAME, tokenize.OP)
     ]
     padded = ["", "", *tokens, ""]
-    for owner, dot, name, after in zip(padded, padded[1:], padded[2:], padded[3:], strict=False):
+    for owner, dot, name, after in zip(
+        padded, padded[1:], padded[2:], padded[3:], strict=False
+    ):
         if name in TRICKS or (name, after) == ("]", "="):
             yield f"{name} {after}"
         elif dot == "." and after in ASSIGNMENTS:
@@ -58,7 +68,11 @@ def faults_of_python(text: str) -> Iterator[str]:
     What a module itself has given one of the names to is its own.
     """
     nodes = list(ast.walk(ast.parse(text)))
-    given = [node for node in nodes if isinstance(node, ast.Assign | ast.AnnAssign) and node.value]
+    given = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value
+    ]
     targets = [one for node in given for one in getattr(node, "targets", [node])]
     own = {ast.unparse(getattr(one, "target", one)) for one in targets}
     snakemakes = SNAKEMAKES - own
@@ -70,18 +84,22 @@ def faults_of_python(text: str) -> Iterator[str]:
                 yield module
             case (
                 ast.Attribute(ctx=ast.Store() | ast.Del(), value=owner)
-                | ast.Subscript(ctx=ast.Store() | ast.Del(), value=ast.Attribute() as owner)
+                | ast.Subscript(
+                    ctx=ast.Store() | ast.Del(), value=ast.Attribute() as owner
+                )
             ) if snakemakes & names_of(owner):
                 yield ast.unparse(node)
-            case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[owner, *_]) if (
-                snakemakes & names_of(owner)
-            ):
+            case ast.Call(
+                func=ast.Name(id="setattr" | "delattr"), args=[owner, *_]
+            ) if snakemakes & names_of(owner):
                 yield ast.unparse(node)
             case ast.Attribute(attr=name, value=owner) if name.startswith("_") and (
                 snakemakes & names_of(owner)
             ):
                 yield ast.unparse(node)
-            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Constant(str(name))):
+            case ast.Subscript(
+                value=ast.Attribute(attr="modules"), slice=ast.Constant(str(name))
+            ):
                 yield from filter(is_snakemakes, [name])
             case _:
                 pass
@@ -119,7 +137,10 @@ def test_package_and_scripts_change_nothing_of_snakemake(root: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("from snakemake.io import strip_wildcard_constraints\n", "from snakemake.io import"),
+        (
+            "from snakemake.io import strip_wildcard_constraints\n",
+            "from snakemake.io import",
+        ),
         ("import snakemake\n", "import snakemake"),
         ("x = workflow.rules\n", "workflow.rules"),
         ("if workflow.is_main_process:\n    pass\n", "workflow.is_main_process"),
@@ -176,7 +197,9 @@ def test_what_only_sounds_like_snakemakes_is_none_of_it(text: str) -> None:
 
 def test_wildcards_are_constrained_before_all_rules(root: Path) -> None:
     """The plugin of S3 loses what comes later, and wildcards in a pathvar what comes earlier."""
-    before, _ = (root / "workflow/Snakefile").read_text("utf-8").split("rules/wildcards.smk")
+    before, _ = (
+        (root / "workflow/Snakefile").read_text("utf-8").split("rules/wildcards.smk")
+    )
     for file in re.findall(r'include: "\.\./(rules/\w+\.smk)"', before):
         text = (root / file).read_text("utf-8")
         assert not re.search(r"^rule ", text, re.MULTILINE), file

@@ -21,7 +21,14 @@ from tests.mutants.faults import Fault, read_faults
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PYTEST = ("pytest", "-xq", "-pno:cacheprovider", "-pno:xdist", "-m", "not slow and not gpu")
+PYTEST = (
+    "pytest",
+    "-xq",
+    "-pno:cacheprovider",
+    "-pno:xdist",
+    "-m",
+    "not slow and not gpu",
+)
 """Tests run in the order given: for several processes, the longest would come first."""
 PASSED, FAILED, TOO_LONG = 0, 1, 124
 FOUND, SURVIVES = "found", "SURVIVES"
@@ -56,7 +63,8 @@ def run_tests(
     """
     environment = os.environ | {
         "PYTHONPATH": str(root / "src"),
-        "PYTHONDONTWRITEBYTECODE": "1",  # one edit and the next may fall into the same second
+        # One edit and the next may fall into the same second.
+        "PYTHONDONTWRITEBYTECODE": "1",
         "CONVS2S_SHARED": "/nonexistent",
         "OMP_NUM_THREADS": "1",  # every core has a fault of its own
     }
@@ -73,7 +81,8 @@ def run_tests(
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # what it has started would go on in the copy
+        # What it has started would go on in the copy.
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise
     return process.returncode, output
@@ -95,7 +104,9 @@ def verdict(root: Path, fault: Fault) -> str:
     return SURVIVES if status == PASSED else FOUND
 
 
-def check_without_fault(root: Path, faults: Sequence[Fault], *modules: str) -> Sequence[Fault]:
+def check_without_fault(
+    root: Path, faults: Sequence[Fault], *modules: str
+) -> Sequence[Fault]:
     """Return the faults whose tests pass in an unchanged copy; end here where one fails.
 
     ``modules`` as of `run_tests`.

@@ -67,5 +67,8 @@ def _fault(area: str, stated: dict[str, Any]) -> Fault:
         {key: stated[key] for key in ("file", "old", "new")}
     ]
     return Fault(
-        area, stated["fault"], tuple(Edit(**edit) for edit in edits), tuple(stated["tests"])
+        area,
+        stated["fault"],
+        tuple(Edit(**edit) for edit in edits),
+        tuple(stated["tests"]),
     )

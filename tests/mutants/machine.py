@@ -40,8 +40,13 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
-ARITHMETIC |= {ast.Mult: ast.Div} | dict.fromkeys((ast.Div, ast.FloorDiv, ast.Mod), ast.Mult)
+ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+}
+ARITHMETIC |= {ast.Mult: ast.Div} | dict.fromkeys(
+    (ast.Div, ast.FloorDiv, ast.Mod), ast.Mult
+)
 COVERAGE = """[run]
 core = ctrace
 data_file = {data}
@@ -81,7 +86,12 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield each expression of a node that is changed, and what takes its place."""
     match node:
         case ast.Compare(ops=[operator]):
-            yield node, ast.Compare(node.left, [COMPARISONS[type(operator)]()], node.comparators)
+            yield (
+                node,
+                ast.Compare(
+                    node.left, [COMPARISONS[type(operator)]()], node.comparators
+                ),
+            )
         case ast.BinOp(op=operation) if type(operation) in ARITHMETIC:
             yield node, ast.BinOp(node.left, ARITHMETIC[type(operation)](), node.right)
         case ast.BoolOp(op=joined):
@@ -103,7 +113,9 @@ def edited(source: str, old: ast.expr, new: ast.expr) -> str:
     assert old.end_col_offset is not None
     lines = source.encode().splitlines(keepends=True)
     before = b"".join(lines[: old.lineno - 1]) + lines[old.lineno - 1][: old.col_offset]
-    after = lines[old.end_lineno - 1][old.end_col_offset :] + b"".join(lines[old.end_lineno :])
+    after = lines[old.end_lineno - 1][old.end_col_offset :] + b"".join(
+        lines[old.end_lineno :]
+    )
     return (before + f"({ast.unparse(copy.deepcopy(new))})".encode() + after).decode()
 
 
@@ -112,7 +124,11 @@ def tests_of(module: str, room: str) -> tuple[str, ...]:
     name = re.compile(rf"\b{re.escape(module)}\b")
     folders = (ROOT / "tests" / tests for tests in ("unit", "golden", "faults"))
     files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
-    direct = [str(file.relative_to(ROOT)) for file in files if name.search(file.read_text("utf-8"))]
+    direct = [
+        str(file.relative_to(ROOT))
+        for file in files
+        if name.search(file.read_text("utf-8"))
+    ]
     return (*direct, f"tests/unit/{room}")
 
 
@@ -126,7 +142,9 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
             tests = tests_of(module, room)
             for node in nodes_of_results(ast.parse(source)):
                 for old, new in mutants_of(node):
-                    name = f"{file}:{old.lineno}: {ast.unparse(old)} -> {ast.unparse(new)}"
+                    name = (
+                        f"{file}:{old.lineno}: {ast.unparse(old)} -> {ast.unparse(new)}"
+                    )
                     edit = Edit(file, source, edited(source, old, new))
                     yield Fault(room, name, (edit,), tests, may_stop_tests=True)
 
@@ -134,7 +152,9 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
     """Return the faults, each with the tests that run its line in an unchanged copy first."""
     settings, data = root / "coverage.ini", root / "coverage.data"
-    settings.write_text(COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8")
+    settings.write_text(
+        COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8"
+    )
     check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
     lines = CoverageData(str(data))
     lines.read()
@@ -153,7 +173,9 @@ def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, 
         test_file = f"{module.replace('.', '/')}.py"
         if (root / test_file).is_file() and test_file.startswith("tests/"):
             names.add(f"{test_file}::{test}")
-    return tuple(sorted(names, key=lambda name: (name.split("::")[0] not in fault.tests, name)))
+    return tuple(
+        sorted(names, key=lambda name: (name.split("::")[0] not in fault.tests, name))
+    )
 
 
 Change = tuple[str, str, str]
@@ -163,7 +185,11 @@ Change = tuple[str, str, str]
 def change_of(fault: Fault) -> Change:
     """Return what a fault changes, without the number of its line."""
     file, number, change = fault.name.split(":", 2)
-    return file, fault.edits[0].old.splitlines()[int(number) - 1].strip(), change.strip()
+    return (
+        file,
+        fault.edits[0].old.splitlines()[int(number) - 1].strip(),
+        change.strip(),
+    )
 
 
 def harmless_changes() -> set[Change]:

@@ -73,7 +73,9 @@ def test_what_is_copied_exists_and_is_not_ignored(
     assert {".git", ".venv", "results", "data", "config.local.yaml"} <= set(ignored)
 
 
-def test_the_python_is_that_of_the_environments(root: Path, dockerfile: list[Instruction]) -> None:
+def test_the_python_is_that_of_the_environments(
+    root: Path, dockerfile: list[Instruction]
+) -> None:
     version = re.fullmatch(r"python:(\d+\.\d+)-slim", of(dockerfile, "FROM")[0])
     assert version
     for environment in (root / "envs").glob("*.yaml"):
@@ -106,14 +108,18 @@ def test_what_is_copied_is_enough_to_run(
             shutil.copy(root / source, place)
     arguments = ["make", "-n", ".venv/.installed", "TORCH=cpu", "EXTRAS=workflow"]
     outer = ("MAKE", "MFLAGS")  # what `make test` hands down
-    variables = {name: text for name, text in os.environ.items() if not name.startswith(outer)}
+    variables = {
+        name: text for name, text in os.environ.items() if not name.startswith(outer)
+    }
     said = subprocess.check_output(arguments, cwd=folder, env=variables, text=True)
     assert "-e '.[workflow]'" in said
     done = Checkout(folder).snakemake("--dry-run", "demo").succeeded()
     assert done.planned["train_model"] == 2
     asked = [sys.executable, "-m", "convs2s", "--help"]
     environment = {"PYTHONPATH": str(folder / "src")}
-    subprocess.run(asked, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        asked, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL
+    )
 
 
 def test_each_job_runs_in_the_image_that_the_configuration_names(
@@ -127,7 +133,9 @@ def test_each_job_runs_in_the_image_that_the_configuration_names(
     done = checkout.shell(f'PATH="$PWD/programs:$PATH" {asked}').succeeded()
     assert (checkout / target).is_file()
     jobs = sum(done.planned.values())
-    assert (checkout / "images").read_text("utf-8").splitlines() == ["convs2s.sif"] * jobs
+    assert (checkout / "images").read_text("utf-8").splitlines() == [
+        "convs2s.sif"
+    ] * jobs
 
 
 def test_without_an_image_no_job_asks_for_one(root: Path, tmp_path: Path) -> None:

@@ -46,7 +46,10 @@ def test_every_pin_has_hashes_and_nothing_else_has(root: Path) -> None:
 
 
 def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
-    known = [line.split("  ") for line in (root / ".ci/torch_cpu.sha256").read_text().splitlines()]
+    known = [
+        line.split("  ")
+        for line in (root / ".ci/torch_cpu.sha256").read_text().splitlines()
+    ]
     (linux, others) = [pin for pin in hashed(root) if pin[0] == "torch"]
     assert (linux[2], others[2]) == ("==", "!=")
     assert [file for _, file in known] == [
@@ -60,7 +63,9 @@ def test_on_linux_torch_without_cuda_alone_is_allowed(root: Path) -> None:
 def test_every_package_that_an_install_brings_is_pinned(root: Path) -> None:
     found = closure(["convs2s[workflow,dev]"])
     assert {"torch", "snakemake", "setuptools"} <= found
-    of_cuda = {name for name in found if name.startswith(("nvidia-", "cuda-", "triton"))}
+    of_cuda = {
+        name for name in found if name.startswith(("nvidia-", "cuda-", "triton"))
+    }
     assert (
         found - pinned(root).keys() - of_cuda - {"convs2s"} == set()
     )  # torch's build is left open

@@ -17,7 +17,12 @@ class Buildah:
     """A store of images of the test's own, so that the machine's is as before."""
 
     def __init__(self, folder: Path) -> None:
-        self.options = ["--root", str(folder / "images"), "--runroot", str(folder / "run")]
+        self.options = [
+            "--root",
+            str(folder / "images"),
+            "--runroot",
+            str(folder / "run"),
+        ]
 
     def __call__(self, command: str, *arguments: str | Path) -> str:
         """Run a command of buildah; return what it prints."""
@@ -26,7 +31,9 @@ class Buildah:
     @staticmethod
     def _run(command: Sequence[str]) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        assert done.returncode == 0, (
+            f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        )
         return done.stdout
 
     def make_base(self, folder: Path) -> None:
@@ -35,7 +42,9 @@ class Buildah:
         It trusts whom this machine trusts, and its pip is set as pip is here by variables.
         """
         packages = "--include=python3,python3-venv,ca-certificates"
-        self._run(["debootstrap", "--variant=minbase", packages, "bookworm", str(folder)])
+        self._run(
+            ["debootstrap", "--variant=minbase", packages, "bookworm", str(folder)]
+        )
         shutil.copyfile(f"/{CERTIFICATES}", folder / CERTIFICATES)
         container = self("from", "scratch").strip()
         self("add", "--quiet", container, folder, "/")
@@ -46,7 +55,9 @@ class Buildah:
 
 
 def variables_of_pip() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    return {
+        name: value for name, value in os.environ.items() if name.startswith("PIP_")
+    }
 
 
 @pytest.mark.slow
@@ -56,7 +67,9 @@ def test_the_image_runs_the_demo_and_translates(root: Path, tmp_path: Path) -> N
         pytest.skip(f"needs root, and {' and '.join(PROGRAMS)}")
     buildah = Buildah(tmp_path)
     buildah.make_base(tmp_path / "debian")
-    places = [Path(value) for value in variables_of_pip().values() if value.startswith("/")]
+    places = [
+        Path(value) for value in variables_of_pip().values() if value.startswith("/")
+    ]
     folders = [f"--volume={place}:{place}:ro" for place in places if place.is_dir()]
     settings = ["--isolation", "chroot"]
     buildah("build", *settings, "--pull-never", *folders, "--tag", "convs2s", root)

@@ -25,7 +25,9 @@ WITHOUT_CUDA = "--torch-backend cpu -c constraints.txt torch"
 OUTER = ("PIP_", "MAKE", "MFLAGS", "TORCH", "EXTRAS")
 """How the variables begin that ``make test`` itself and its caller hand down."""
 
-pytestmark = pytest.mark.skipif(platform.system() != "Linux", reason="pip's torch has no CUDA here")
+pytestmark = pytest.mark.skipif(
+    platform.system() != "Linux", reason="pip's torch has no CUDA here"
+)
 
 
 def make(
@@ -34,12 +36,15 @@ def make(
     stand_in = folder / "python"
     stand_in.write_text(_STAND_IN)
     stand_in.chmod(0o755)
-    variables = {name: text for name, text in os.environ.items() if not name.startswith(OUTER)}
+    variables = {
+        name: text for name, text in os.environ.items() if not name.startswith(OUTER)
+    }
     stated = [f"VENV={folder}/venv", f"PYTHON={stand_in}", *arguments]
     return subprocess.run(
         ["make", f"{folder}/venv/.installed", *stated],
         cwd=root,
-        env={**variables, "INSTALLS": str(folder / "installs"), "PIP_SETTINGS": ""} | environment,
+        env={**variables, "INSTALLS": str(folder / "installs"), "PIP_SETTINGS": ""}
+        | environment,
         capture_output=True,
         encoding="utf-8",
         check=False,
@@ -79,7 +84,9 @@ def test_pip_alone_is_asked_where_cuda_or_another_place_is_named(
     assert package.endswith("-e .[workflow,dev]")
 
 
-def test_pip_installs_what_it_has_where_uv_cannot_fetch(root: Path, tmp_path: Path) -> None:
+def test_pip_installs_what_it_has_where_uv_cannot_fetch(
+    root: Path, tmp_path: Path
+) -> None:
     done = make(root, tmp_path, "TORCH=cpu", UV_FAILS="yes")
     assert done.returncode == 0, done.stderr
     assert "make: no build of torch without CUDA was found" in done.stderr
@@ -87,10 +94,23 @@ def test_pip_installs_what_it_has_where_uv_cannot_fetch(root: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("driver", [True, False])
-def test_a_driver_decides_where_nothing_is_said(root: Path, tmp_path: Path, driver: bool) -> None:
+def test_a_driver_decides_where_nothing_is_said(
+    root: Path, tmp_path: Path, driver: bool
+) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in ("make", "sh", "bash", "uname", "grep", "basename", "mkdir", "cp", "rm", "touch"):
+    for name in (
+        "make",
+        "sh",
+        "bash",
+        "uname",
+        "grep",
+        "basename",
+        "mkdir",
+        "cp",
+        "rm",
+        "touch",
+    ):
         place = subprocess.check_output(["which", name], text=True).strip()
         (programs / name).symlink_to(place)
     if driver:
@@ -117,12 +137,17 @@ def test_an_environment_made_by_hand_is_left_alone(root: Path, tmp_path: Path) -
     own.write_text("mine")
     done = make(root, tmp_path, "TORCH=cuda")
     assert done.returncode != 0
-    assert f"make: {tmp_path}/venv is there, and make has not made it: move it away" in done.stderr
+    assert (
+        f"make: {tmp_path}/venv is there, and make has not made it: move it away"
+        in done.stderr
+    )
     assert own.read_text() == "mine"
     assert not (tmp_path / "installs").exists()
 
 
-def test_an_install_that_was_cut_short_is_started_over(root: Path, tmp_path: Path) -> None:
+def test_an_install_that_was_cut_short_is_started_over(
+    root: Path, tmp_path: Path
+) -> None:
     make(root, tmp_path, "TORCH=cuda")
     installed = tmp_path / "venv/.installed"
     installed.unlink()
@@ -141,14 +166,19 @@ def test_so_is_one_that_was_cut_short_while_its_environment_was_made(
 
 def test_where_uv_may_keep_nothing_it_keeps_nothing(root: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert make(root, tmp_path, "TORCH=cpu", XDG_CACHE_HOME=f"{tmp_path}/file").returncode == 0
+    assert (
+        make(root, tmp_path, "TORCH=cpu", XDG_CACHE_HOME=f"{tmp_path}/file").returncode
+        == 0
+    )
     assert installs(tmp_path)[1].startswith("uv pip install --no-cache ")
 
 
 def test_clean_keeps_an_environment_made_by_hand(root: Path, tmp_path: Path) -> None:
     (tmp_path / "venv").mkdir()
     command = ["make", "-f", str(root / "Makefile"), "clean", "VENV=venv"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, encoding="utf-8", check=True
+    )
     assert "venv is kept: make has not made it" in done.stdout
     assert (tmp_path / "venv").is_dir()
     (tmp_path / "venv/.made_by_make").touch()

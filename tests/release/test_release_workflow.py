@@ -15,8 +15,11 @@ from convs2s.config.load import load
 
 @pytest.fixture(scope="module")
 def steps(root: Path) -> list[dict[str, Any]]:
-    workflow = yaml.safe_load((root / ".github/workflows/release.yml").read_text("utf-8"))
-    assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads `on` as a truth value
+    workflow = yaml.safe_load(
+        (root / ".github/workflows/release.yml").read_text("utf-8")
+    )
+    # YAML reads `on` as a truth value.
+    assert workflow[True] == {"push": {"tags": ["v*"]}}
     found: list[dict[str, Any]] = workflow["jobs"]["release"]["steps"]
     return found
 
@@ -24,13 +27,23 @@ def steps(root: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def jobs(root: Path) -> dict[str, dict[str, Any]]:
     files = sorted((root / ".github/workflows").iterdir())
-    read = {file.stem: yaml.safe_load(file.read_text("utf-8"))["jobs"] for file in files}
-    return {f"{name}.{job}": body for name, found in read.items() for job, body in found.items()}
+    read = {
+        file.stem: yaml.safe_load(file.read_text("utf-8"))["jobs"] for file in files
+    }
+    return {
+        f"{name}.{job}": body
+        for name, found in read.items()
+        for job, body in found.items()
+    }
 
 
-def test_actions_are_those_of_the_tests_workflow(root: Path, steps: list[dict[str, Any]]) -> None:
+def test_actions_are_those_of_the_tests_workflow(
+    root: Path, steps: list[dict[str, Any]]
+) -> None:
     used = {step["uses"] for step in steps if "uses" in step}
-    known = re.findall(r"uses: (\S+)", (root / ".github/workflows/ci.yml").read_text("utf-8"))
+    known = re.findall(
+        r"uses: (\S+)", (root / ".github/workflows/ci.yml").read_text("utf-8")
+    )
     assert used
     assert used <= set(known)
 
@@ -78,7 +91,9 @@ def test_what_is_published_follows_the_release(jobs: dict[str, dict[str, Any]]) 
 
 def test_every_action_is_pinned_by_its_commit(root: Path) -> None:
     """A tag can be moved to other code; its name stands beside the commit for the reader."""
-    workflows = [file.read_text("utf-8") for file in (root / ".github/workflows").iterdir()]
+    workflows = [
+        file.read_text("utf-8") for file in (root / ".github/workflows").iterdir()
+    ]
     used = re.findall(r"\buses:(.*)", "\n".join(workflows))
     assert len(used) == 21
     pinned = re.compile(r" [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
@@ -105,17 +120,25 @@ def test_a_page_that_denies_the_release_stops_it(
     for page in ("CHANGELOG.md", "README.md", "docs/publishing.md"):
         (tmp_path / page).write_bytes((root / page).read_bytes())
     changes = tmp_path / "CHANGELOG.md"
-    for text, code in ((f"{changes.read_text('utf-8')}Not released yet.\n", 1), ("1.0\n", 0)):
+    for text, code in (
+        (f"{changes.read_text('utf-8')}Not released yet.\n", 1),
+        ("1.0\n", 0),
+    ):
         changes.write_text(text, "utf-8")
         assert (
-            subprocess.run(["bash", "-ec", command], cwd=tmp_path, check=False).returncode == code
+            subprocess.run(
+                ["bash", "-ec", command], cwd=tmp_path, check=False
+            ).returncode
+            == code
         )
 
 
 def test_the_script_names_commands_and_tasks_that_there_are(root: Path) -> None:
     script = (root / ".ci/release").read_text("utf-8")
     assert set(re.findall(r"^ *convs2s (\S+)", script, re.MULTILINE)) <= set(COMMANDS)
-    stated = re.search(r"^release: TASKS := (.*)$", (root / "Makefile").read_text("utf-8"), re.M)
+    stated = re.search(
+        r"^release: TASKS := (.*)$", (root / "Makefile").read_text("utf-8"), re.M
+    )
     assert stated
     settings = load(root)
     for task in stated[1].split():

@@ -19,7 +19,9 @@ def test_the_wheel_has_the_packages_version(release: Release) -> None:
 def test_the_project_states_no_version_of_its_own(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     assert "version" not in project["project"]
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "convs2s.__version__"}
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {
+        "attr": "convs2s.__version__"
+    }
 
 
 def test_the_citation_is_of_this_version(root: Path) -> None:

@@ -33,7 +33,9 @@ def test_the_wheel_has_every_file_of_the_package(root: Path, release: Release) -
     assert "LICENSE" in release.source_members()
 
 
-def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(release: Release) -> None:
+def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(
+    release: Release,
+) -> None:
     stated = release.metadata()
     links = dict(url.split(", ") for url in stated.get_all("Project-URL", []))
     assert links["Source"] == REPOSITORY_URL
@@ -46,7 +48,9 @@ def test_the_wheel_says_whose_it_is_and_its_links_have_addresses(release: Releas
     assert [link for link in read if not link.startswith(("https://", "#"))] == []
 
 
-def test_the_installed_package_is_the_wheels(python: Path, root: Path, tmp_path: Path) -> None:
+def test_the_installed_package_is_the_wheels(
+    python: Path, root: Path, tmp_path: Path
+) -> None:
     program = "import convs2s; print(convs2s.__file__)"
     place = run_bare(python, "-c", program, folder=tmp_path).stdout.strip()
     assert Path(place).is_relative_to(python.parents[1])
@@ -55,7 +59,9 @@ def test_the_installed_package_is_the_wheels(python: Path, root: Path, tmp_path:
     assert "No module named 'snakemake'" in missing.stderr
 
 
-def test_a_model_file_and_the_wheel_translate(python: Path, model: Path, tmp_path: Path) -> None:
+def test_a_model_file_and_the_wheel_translate(
+    python: Path, model: Path, tmp_path: Path
+) -> None:
     copied = tmp_path / "model.safetensors"
     copied.write_bytes(model.read_bytes())
     command = str(python.with_name("convs2s"))
@@ -64,7 +70,9 @@ def test_a_model_file_and_the_wheel_translate(python: Path, model: Path, tmp_pat
     assert done.returncode == 0, done.stderr
     here = [sys.executable, "-m", "convs2s", *asked]
     assert done.stdout.split()
-    assert done.stdout == subprocess.check_output(here, input="w1 w2\n\nw3\n", text=True)
+    assert done.stdout == subprocess.check_output(
+        here, input="w1 w2\n\nw3\n", text=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +96,9 @@ def test_a_command_names_the_extra_that_it_lacks(
 def test_extras_bring_the_modules_that_commands_name(release: Release) -> None:
     required = release.metadata().get_all("Requires-Dist", [])
     for extra, modules in EXTRAS.items():
-        brought = " ".join(line for line in required if line.endswith(f'extra == "{extra}"'))
+        brought = " ".join(
+            line for line in required if line.endswith(f'extra == "{extra}"')
+        )
         assert [name for name in modules if name not in brought.replace("-", "_")] == []
 
 
@@ -97,20 +107,26 @@ def test_the_wheel_prints_the_card_of_a_copied_model(
 ) -> None:
     copied = tmp_path / "model.safetensors"
     copied.write_bytes(model.read_bytes())
-    done = run_bare(python, str(python.with_name("convs2s")), "card", str(copied), folder=tmp_path)
+    done = run_bare(
+        python, str(python.with_name("convs2s")), "card", str(copied), folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "- dataset/train.arrow: `" in done.stdout
     assert "- seed: 1\n" in done.stdout
 
 
 def test_the_wheel_makes_the_demo_corpus(python: Path, tmp_path: Path) -> None:
-    make = "from convs2s.demo.corpus import write_demo_corpus; write_demo_corpus(Path())"
+    make = (
+        "from convs2s.demo.corpus import write_demo_corpus; write_demo_corpus(Path())"
+    )
     done = run_bare(python, "-c", f"from pathlib import Path; {make}", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "train.en").read_text("utf-8").count("\n") == 12000
 
 
 def test_the_wheel_makes_the_mirror(python: Path, tmp_path: Path) -> None:
-    done = run_bare(python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path)
+    done = run_bare(
+        python, str(python.with_name("convs2s")), "mirror", "m", folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "m/SHA256SUMS").read_text("utf-8").count("\n") > 40

@@ -27,7 +27,11 @@ class Zenodo(ThreadingHTTPServer):
 
     def answer(self, path: str) -> dict[str, Any]:
         draft = f"{self.address}/api/deposit/depositions/2"
-        links = {"self": draft, "bucket": f"{self.address}/bucket", "latest_draft": draft}
+        links = {
+            "self": draft,
+            "bucket": f"{self.address}/bucket",
+            "latest_draft": draft,
+        }
         files = [{"links": {"self": f"{draft}/files/old"}}]
         return {"links": links, "files": files, "doi": "10.5281/zenodo.2"}
 
@@ -67,9 +71,15 @@ def test_files_are_deposited_and_published(
     root: Path, zenodo: Zenodo, tmp_path: Path, record: str
 ) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"weights")
-    stated = {"ZENODO_TOKEN": "secret", "ZENODO_RECORD": record, "ZENODO_URL": zenodo.address}
+    stated = {
+        "ZENODO_TOKEN": "secret",
+        "ZENODO_RECORD": record,
+        "ZENODO_URL": zenodo.address,
+    }
     command = [root / ".ci/zenodo", tmp_path / "model.safetensors"]
-    done = subprocess.run(command, env={**os.environ, **stated}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env={**os.environ, **stated}, capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout) == (0, "10.5281/zenodo.2\n"), done.stderr
     draft = "/api/deposit/depositions/2"
     steps = [(verb, path) for verb, path, _ in zenodo.asked]
@@ -82,5 +92,8 @@ def test_files_are_deposited_and_published(
     assert (("DELETE", f"{draft}/files/old") in steps) == bool(record)
     described = json.loads(zenodo.asked[-2][2])["metadata"]
     citation = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
-    assert (described["title"], described["version"]) == (citation["title"], citation["version"])
+    assert (described["title"], described["version"]) == (
+        citation["title"],
+        citation["version"],
+    )
     assert described["creators"] == [{"name": citation["authors"][0]["name"]}]

@@ -11,7 +11,10 @@ from tests.support.golden import golden_lines, plain_or_packed
 
 def symmetrized(folder: Path) -> Iterator[list[tuple[int, int]]]:
     """Yield our grow-diag-final-and links of fast_align's two directions."""
-    ways = [read_links(plain_or_packed(folder, f"fast_align.{way}")) for way in ("fwd", "rev")]
+    ways = [
+        read_links(plain_or_packed(folder, f"fast_align.{way}"))
+        for way in ("fwd", "rev")
+    ]
     return starmap(grow_diag_final_and, zip(*ways, strict=True))
 
 
@@ -33,6 +36,10 @@ def dictionary_of(sides: tuple[Path, Path], links: Path, folder: Path) -> Path:
     source, target = sides
     dictionary, candidates = folder / "dictionary", folder / "candidates"
     build_dictionary(
-        source=source, target=target, links=links, dictionary=dictionary, candidates=candidates
+        source=source,
+        target=target,
+        links=links,
+        dictionary=dictionary,
+        candidates=candidates,
     )
     return dictionary

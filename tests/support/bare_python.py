@@ -24,7 +24,9 @@ def bare_python(folder: Path, requirements: Iterable[str]) -> Path:
     venv.create(folder, symlinks=True)
     places = {"base": str(folder), "platbase": str(folder)}
     packages = Path(sysconfig.get_path("purelib", "venv", places))
-    for installed in {path for name in closure(requirements) for path in _installed(name)}:
+    for installed in {
+        path for name in closure(requirements) for path in _installed(name)
+    }:
         packages.joinpath(installed.name).symlink_to(installed)
     return folder / "bin" / "python"
 

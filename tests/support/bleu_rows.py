@@ -54,7 +54,9 @@ class BleuRow:
         """Return the lines of the hypotheses, then of each reference."""
         stem = self.name.split(".hyp.")[0]
         ends = {"1": ["ref"], "2": ["ref0", "ref1"], "4": [f"ref{n}" for n in range(4)]}
-        names = [f"{stem}.{end}" for end in ends.get(self.references, [self.references])]
+        names = [
+            f"{stem}.{end}" for end in ends.get(self.references, [self.references])
+        ]
         return [golden_lines(self.folder, name) for name in (self.name, *names)]
 
 
@@ -66,4 +68,6 @@ def bleu_rows(table: Path) -> Iterator[BleuRow]:
     for line in read_lines(table):
         name, *stated, option, printed = line.split("\t")
         if "--international-tokenization" not in option:
-            yield BleuRow(table.parent, name, stated[0] if stated else "1", option, printed)
+            yield BleuRow(
+                table.parent, name, stated[0] if stated else "1", option, printed
+            )

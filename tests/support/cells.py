@@ -34,14 +34,19 @@ def bleu(after: float, before: float, lines: int = 500) -> dict[str, Any]:
         "bleu": both(after),
         "length_ratio": 0.98,
         "before_replacement": {"bleu": both(before)},
-        "manifest": {"sha256": {"model.safetensors": "0a" * 32}, "processor": "a processor"},
+        "manifest": {
+            "sha256": {"model.safetensors": "0a" * 32},
+            "processor": "a processor",
+        },
     }
 
 
 def table(settings: Settings, name: str, scores: Sequence[str]) -> pd.DataFrame:
     """The table with those scores that are there."""
     measured = cells(settings, name)
-    return frame_of(settings, name, results(measured, entries_of(settings, measured, scores)))
+    return frame_of(
+        settings, name, results(measured, entries_of(settings, measured, scores))
+    )
 
 
 def frame_of(settings: Settings, name: str, found: Sequence[Cell]) -> pd.DataFrame:

@@ -17,7 +17,16 @@ import yaml
 
 from convs2s.pipeline.fingerprint import fingerprints
 
-_FOLDERS = (".test", "config", "envs", "profiles", "rules", "schemas", "src", "workflow")
+_FOLDERS = (
+    ".test",
+    "config",
+    "envs",
+    "profiles",
+    "rules",
+    "schemas",
+    "src",
+    "workflow",
+)
 _FILES = ("Snakefile", "config.yaml")
 
 
@@ -33,12 +42,16 @@ class Done:
         """The lines in which the workflow or the command line states a fault."""
         # Snakemake ends a record's line in a write of its own: another job's error may come before.
         said = re.sub(r"(exit status \d+\.)(?=error: )", r"\1\n", self.said)
-        return [line for line in said.splitlines() if re.match(r"(convs2s: )?error: ", line)]
+        return [
+            line for line in said.splitlines() if re.match(r"(convs2s: )?error: ", line)
+        ]
 
     @property
     def planned(self) -> dict[str, int]:
         """The jobs of a run or dry run, by rule; none where nothing is to be done."""
-        table = re.search(r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total ", self.said, re.MULTILINE)
+        table = re.search(
+            r"^Job stats:\n.*\n[- ]+\n((?:.*\n)*?)total ", self.said, re.MULTILINE
+        )
         rows = [line.split() for line in table[1].splitlines()] if table else []
         return {rule: int(count) for rule, count in rows}
 
@@ -69,10 +82,14 @@ class Checkout:
 
     def shell(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
         """Run a command line in this folder, with the environment's programs found first."""
-        programs = os.pathsep.join([str(Path(sys.executable).parent), environment["PATH"]])
+        programs = os.pathsep.join(
+            [str(Path(sys.executable).parent), environment["PATH"]]
+        )
         return self._run(["bash", "-c", command], {**environment, "PATH": programs})
 
-    def snakemake(self, *arguments: str, environment: Mapping[str, str] = os.environ) -> Done:
+    def snakemake(
+        self, *arguments: str, environment: Mapping[str, str] = os.environ
+    ) -> Done:
         """Run Snakemake in this folder, with two cores."""
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
         return self._run(command, environment)
@@ -104,7 +121,9 @@ class Checkout:
         """Insert a line before the last statement of a module's first function."""
         text = self.folder.joinpath(path).read_text("utf-8")
         nodes = ast.walk(ast.parse(text))
-        last = next(node.body[-1] for node in nodes if isinstance(node, ast.FunctionDef))
+        last = next(
+            node.body[-1] for node in nodes if isinstance(node, ast.FunctionDef)
+        )
         lines = text.splitlines(keepends=True)
         lines.insert(last.lineno - 1, f"{' ' * last.col_offset}{line}\n")
         self.write(path, "".join(lines))
@@ -116,7 +135,10 @@ class Checkout:
             for file in self.folder.joinpath(path).rglob("*")
             if file.is_file()
             and not {"logs", "benchmarks"} & {*file.parts}
-            and not (file.name.startswith(".") and file.suffix in (".sha256", ".sources", ".try"))
+            and not (
+                file.name.startswith(".")
+                and file.suffix in (".sha256", ".sources", ".try")
+            )
         )
 
 

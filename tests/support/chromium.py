@@ -47,7 +47,12 @@ class Page:
         (commands, self._commands), (self._answers, answers) = os.pipe(), os.pipe()
         # The browser reads commands from descriptor 3 and answers on 4, whatever they are here.
         redirected = f'exec "$0" "$@" 3<&{commands} 4>&{answers}'
-        arguments = [program, *_OPTIONS, "--remote-debugging-pipe", f"--user-data-dir={profile}"]
+        arguments = [
+            program,
+            *_OPTIONS,
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+        ]
         self._process = subprocess.Popen(
             ["bash", "-c", redirected, *arguments],
             pass_fds=(commands, answers),
@@ -58,9 +63,9 @@ class Page:
         os.close(answers)
         self._stream = os.fdopen(self._answers, "rb")
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
-            "sessionId"
-        ]
+        self._session = self.call(
+            "Target.attachToTarget", targetId=target, flatten=True
+        )["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
@@ -76,7 +81,11 @@ class Page:
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
         """Send a command and return what it answers; what happens meanwhile is noted."""
         self._number += 1
-        message: dict[str, object] = {"id": self._number, "method": method, "params": parameters}
+        message: dict[str, object] = {
+            "id": self._number,
+            "method": method,
+            "params": parameters,
+        }
         if self._session:
             message["sessionId"] = self._session
         os.write(self._commands, json.dumps(message).encode() + b"\0")
@@ -94,12 +103,18 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
-        self.call("Page.navigate", url=place if isinstance(place, str) else place.as_uri())
+        self.call(
+            "Page.navigate", url=place if isinstance(place, str) else place.as_uri()
+        )
         self.wait("document.documentElement?.dataset.ready === 'yes'")
 
     def run(self, expression: str) -> Any:
         """Return the value of an expression in the page, awaited."""
-        options = {"awaitPromise": True, "returnByValue": True, "timeout": SECONDS * 1000}
+        options = {
+            "awaitPromise": True,
+            "returnByValue": True,
+            "timeout": SECONDS * 1000,
+        }
         done = self.call("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
@@ -136,7 +151,11 @@ class Page:
     def press(self, key: str, *, control: bool = False) -> None:
         """Press a key that writes nothing, and let it go."""
         codes = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39}
-        one = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 2 * control}
+        one = {
+            "key": key,
+            "windowsVirtualKeyCode": codes[key],
+            "modifiers": 2 * control,
+        }
         self.call("Input.dispatchKeyEvent", type="rawKeyDown", **one)
         self.call("Input.dispatchKeyEvent", type="keyUp", **one)
 
@@ -148,7 +167,9 @@ class Page:
 
     def printed(self, output: Path) -> None:
         """Keep the page as it prints, as PDF."""
-        done = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        done = self.call(
+            "Page.printToPDF", printBackground=True, preferCSSPageSize=True
+        )
         output.write_bytes(base64.b64decode(done["data"]))
 
     def _read(self) -> dict[str, Any]:
@@ -169,7 +190,10 @@ class Page:
             "assert",
         ):
             self.complaints.append(str(said["args"]))
-        elif method == "Log.entryAdded" and said["entry"]["level"] in ("error", "warning"):
+        elif method == "Log.entryAdded" and said["entry"]["level"] in (
+            "error",
+            "warning",
+        ):
             self.complaints.append(str(said["entry"]))
         elif method == "Network.requestWillBeSent":
             url = said["request"]["url"]

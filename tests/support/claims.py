@@ -35,7 +35,9 @@ def entries(
     model = names.get("model", row)
     return [
         LedgerEntry(
-            fingerprint=fingerprint_of(inputs := _inputs(f"{row}/seed{seed} {measure}", model)),
+            fingerprint=fingerprint_of(
+                inputs := _inputs(f"{row}/seed{seed} {measure}", model)
+            ),
             file=f"{row}/seed{seed}",
             table_cells=(str(CellAddress(table, number, column)),),
             run=replace(run, run=f"seed{seed}", **names),
@@ -71,7 +73,9 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def finding(settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]) -> Finding:
+def finding(
+    settings: Settings, stated: Mapping[str, object], *found: list[LedgerEntry]
+) -> Finding:
     """What the one comparison or trend of a claim comes to, by these entries of a ledger."""
     claim = validated(Claim, {"says": "a claim", "source": "a paper", **stated}, "here")
     runs = by_cell(entry for cell in found for entry in cell)
@@ -81,7 +85,9 @@ def finding(settings: Settings, stated: Mapping[str, object], *found: list[Ledge
     return result
 
 
-def better(row: str, worse: str, column: str = "bleu", **stated: float) -> dict[str, object]:
+def better(
+    row: str, worse: str, column: str = "bleu", **stated: float
+) -> dict[str, object]:
     """One row of table 4 against another; ``stated`` is further keys, such as ``margin``."""
     sides = {
         side: [{"table": "table4", "row": name, "column": column}]

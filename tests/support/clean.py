@@ -30,7 +30,9 @@ def assert_filtered(
     )
     for side in languages:
         wanted = golden_lines(golden, f"out.{name}.{side}")
-        assert (folder / side).read_bytes().decode() == "".join(f"{line}\n" for line in wanted)
+        assert (folder / side).read_bytes().decode() == "".join(
+            f"{line}\n" for line in wanted
+        )
     kept = golden_lines(golden, f"out.{name}.lines")
     assert report["read"] == pairs
     assert report["kept"] == len(kept)

@@ -80,10 +80,14 @@ class Run:
 
         def trains() -> bool:
             nonlocal job
-            running = self.slurm.ask("squeue", "-h", "-t", "R", "-o", "%i %k").splitlines()
+            running = self.slurm.ask(
+                "squeue", "-h", "-t", "R", "-o", "%i %k"
+            ).splitlines()
             jobs = [line.split()[0] for line in running if "rule_train_model" in line]
             job = jobs[0] if jobs else ""
-            states = self.checkout.folder.glob("results/*/models/*/*/state/*/last.safetensors")
+            states = self.checkout.folder.glob(
+                "results/*/models/*/*/state/*/last.safetensors"
+            )
             return job != "" and any(states)
 
         self.until(trains)
@@ -91,14 +95,20 @@ class Run:
 
     def ends(self) -> str:
         """Wait for the end in success; what Snakemake said."""
-        assert self.process.wait(SECONDS) == 0, f"{self.said.read_text()}\n{self.slurm.logs()}"
+        assert self.process.wait(SECONDS) == 0, (
+            f"{self.said.read_text()}\n{self.slurm.logs()}"
+        )
         return self.said.read_text()
 
 
 @contextmanager
-def running(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> Iterator[Run]:
+def running(
+    slurm: Slurm, checkout: Checkout, command: str, **variables: str
+) -> Iterator[Run]:
     """Start a command line there, on that cluster; what it says is appended to a file."""
-    programs = os.pathsep.join([str(Path(sys.executable).parent), slurm.environment["PATH"]])
+    programs = os.pathsep.join(
+        [str(Path(sys.executable).parent), slurm.environment["PATH"]]
+    )
     said = checkout / "said.txt"
     with said.open("a") as stream:
         process = subprocess.Popen(
@@ -125,7 +135,10 @@ def submit(slurm: Slurm, checkout: Checkout, command: str, **variables: str) -> 
     """
     with running(slurm, checkout, command, **variables) as run:
         run.until(
-            lambda: submitted(slurm, run.said.read_text(), "%T") in ([["COMPLETED"]], [["FAILED"]])
+            lambda: (
+                submitted(slurm, run.said.read_text(), "%T")
+                in ([["COMPLETED"]], [["FAILED"]])
+            )
         )
         return run.said.read_text()
 
@@ -149,8 +162,11 @@ def training(
     checkout = check_out(root, parent)
     set_up_profiles(checkout.folder)
     tiny.prepare(checkout / "results/demo_en_fr", name="demo_en_fr")
-    checkout.write("results/demo_en_fr/vocabulary/codes", "#version: 0.2\n")  # its words are whole
-    given = tiny.settings(**{"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {}))
+    # Its words are whole.
+    checkout.write("results/demo_en_fr/vocabulary/codes", "#version: 0.2\n")
+    given = tiny.settings(
+        **{"maximum_epochs": 2, "checkpoint_minutes": 0.01} | (recipe or {})
+    )
     settings = json.loads(given.model_dump_json(include={"architecture", "training"}))
     overrides = {"models": {"demo": settings}}
     checkout.configure({"device": "cpu", "cores": 1, "overrides": overrides} | options)

@@ -23,8 +23,10 @@ def count_kernels(patch: pytest.MonkeyPatch) -> list[int]:
     A break in what it is to compile as a whole is an error.
     """
     kernels: list[int] = []
-    patch.setattr(scheduler, "has_triton", lambda: True)  # which none of its kernels needs here
-    patch.setattr(joint_graph, "lazy_init", lambda *_: None)  # its patterns compute on a real GPU
+    # Which none of its kernels needs here.
+    patch.setattr(scheduler, "has_triton", lambda: True)
+    # Its patterns compute on a real GPU.
+    patch.setattr(joint_graph, "lazy_init", lambda *_: None)
 
     def compiled(
         function: Callable[..., Any], *, dynamic: bool, options: Mapping[str, object]
@@ -33,7 +35,9 @@ def count_kernels(patch: pytest.MonkeyPatch) -> list[int]:
 
         def count(graph: torch.fx.GraphModule, inputs: list[Any], **given: Any) -> Any:
             with config.patch(asked):
-                kernels.append(_scheduled(graph, inputs, bool(given.get("is_inference"))))
+                kernels.append(
+                    _scheduled(graph, inputs, bool(given.get("is_inference")))
+                )
             return make_boxed_func(graph.forward)
 
         def backend(graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
@@ -49,7 +53,9 @@ def count_kernels(patch: pytest.MonkeyPatch) -> list[int]:
     return kernels
 
 
-def _scheduled(graph: torch.fx.GraphModule, inputs: list[Any], is_inference: bool) -> int:
+def _scheduled(
+    graph: torch.fx.GraphModule, inputs: list[Any], is_inference: bool
+) -> int:
     """Return the number of kernels and library calls of a graph's schedule."""
     mode = detect_fake_mode(inputs)
     assert mode is not None

@@ -61,8 +61,15 @@ def make_repository(root: Path, parent: Path) -> Repository:
     hosts = f'[url "file://{parent}/host/"]\n    insteadOf = https://github.com/\n'
     (parent / "gitconfig").write_text(f"[user]\n    name = a\n    email = a@b\n{hosts}")
     hosts_file = {"GIT_CONFIG_GLOBAL": str(parent / "gitconfig")}
-    repository = Repository(folder, {**hosts_file, "XDG_CACHE_HOME": str(parent / "cache")})
-    for command in (["init", "--quiet"], ["add", "."], ["commit", "-qm", "all"], ["tag", TAG]):
+    repository = Repository(
+        folder, {**hosts_file, "XDG_CACHE_HOME": str(parent / "cache")}
+    )
+    for command in (
+        ["init", "--quiet"],
+        ["add", "."],
+        ["commit", "-qm", "all"],
+        ["tag", TAG],
+    ):
         git(folder, *command, environment=repository.environment)
     return repository
 
@@ -70,7 +77,12 @@ def make_repository(root: Path, parent: Path) -> Repository:
 def git(folder: Path, *command: str, environment: dict[str, str] | None = None) -> str:
     """Run git in a folder; return what it prints."""
     return subprocess.run(
-        ["git", *command], cwd=folder, env=environment, check=True, capture_output=True, text=True
+        ["git", *command],
+        cwd=folder,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     ).stdout
 
 

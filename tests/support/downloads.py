@@ -33,7 +33,9 @@ def mirror(server: LoopbackServer, served: Served, place: str = "a.tgz") -> str:
     return server.serve(f"/mirror{path}", served).removesuffix(path)
 
 
-def interrupt(server: LoopbackServer, url: str, output: Path, sha256: str | None = SHA256) -> None:
+def interrupt(
+    server: LoopbackServer, url: str, output: Path, sha256: str | None = SHA256
+) -> None:
     """Run a download that ends with the first 70,000 bytes in the part."""
     path = "/" + url.split("/", 3)[3]
     server.files[path].cuts = [70_000]

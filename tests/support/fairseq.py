@@ -56,7 +56,11 @@ def by_our_types(array: npt.NDArray[Any]) -> Tensor:
 def part(arrays: Arrays, prefix: str) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays whose names start with ``prefix.``, without it."""
     start = f"{prefix}."
-    return {name.removeprefix(start): arrays[name] for name in arrays if name.startswith(start)}
+    return {
+        name.removeprefix(start): arrays[name]
+        for name in arrays
+        if name.startswith(start)
+    }
 
 
 def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
@@ -67,7 +71,9 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
 def load_weights(model: nn.Module, weights: Arrays) -> None:
     """Give the model fairseq's parameters of these names."""
     names = [name for name, _ in model.named_parameters()]
-    model.load_state_dict({name: to_ours(name, weights[layout.their_name(name)]) for name in names})
+    model.load_state_dict(
+        {name: to_ours(name, weights[layout.their_name(name)]) for name in names}
+    )
 
 
 def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
@@ -85,7 +91,8 @@ def inputs(folder: Path, batch: str) -> tuple[Tensor, Tensor, Tensor]:
 def sides(arrays: Arrays) -> tuple[Tensor, Tensor, Tensor]:
     """Return source, decoder input and target of a batch in our indices, padded on the right."""
     source, previous, target = (
-        our_indices(arrays[name]) for name in ("src_tokens", "prev_output_tokens", "target")
+        our_indices(arrays[name])
+        for name in ("src_tokens", "prev_output_tokens", "target")
     )
     aligned = [torch.cat([row[row != PADDING], row[row == PADDING]]) for row in source]
     return torch.stack(aligned), previous, target
@@ -95,7 +102,9 @@ def write_pairs(path: Path, arrays: Arrays) -> TokenStore:
     """Write a batch as a store to train on."""
     source, _, target = sides(arrays)
     rows = zip(source, target, strict=True)
-    write_store(path, (tuple(side[side != PADDING].tolist() for side in row) for row in rows))
+    write_store(
+        path, (tuple(side[side != PADDING].tolist() for side in row) for row in rows)
+    )
     return TokenStore(path)
 
 
@@ -134,17 +143,27 @@ class Generation:
 def generation(folder: Path, batch: str, search: str) -> Generation:
     """Return what fairseq found, one of ``BATCHES`` by one of ``SEARCHES``."""
     name = f"{batch}.{search}"
-    arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][name]["args"]
+    arguments = json.loads((folder / "golden.json").read_text())["generation_cases"][
+        name
+    ]["args"]
     golden = np.load(folder / "golden_generate.npz")
     tokens = [
-        [our_indices(row[:length]).tolist() for row, length in zip(rows, lengths, strict=True)]
-        for rows, lengths in zip(golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True)
+        [
+            our_indices(row[:length]).tolist()
+            for row, length in zip(rows, lengths, strict=True)
+        ]
+        for rows, lengths in zip(
+            golden[f"{name}.tokens"], golden[f"{name}.lengths"], strict=True
+        )
     ]
     settings = options(
         beam=arguments["beam"],
         length_penalty=0.0 if arguments["unnormalized"] else arguments["lenpen"],
         minimum_length=arguments["min_len"],
-        maximum_length={"factor": arguments["max_len_a"], "offset": arguments["max_len_b"]},
+        maximum_length={
+            "factor": arguments["max_len_a"],
+            "offset": arguments["max_len_b"],
+        },
         unknown_penalty=arguments["unkpen"],
     )
     source, _, _ = inputs(folder, batch)
@@ -153,7 +172,11 @@ def generation(folder: Path, batch: str, search: str) -> Generation:
 
 
 def summed_loss(
-    model: ConvS2S, source: Tensor, previous: Tensor, target: Tensor, smoothing: float = 0.0
+    model: ConvS2S,
+    source: Tensor,
+    previous: Tensor,
+    target: Tensor,
+    smoothing: float = 0.0,
 ) -> Tensor:
     """Return the loss of training, summed over the target tokens, in nats."""
     real = target != PADDING
@@ -174,7 +197,9 @@ def gradients(model: nn.Module) -> dict[str, Tensor]:
 
 def norm(tensors: Mapping[str, Tensor]) -> float:
     """Return the norm over all tensors together."""
-    return float(torch.stack([tensor.double().norm() for tensor in tensors.values()]).norm())
+    return float(
+        torch.stack([tensor.double().norm() for tensor in tensors.values()]).norm()
+    )
 
 
 def assert_same_output(
@@ -189,7 +214,9 @@ def assert_same_output(
     real = previous != PADDING
     expected = by_our_types(arrays["logits"]).to(logits.dtype)
     torch.testing.assert_close(logits[real], expected[real], atol=tolerance, rtol=0)
-    assert_same_attention(attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5))
+    assert_same_attention(
+        attentions, source, previous, arrays["avg_attn"], min(tolerance, 1e-5)
+    )
 
 
 def assert_same_attention(

@@ -30,20 +30,40 @@ def build_hooks(folder: Path) -> Path:
     assert spec.origin is not None
     torch = Path(spec.origin).parent
     library = folder / "fake_cuda.so"
-    compiler = [sysconfig.get_config_var("CXX").split()[0], "-std=c++20", "-shared", "-fPIC"]
+    compiler = [
+        sysconfig.get_config_var("CXX").split()[0],
+        "-std=c++20",
+        "-shared",
+        "-fPIC",
+    ]
     linked = [f"-L{torch}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch}/lib"]
-    command = [*compiler, f"-I{torch}/include", str(SOURCE), "-o", str(library), *linked]
+    command = [
+        *compiler,
+        f"-I{torch}/include",
+        str(SOURCE),
+        "-o",
+        str(library),
+        *linked,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return library
 
 
 def counted(hooks: Path, cases: Sequence[Mapping[str, Any]]) -> list[Figures]:
     """Return the figures of each case: the arguments of ``fake_updates.figures_of``."""
-    command = [sys.executable, "-m", "tests.support.fake_cuda", str(hooks), json.dumps(cases)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.fake_cuda",
+        str(hooks),
+        json.dumps(cases),
+    ]
     alone = os.environ | {
         "TORCHINDUCTOR_COMPILE_THREADS": "1"
     }  # its processes cost more than these
-    done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False, cwd=ROOT)
+    done = subprocess.run(
+        command, env=alone, capture_output=True, text=True, check=False, cwd=ROOT
+    )
     assert done.returncode == 0, done.stderr
     found: list[Figures] = json.loads(done.stdout.splitlines()[-1])
     return found

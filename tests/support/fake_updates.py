@@ -45,7 +45,15 @@ DEVICE = "cuda:0"
 TYPES = 44_000  # As the BPE of WMT'14 English-French has
 LENGTH = 25
 
-NO_LAUNCH = {"alias", "detach", "empty", "empty_like", "empty_strided", "lift_fresh", "new_empty"}
+NO_LAUNCH = {
+    "alias",
+    "detach",
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "lift_fresh",
+    "new_empty",
+}
 NO_LAUNCH |= {"_unsafe_view", "new_empty_strided", "device"}
 """Operations, besides views, that write no numbers."""
 
@@ -71,9 +79,15 @@ class Counts(TorchDispatchMode):
     ) -> object:
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        read = [value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)]
+        read = [
+            value for value in tree_leaves((args, kwargs)) if isinstance(value, Tensor)
+        ]
         tensors = [value for value in tree_leaves(result) if isinstance(value, Tensor)]
-        written = [tensor for tensor in tensors if tensor.device.type == "cuda" and tensor.numel()]
+        written = [
+            tensor
+            for tensor in tensors
+            if tensor.device.type == "cuda" and tensor.numel()
+        ]
         self._note_copies(name, read, tensors, kwargs or {})
         if written and not func.is_view and name not in NO_LAUNCH:
             self.launches[name] += 2 if name in TWO_LAUNCHES else 1
@@ -86,10 +100,16 @@ class Counts(TorchDispatchMode):
         self._seen.update(tensor.untyped_storage() for tensor in tensors)
 
     def _note_copies(
-        self, name: str, read: list[Tensor], written: list[Tensor], options: dict[str, Any]
+        self,
+        name: str,
+        read: list[Tensor],
+        written: list[Tensor],
+        options: dict[str, Any],
     ) -> None:
         """Note what moves numbers between the devices."""
-        before, after = ({value.device.type for value in side} for side in (read, written))
+        before, after = (
+            {value.device.type for value in side} for side in (read, written)
+        )
         if name in WAITING or (before == {"cuda"} and after == {"cpu"}):
             self.waits.append(name)
         if name == "index" and any(value.dtype == torch.bool for value in read[1:]):
@@ -130,7 +150,9 @@ def pretended_gpu() -> Iterator[list[str]]:
     )
     reads: list[str] = []
 
-    def reading(name: str, convert: Callable[[NDArray[Any]], object]) -> Callable[[Tensor], object]:
+    def reading(
+        name: str, convert: Callable[[NDArray[Any]], object]
+    ) -> Callable[[Tensor], object]:
         def read(tensor: Tensor) -> object:
             reads.append(name)
             # Any number will do that is in the beam and no special token.
@@ -139,7 +161,8 @@ def pretended_gpu() -> Iterator[list[str]]:
         return read
 
     library = torch.library.Library("aten", "IMPL")
-    library.impl("_fused_sgd_", lambda *_, **__: None, "Meta")  # which torch has left out
+    # Which torch has left out.
+    library.impl("_fused_sgd_", lambda *_, **__: None, "Meta")
     with pytest.MonkeyPatch.context() as patch:
         for name, answer in (
             ("is_available", True),
@@ -195,7 +218,10 @@ def figures_of(
             with torch.device(DEVICE):
                 network = build_network(architecture, TYPES, TYPES)
             updater = Updater(
-                network, settings.training.model_copy(update=changes), seed=1, device=DEVICE
+                network,
+                settings.training.model_copy(update=changes),
+                seed=1,
+                device=DEVICE,
             )
             if compiled:
                 return compiled_figures(updater, store, kernels)
@@ -204,7 +230,9 @@ def figures_of(
                 **state_figures(updater),
                 "validation_waits": waits_of(lambda: updater.validate(store), reads),
                 "search_waits": waits_of(lambda: search(network), reads),
-                "logits_bytes": logits_bytes(network, tokens, changes["precision"] == "bf16"),
+                "logits_bytes": logits_bytes(
+                    network, tokens, changes["precision"] == "bf16"
+                ),
             }
 
 
@@ -212,13 +240,20 @@ def cut(architecture: Architecture, layers: int | None) -> Architecture:
     """Return an architecture with the first and last blocks of each side alone."""
     if layers is None or not isinstance(architecture, ConvS2SArchitecture):
         return architecture
-    stack = [*architecture.encoder_layers[: layers - 1], architecture.encoder_layers[-1]]
-    blocks = [{"layers": 1, "width": layer.width, "kernel": layer.kernel} for layer in stack]
+    stack = [
+        *architecture.encoder_layers[: layers - 1],
+        architecture.encoder_layers[-1],
+    ]
+    blocks = [
+        {"layers": 1, "width": layer.width, "kernel": layer.kernel} for layer in stack
+    ]
     changes = {"encoder": blocks, "decoder": blocks}
     return ConvS2SArchitecture.model_validate(architecture.model_dump() | changes)
 
 
-def update_figures(updater: Updater, store: TokenStore, reads: list[str]) -> dict[str, Any]:
+def update_figures(
+    updater: Updater, store: TokenStore, reads: list[str]
+) -> dict[str, Any]:
     """Count the second update's launches, by the micro-batch and by the step, and its waits."""
     loaded = updater.loader.load(store, np.arange(len(store)))
     updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
@@ -256,7 +291,9 @@ class Boundary(torch.autograd.Function):
         """Drop the gradient."""
 
 
-def compiled_figures(updater: Updater, store: TokenStore, kernels: list[int]) -> dict[str, Any]:
+def compiled_figures(
+    updater: Updater, store: TokenStore, kernels: list[int]
+) -> dict[str, Any]:
     """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
     _, inputs = updater.loader.load(store, np.arange(len(store))).micro_batches[0]
     updater.network.train()
@@ -285,14 +322,21 @@ def compiled_figures(updater: Updater, store: TokenStore, kernels: list[int]) ->
 def state_figures(updater: Updater) -> dict[str, list[str]]:
     """Return the devices and precisions of parameters, gradients and the optimizer's state."""
     parameters = list(updater.network.parameters())
-    states = [value for state in updater.optimizer.state.values() for value in state.values()]
+    states = [
+        value for state in updater.optimizer.state.values() for value in state.values()
+    ]
     groups: dict[str, Sequence[object]] = {
         "parameters": parameters,
         "gradients": [parameter.grad for parameter in parameters],
         "states": states,
     }
     return {
-        name: sorted({f"{x.device} {x.dtype}" if isinstance(x, Tensor) else "none" for x in group})
+        name: sorted(
+            {
+                f"{x.device} {x.dtype}" if isinstance(x, Tensor) else "none"
+                for x in group
+            }
+        )
         for name, group in groups.items()
     }
 
@@ -311,7 +355,8 @@ def search(network: Network) -> None:
     source = np.array([[4, 5, 6, 7, 8, END]] * 2)
     ensemble = Ensemble([network.eval()], precision="bf16")
     with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fake_tensor, "CONSTANT_NUMEL_LIMIT", 0)  # or a number goes there for real
+        # Or a number goes there for real.
+        patch.setattr(fake_tensor, "CONSTANT_NUMEL_LIMIT", 0)
         length = MaximumLength(factor=1, offset=2)
         beam_search(ensemble, source, DecodingSettings(beam=5, maximum_length=length))
 

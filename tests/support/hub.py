@@ -18,7 +18,8 @@ class Hub:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.large: dict[str, bytes] = {}  # by their SHA-256, as Git LFS has them
-        self.damaged: set[str] = set()  # files that are sent with their last byte changed
+        # Files that are sent with their last byte changed.
+        self.damaged: set[str] = set()
         self.asked: list[str] = []
         self.commits: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
@@ -37,7 +38,12 @@ class Hub:
     def siblings(self) -> list[dict[str, object]]:
         """What the Hub says of each file: of a large one its SHA-256, of another one git's name."""
         return [
-            {"rfilename": name, "size": len(body), "blobId": git_id(body), **lfs_of(name, body)}
+            {
+                "rfilename": name,
+                "size": len(body),
+                "blobId": git_id(body),
+                **lfs_of(name, body),
+            }
             for name, body in self.files.items()
         ]
 
@@ -93,11 +99,19 @@ class _Handler(BaseHTTPRequestHandler):
         elif "/preupload/" in self.path:
             names = [file["path"] for file in json.loads(body)["files"]]
             modes = {name: "lfs" if is_large(name) else "regular" for name in names}
-            files = [{"path": n, "uploadMode": m, "shouldIgnore": False} for n, m in modes.items()]
+            files = [
+                {"path": n, "uploadMode": m, "shouldIgnore": False}
+                for n, m in modes.items()
+            ]
             self._say({"files": files})
         elif self.path.endswith("/info/lfs/objects/batch"):
             objects = [
-                one | {"actions": {"upload": {"href": f"{self.hub.address}/put/{one['oid']}"}}}
+                one
+                | {
+                    "actions": {
+                        "upload": {"href": f"{self.hub.address}/put/{one['oid']}"}
+                    }
+                }
                 for one in json.loads(body)["objects"]
             ]
             self._say({"transfer": "basic", "objects": objects})
@@ -137,10 +151,17 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def _say(self, content: object) -> None:
-        self._answer(200, {"Content-Type": "application/json"}, json.dumps(content).encode())
+        self._answer(
+            200, {"Content-Type": "application/json"}, json.dumps(content).encode()
+        )
 
     def _answer(
-        self, status: int, headers: dict[str, str], body: bytes = b"", *, has_body: bool = True
+        self,
+        status: int,
+        headers: dict[str, str],
+        body: bytes = b"",
+        *,
+        has_body: bool = True,
     ) -> None:
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():

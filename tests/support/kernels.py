@@ -13,7 +13,9 @@ from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Average, Precision
 
 
-def onnx_map(weight: Tensor, bias: Tensor, precision: Precision) -> Callable[[Tensor], Tensor]:
+def onnx_map(
+    weight: Tensor, bias: Tensor, precision: Precision
+) -> Callable[[Tensor], Tensor]:
     """Return the map of a weight (outputs, inputs) and a bias (outputs,)."""
     graph = Graph(precision)
     x = graph.input("x", FLOATS, ["rows", weight.shape[1]])
@@ -31,7 +33,9 @@ def onnx_ensemble(
     """Return an ensemble of networks in float32 of one architecture."""
     weights = []
     for model in models:
-        arrays = {name: tensor.numpy() for name, tensor in model.float().state_dict().items()}
+        arrays = {
+            name: tensor.numpy() for name, tensor in model.float().state_dict().items()
+        }
         tables = (side.embedding.tokens for side in (model.encoder, model.decoder))
         weights.append(Weights(arrays, architecture, tuple(map(len, tables))))  # type: ignore[arg-type]
     return OnnxEnsemble(weights, precision, average)

@@ -55,7 +55,9 @@ def as_reader(*command: str) -> list[str]:
 def read_only(folder: Path) -> Iterator[None]:
     """Let nothing be written in a folder and those below it, by whom file permissions bind."""
     folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    files = [
+        path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()
+    ]
     before = {path: path.stat().st_mode for path in (*folders, *files)}
     for path, mode in before.items():
         path.chmod(mode & 0o555)

@@ -27,7 +27,8 @@ class Served:
     wrong_range: bool = False  # 206 answers start elsewhere than was asked
     hides_size: bool = False  # 206 answers have * for the size of the whole
     statuses: list[int] = field(default_factory=list)  # of the first answers
-    cuts: list[int] = field(default_factory=list)  # bytes sent by the first answers with a body
+    # Bytes sent by the first answers with a body.
+    cuts: list[int] = field(default_factory=list)
     is_silent: bool = False  # a cut answer is not closed: nothing more comes
     pause: float = 0  # seconds before each tenth of an answer
     authorization: str | None = None  # the header that is asked for
@@ -96,7 +97,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer(self, served: Served | None, start: int | None) -> None:
         self.loopback.authorizations.append(self.headers.get("Authorization"))
-        if served and served.authorization not in (None, self.headers.get("Authorization")):
+        if served and served.authorization not in (
+            None,
+            self.headers.get("Authorization"),
+        ):
             self.refuse(401, start)
         elif served is None or served.statuses:
             self.refuse(served.statuses.pop(0) if served else 404, start)
@@ -107,7 +111,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.give(served, start)
 
-    def refuse(self, status: int, start: int | None, location: str | None = None) -> None:
+    def refuse(
+        self, status: int, start: int | None, location: str | None = None
+    ) -> None:
         self.loopback.answers.append(Answer(self.path, start, status, 0))
         self.send_response(status)
         self.send_header("Content-Length", "0")
@@ -130,9 +136,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(served.announced or len(whole)))
         if start is not None:
             first = start + served.wrong_range
-            last, size = len(served.body) - 1, "*" if served.hides_size else len(served.body)
+            last, size = (
+                len(served.body) - 1,
+                "*" if served.hides_size else len(served.body),
+            )
             self.send_header("Content-Range", f"bytes {first}-{last}/{size}")
-        for name, value in (("ETag", served.etag), ("Last-Modified", served.last_modified)):
+        for name, value in (
+            ("ETag", served.etag),
+            ("Last-Modified", served.last_modified),
+        ):
             if value:
                 self.send_header(name, value)
         self.end_headers()

@@ -9,7 +9,16 @@ from convs2s.text.preparation import Preparation
 from tests.support.golden import golden_lines
 
 LANGUAGES = ["en", "de", "fr", "ro"]
-KINDS = ["norm", "rmnp", "tok", "tok-a", "tok-a-noesc", "fairseq-train", "fairseq-test", "detok"]
+KINDS = [
+    "norm",
+    "rmnp",
+    "tok",
+    "tok-a",
+    "tok-a-noesc",
+    "fairseq-train",
+    "fairseq-test",
+    "detok",
+]
 
 
 def our_tool(kind: str, language: str) -> Callable[[str], str]:
@@ -27,7 +36,9 @@ def our_tool(kind: str, language: str) -> Callable[[str], str]:
     return Tokenizer(language, aggressive=kind != "tok", escape=kind != "tok-a-noesc")
 
 
-def assert_real_text_is_equal(folder: Path, kind: str, language: str, least: int) -> None:
+def assert_real_text_is_equal(
+    folder: Path, kind: str, language: str, least: int
+) -> None:
     """Compare the lines before the hand-written ones, which come last."""
     sections = golden_lines(folder, f"input.{language}.sections")
     nasty = next(section for section in sections if "nasty" in section)

@@ -17,7 +17,9 @@ from convs2s.models.network import Network
 TYPES = 20
 
 
-def assert_incremental_equals_full(model: Network, source: Tensor, previous: Tensor) -> None:
+def assert_incremental_equals_full(
+    model: Network, source: Tensor, previous: Tensor
+) -> None:
     """Compare each step's logits, log-probabilities and mean attention, within 1e-9."""
     model.eval()
     with torch.no_grad():
@@ -29,7 +31,9 @@ def assert_incremental_equals_full(model: Network, source: Tensor, previous: Ten
             tokens = previous[:, position : position + 1]
             features, _ = decoding.step(tokens)
             now = inference.output(features)
-            torch.testing.assert_close(now[:, 0], logits[:, position], atol=1e-9, rtol=0)
+            torch.testing.assert_close(
+                now[:, 0], logits[:, position], atol=1e-9, rtol=0
+            )
             predictions, attention = state.step(tokens)
             expected = logits[:, position].log_softmax(1)
             torch.testing.assert_close(predictions[:, 0], expected, atol=1e-9, rtol=0)
@@ -79,11 +83,15 @@ def batch(*lengths: int) -> torch.Tensor:
 
 
 def convs2s(
-    encoder: Sequence[tuple[int, int]], decoder: Sequence[tuple[int, int]], **others: Any
+    encoder: Sequence[tuple[int, int]],
+    decoder: Sequence[tuple[int, int]],
+    **others: Any,
 ) -> ConvS2SArchitecture:
     """Describe a network by the width and kernel of each of its layers."""
     stacks = {
-        side: [{"layers": 1, "width": width, "kernel": kernel} for width, kernel in layers]
+        side: [
+            {"layers": 1, "width": width, "kernel": kernel} for width, kernel in layers
+        ]
         for side, layers in (("encoder", encoder), ("decoder", decoder))
     }
     return ConvS2SArchitecture.model_validate(stacks | others)
@@ -91,7 +99,9 @@ def convs2s(
 
 def options(**changes: Any) -> DecodingSettings:
     """Return how to search, a maximum of five tokens more than the source unless told."""
-    return DecodingSettings.model_validate({"maximum_length": {"factor": 1, "offset": 5}} | changes)
+    return DecodingSettings.model_validate(
+        {"maximum_length": {"factor": 1, "offset": 5}} | changes
+    )
 
 
 def lstm(seed: int = 0, layers: int = 2, reverse_source: bool = True) -> Lstm:

@@ -24,7 +24,9 @@ def cells(path: Path) -> list[tuple[str, str]]:
 
 
 def _run(tree: ast.Module, place: str, names: dict[str, object]) -> None:
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = (
+        tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    )
     exec(compile(tree, place, "exec"), names)
     if isinstance(last, ast.Expr):
         shown = eval(compile(ast.Expression(last.value), place, "eval"), names)

@@ -22,7 +22,15 @@ TINY: dict[str, Any] = {
     "training": {"batch": {"sentences": 32, "tokens": None}, "maximum_epochs": 2},
 }
 
-_NOUNS = ("cat/kat", "dog/hond", "tree/boom", "book/boek", "bird/vogel", "fish/vis", "king/koning")
+_NOUNS = (
+    "cat/kat",
+    "dog/hond",
+    "tree/boom",
+    "book/boek",
+    "bird/vogel",
+    "fish/vis",
+    "king/koning",
+)
 _ADJECTIVES = ("red/rode", "old/oude", "small/kleine", "big/grote", "young/jonge")
 _VERBS = ("sees/ziet", "has/heeft", "finds/vindt", "hears/hoort")
 
@@ -44,7 +52,9 @@ def write_text(checkout: Checkout) -> None:
     for split, count in (("train", 300), ("valid", 20), ("test", 20)):
         sides = zip(*(sentence(generator) for _ in range(count)), strict=True)
         for language, lines in zip(("en", "nl"), sides, strict=True):
-            checkout.write(f"data/mine/{split}.{language}", "".join(f"{line}\n" for line in lines))
+            checkout.write(
+                f"data/mine/{split}.{language}", "".join(f"{line}\n" for line in lines)
+            )
 
 
 def blocks(root: Path, kind: str) -> list[str]:
@@ -77,10 +87,17 @@ CLAIM = {
         }
     ],
 }
-ROWS = {"table1": ("beam5", "greedy"), "table4": ("beam5",), "table3": (), "figure3": ()}
+ROWS = {
+    "table1": ("beam5", "greedy"),
+    "table4": ("beam5",),
+    "table3": (),
+    "figure3": (),
+}
 
 
-def write_paper(checkout: Checkout, further: tuple[dict[str, Any], ...] = (), **ours: Any) -> None:
+def write_paper(
+    checkout: Checkout, further: tuple[dict[str, Any], ...] = (), **ours: Any
+) -> None:
     """Leave a few tables, whose rows are on the own pair; ``ours`` changes those of table 1."""
     tables = yaml.safe_load((checkout / "config/paper.yaml").read_text("utf-8"))
     cited = {"group": "g", "system": "another", "kind": "cited"}

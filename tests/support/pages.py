@@ -35,18 +35,24 @@ def blocks(root: Path) -> Iterator[Block]:
             text = page.read_text("utf-8")
             yield from (Block(page.name, *found) for found in _FENCED.findall(text))
             for found in _INDENTED.findall(_FENCED.sub("", text)):
-                yield Block(page.name, "", re.sub("^    ", "", found, flags=re.MULTILINE))
+                yield Block(
+                    page.name, "", re.sub("^    ", "", found, flags=re.MULTILINE)
+                )
 
 
 def snakemake_commands(root: Path) -> set[str]:
     """Return each command line of Snakemake in a block or a sentence, without comments."""
-    typed = {line for block in blocks(root) for line in _COMMAND.findall(_joined(block.text))}
+    typed = {
+        line for block in blocks(root) for line in _COMMAND.findall(_joined(block.text))
+    }
     pages = [
         root / "README.md",
         *(root / "docs").glob("*.md"),
         *(root / "notebooks").glob("*.ipynb"),
     ]
-    return typed | {line for page in pages for line in _INLINE.findall(page.read_text("utf-8"))}
+    return typed | {
+        line for page in pages for line in _INLINE.findall(page.read_text("utf-8"))
+    }
 
 
 def _joined(text: str) -> str:

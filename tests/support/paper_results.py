@@ -50,7 +50,9 @@ class PaperResults:
         """Where the report goes."""
         return self.folder / "paper/report.html"
 
-    def report(self, *, stand_in: str | None = STAND_IN, without: str = "nothing") -> str:
+    def report(
+        self, *, stand_in: str | None = STAND_IN, without: str = "nothing"
+    ) -> str:
         """Write the report without those inputs whose path holds some words; return its text."""
         scale = self.settings.scale.model_copy(update={"stand_in": stand_in})
         write_report(
@@ -69,7 +71,9 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
     settings = replace(
         loaded,
         tasks={**loaded.tasks, "task": loaded.tasks["demo_en_fr"]},
-        paper={name: _with_hostile_notes(table) for name, table in loaded.paper.items()},
+        paper={
+            name: _with_hostile_notes(table) for name, table in loaded.paper.items()
+        },
         options=loaded.options.model_copy(update={"scale": "tiny"}),
     )
     inputs, ledger = list[str](), list[dict[str, object]]()
@@ -78,7 +82,10 @@ def write_paper_results(folder: Path, root: Path) -> PaperResults:
         for number in settings.scale.shown_rows(table):
             if table.rows[number].kind == "ours":
                 place = folder / f"task/models/model{(number + 1) % 3}"
-                of_row = [_cell(name, number, table, column, place) for column in table.columns]
+                of_row = [
+                    _cell(name, number, table, column, place)
+                    for column in table.columns
+                ]
                 cells[name] += of_row
                 if (number + 1) % 3:
                     ledger += [_entry(of_row, place, seed) for seed in (1, 2)]
@@ -132,12 +139,27 @@ def _inputs(table: str, row: int, seed: int) -> dict[str, object]:
 
 def _claims() -> dict[str, object]:
     """One claim with a comparison, one of a trend that a pair of rows refutes, one without."""
-    compared = {"comparison": "A better than B", "verdict": "held", "value": 0.71, "note": None}
+    compared = {
+        "comparison": "A better than B",
+        "verdict": "held",
+        "value": 0.71,
+        "note": None,
+    }
     finding = {**compared, "interval": [0.31, 1.2], "p": 0.004, "runs": "2 against 2"}
     stated = {"name": "positions", "says": "Positions help", "source": "section 5.4"}
-    reversed_one = {**compared, "verdict": "not held", "p_reversal": 0.001, "note": "3 beats 5"}
+    reversed_one = {
+        **compared,
+        "verdict": "not held",
+        "p_reversal": 0.001,
+        "note": "3 beats 5",
+    }
     trend = {"name": "depth", "says": "Depth helps", "source": "section 5.4"}
-    open_one = {"name": "beam", "says": HOSTILE, "source": "table 3", "verdict": "not run"}
+    open_one = {
+        "name": "beam",
+        "says": HOSTILE,
+        "source": "table 3",
+        "verdict": "not run",
+    }
     claims = [
         {**stated, "verdict": "held", "findings": [finding], "untested": None},
         {**trend, "verdict": "not held", "findings": [reversed_one], "untested": None},
@@ -158,7 +180,10 @@ def _entry(cells: list[Cell], model: Path, seed: int) -> dict[str, object]:
         "run": {**named, "testset": "test", "decoding": "beam5"},
         "scale": "tiny",
         "scores": {
-            "bleu_tokenized": {"score": 20 + address.row % 7 + 0.2 * seed, "signature": "nrefs:1"}
+            "bleu_tokenized": {
+                "score": 20 + address.row % 7 + 0.2 * seed,
+                "signature": "nrefs:1",
+            }
         },
         "lines": 500,
         "sha256": {
@@ -191,7 +216,12 @@ def _speed(entry: dict[str, object]) -> dict[str, object]:
 def write_training(run: Path, seed: int) -> list[str]:
     """Write a history of ten epochs and a record; return their paths."""
     rows = [
-        {"epoch": epoch, "learning_rate": 0.25, "tokens": 36_000, "tokens_per_second": 100}
+        {
+            "epoch": epoch,
+            "learning_rate": 0.25,
+            "tokens": 36_000,
+            "tokens_per_second": 100,
+        }
         | {"train_loss": 4 / epoch, "updates": 10 * epoch, "valid_loss": 5 / epoch}
         | {"valid_perplexity": math.exp(5 / epoch) + seed}
         | ({"valid_bleu": float(epoch)} if run.parent.name == "model2" else {})
@@ -202,7 +232,12 @@ def write_training(run: Path, seed: int) -> list[str]:
     packages = {"torch": "2.13.0", "eflomal": None}
     summary = {"best_epoch": 10, "epochs": 10, "updates": 100, "parameters": 2_943_170}
     made = {**machine, "processor": HOSTILE, "python": "3.11.7", "packages": packages}
-    record = {**summary, "validation_perplexity": 1.65, "stop_reason": HOSTILE, "manifest": made}
+    record = {
+        **summary,
+        "validation_perplexity": 1.65,
+        "stop_reason": HOSTILE,
+        "manifest": made,
+    }
     return [
         _write(run / "history.jsonl", history),
         _write(run / "training.json", json.dumps(record)),
@@ -224,13 +259,17 @@ def _translations(run: Path, folder: Path) -> list[str]:
             | {"text_before": "", "words_before": words}
             | {
                 "replacements": [
-                    dict(zip(("word", "source_word", "by"), i, strict=True)) for i in items
+                    dict(zip(("word", "source_word", "by"), i, strict=True))
+                    for i in items
                 ]
             }
         )
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     reference = "".join(f"Bezug {number}\n" for number in range(1, 13))
-    return [_write(run / "test.beam5.jsonl", text), _write(_reference(folder), reference)]
+    return [
+        _write(run / "test.beam5.jsonl", text),
+        _write(_reference(folder), reference),
+    ]
 
 
 def _reference(folder: Path) -> Path:
@@ -239,7 +278,18 @@ def _reference(folder: Path) -> Path:
 
 def write_figures(folder: Path, model: Path) -> list[str]:
     """Write the attention of an example and a picture of phrases; return their paths."""
-    source = ["We", "built", "this", "festival", "as", "way", "of", "continuing", "<b>", "</s>"]
+    source = [
+        "We",
+        "built",
+        "this",
+        "festival",
+        "as",
+        "way",
+        "of",
+        "continuing",
+        "<b>",
+        "</s>",
+    ]
     target = ["Wir", "haben", "dieses", "Festival", "als", "Weg", "</s>"]
     weights = np.random.default_rng(1).dirichlet([0.3] * len(source), (8, len(target)))
     example = ExampleAttention(
@@ -257,7 +307,7 @@ def write_figures(folder: Path, model: Path) -> list[str]:
     )
     path = model / "seed1/test.beam5.example.json"
     picture = (
-        '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="90"><circle r="80"/></svg>'
+        '<svg xmlns="http://www.w3.org/2000/svg" width="90"><circle r="80"/></svg>'
     )
     return [
         _write(path, json.dumps(asdict(example))),

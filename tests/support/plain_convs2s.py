@@ -41,7 +41,9 @@ class PlainConvS2S:
                 attentions.append(attention)
                 # The mean of m values has 1/m of their variance: m * sqrt(1/m).
                 context = attention @ values * len(source) ** 0.5
-                x = (self._linear(f"{name}.attention.out_projection", context) + x) * HALF
+                x = (
+                    self._linear(f"{name}.attention.out_projection", context) + x
+                ) * HALF
             x = (x + kept) * HALF
         return self._output(self._linear("decoder.out_projection", x)), attentions
 
@@ -77,7 +79,11 @@ class PlainConvS2S:
         """Convolve (n, d), ``before`` places of each window before its own, and gate."""
         weight, kernel = self._normalized(f"{block}.convolution"), self._kernel(block)
         padded = torch.cat(
-            [x.new_zeros(before, x.shape[1]), x, x.new_zeros(kernel - 1 - before, x.shape[1])]
+            [
+                x.new_zeros(before, x.shape[1]),
+                x,
+                x.new_zeros(kernel - 1 - before, x.shape[1]),
+            ]
         )
         places = (padded[k : k + len(x)] @ weight[:, k].T for k in range(kernel))
         convolved = sum(places, start=self.weights[f"{block}.convolution.bias"])

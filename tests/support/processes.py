@@ -23,7 +23,9 @@ def environment(process: int) -> dict[str, str]:
 def listening(process: int) -> tuple[int, int]:
     """The number of sockets at which a process listens on the loopback interface, and elsewhere."""
     found = psutil.Process(process).net_connections("inet")
-    places = [ip_address(one.laddr.ip) for one in found if one.status == psutil.CONN_LISTEN]
+    places = [
+        ip_address(one.laddr.ip) for one in found if one.status == psutil.CONN_LISTEN
+    ]
     near = sum(place.is_loopback for place in places)
     return near, len(places) - near
 

@@ -65,7 +65,9 @@ def rouge_case(path: Path) -> RougeCase:
 def _references(case: re.Match[str]) -> list[str]:
     if case["set"] == "giga":
         return ["giga.ref.txt"]
-    return [f"duc.ref{number}.txt" for number in range(1, int(case["references"] or 4) + 1)]
+    return [
+        f"duc.ref{number}.txt" for number in range(1, int(case["references"] or 4) + 1)
+    ]
 
 
 def _table(path: Path) -> list[list[str]]:

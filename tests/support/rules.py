@@ -11,7 +11,9 @@ def rules(root: Path) -> list[str]:
     """Return the text of each rule."""
     files = [path.read_text("utf-8") for path in sorted(root.glob("rules/*.smk"))]
     found = [match[0].rstrip() for text in files for match in _RULE.finditer(text)]
-    assert len(found) == sum(len(re.findall(f"{_HEAD}$", text, re.MULTILINE)) for text in files)
+    assert len(found) == sum(
+        len(re.findall(f"{_HEAD}$", text, re.MULTILINE)) for text in files
+    )
     return found
 
 

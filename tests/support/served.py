@@ -61,9 +61,13 @@ class ModelServer(NamedTuple):
 
 
 @contextmanager
-def serving(model: Path, search: DecodingSettings, **stated: Any) -> Iterator[ModelServer]:
+def serving(
+    model: Path, search: DecodingSettings, **stated: Any
+) -> Iterator[ModelServer]:
     """Serve a model until the block ends; without the extra that it needs the test is skipped."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    uvicorn = pytest.importorskip(
+        "uvicorn", reason="the extra [serve] is not installed"
+    )
     from convs2s.api.translator import Translator
     from convs2s.serving.application import application
     from convs2s.serving.connections import Connection

@@ -36,7 +36,11 @@ def processes() -> int:
 
     One more runs beside them, as tests on a cluster wait for most of their time.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
     return min((cores or 1) + 1, MOST_PROCESSES)
 
 
@@ -44,7 +48,10 @@ def sorted_for_sharing(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     """Return the tests in the order in which processes are to take them."""
 
     def place(item: pytest.Item) -> int:
-        return next((n for n, start in enumerate(LONG) if item.nodeid.startswith(start)), len(LONG))
+        return next(
+            (n for n, start in enumerate(LONG) if item.nodeid.startswith(start)),
+            len(LONG),
+        )
 
     return sorted(items, key=place)
 

@@ -21,13 +21,24 @@ from pathlib import Path
 
 import pytest
 
-CLIENTS = ("srun", "sbatch", "scancel", "squeue", "scontrol", "sinfo", "sacct", "sacctmgr")
+CLIENTS = (
+    "srun",
+    "sbatch",
+    "scancel",
+    "squeue",
+    "scontrol",
+    "sinfo",
+    "sacct",
+    "sacctmgr",
+)
 DAEMONS = ("slurmctld", "slurmd", "slurmdbd", "mariadbd")
 NEEDED = (*CLIENTS, *DAEMONS, "mariadb-install-db", "mariadb-admin")
 NODES = ("node1", "node2")
 ACCOUNT = "lab"
 # Debian keeps daemons where the PATH of a plain user does not look.
-SEARCH_PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+SEARCH_PATH = os.pathsep.join(
+    [os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"]
+)
 START_SECONDS = 30
 STOP_SECONDS = 20
 # When daemons end whose tests were killed and could not end them, and how soon after a signal.
@@ -144,7 +155,11 @@ class Slurm:
     @property
     def environment(self) -> dict[str, str]:
         """The environment in which Slurm's commands reach this cluster and no other."""
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_"))}
+        inherited = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("SLURM_", "SBATCH_"))
+        }
         path = os.pathsep.join([str(self.folder / "bin"), inherited.get("PATH", "")])
         return inherited | {"PATH": path}
 
@@ -188,7 +203,9 @@ class Slurm:
             states = dict(line.split() for line in lines)
             accounting = self.ask("sacctmgr", "-n", "-P", "show", "user", "format=user")
             return (
-                len(states) == len(NODES) and ready.issuperset(states.values()) and accounting != ""
+                len(states) == len(NODES)
+                and ready.issuperset(states.values())
+                and accounting != ""
             )
 
         _wait(self, answers)
@@ -214,10 +231,14 @@ def running_slurm(
     """
     missing = [name for name in NEEDED if shutil.which(name, path=SEARCH_PATH) is None]
     if missing:
-        pytest.skip(f"Slurm with accounting is not installed here: no {', '.join(missing)}")
+        pytest.skip(
+            f"Slurm with accounting is not installed here: no {', '.join(missing)}"
+        )
     with ExitStack() as leaving:
         # Near the root, as sockets' paths are short.
-        folder = Path(leaving.enter_context(tempfile.TemporaryDirectory(prefix="slurm-")))
+        folder = Path(
+            leaving.enter_context(tempfile.TemporaryDirectory(prefix="slurm-"))
+        )
         slurm = Slurm(folder)
         _configure(folder, cpus, gpus, partitions)
         for name, command in _commands(folder).items():
@@ -259,7 +280,10 @@ def _start_accounting(slurm: Slurm) -> None:
     with (folder / "mariadb-install-db.log").open("wb") as log:
         options = [f"--datadir={folder}/database", f"--user={user}", "--skip-test-db"]
         # Its default would have a plain user asked for a password.
-        options += ["--auth-root-authentication-method=socket", f"--auth-root-socket-user={user}"]
+        options += [
+            "--auth-root-authentication-method=socket",
+            f"--auth-root-socket-user={user}",
+        ]
         install = [_found("mariadb-install-db"), "--no-defaults", *options]
         subprocess.run(install, stdout=log, stderr=log, check=True)
     slurm.daemons["mariadbd"].start()
@@ -275,7 +299,9 @@ def _start_accounting(slurm: Slurm) -> None:
             f"user {user} account={ACCOUNT}",
         ):
             slurm.ask("sacctmgr", "--immediate", "add", *entity.split())
-        known = slurm.ask("sacctmgr", "-n", "-P", "show", "associations", "format=account,user")
+        known = slurm.ask(
+            "sacctmgr", "-n", "-P", "show", "associations", "format=account,user"
+        )
         return f"{ACCOUNT}|{user}" in known.splitlines()
 
     _wait(slurm, knows_the_user)
@@ -330,7 +356,9 @@ def _wrap(folder: Path, name: str) -> None:
     A variable would not do: the executor plugin's job step drops SLURM_CONF before its own srun.
     """
     wrapper = folder / "bin" / name
-    wrapper.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {_found(name)} "$@"\n')
+    wrapper.write_text(
+        f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {_found(name)} "$@"\n'
+    )
     wrapper.chmod(0o755)
 
 

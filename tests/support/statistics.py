@@ -10,6 +10,8 @@ def bleu_of(statistics: Statistics) -> float:
     """Return the tokenized BLEU of sentences, of shape (lines, 6); some may be drawn repeatedly."""
     words, reference, *matches = statistics.sum(axis=0).tolist()
     orders = len(matches)
-    totals = [int(np.maximum(statistics[:, 0] - before, 0).sum()) for before in range(orders)]
+    totals = [
+        int(np.maximum(statistics[:, 0] - before, 0).sum()) for before in range(orders)
+    ]
     score = BLEU.compute_bleu(matches, totals, words, reference, max_ngram_order=orders)
     return float(score.score)

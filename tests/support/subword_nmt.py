@@ -30,7 +30,9 @@ def vocabulary(folder: Path, language: str) -> Counter[str]:
 
 def frequent_tokens(folder: Path, language: str) -> set[str]:
     """Return what ``--vocabulary-threshold 50`` leaves."""
-    return {token for token, count in vocabulary(folder, language).items() if count >= 50}
+    return {
+        token for token, count in vocabulary(folder, language).items() if count >= 50
+    }
 
 
 def assert_splits(folder: Path, name: str, option: str, bpe: Bpe) -> None:

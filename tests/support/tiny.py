@@ -31,7 +31,9 @@ from convs2s.training.workers import ALONE, Workers
 WORDS = [f"w{index}" for index in range(12)]
 
 
-def settings(architecture: dict[str, Any] | None = None, **training: Any) -> ModelSettings:
+def settings(
+    architecture: dict[str, Any] | None = None, **training: Any
+) -> ModelSettings:
     """Settings of a tiny model; the arguments change its network and its recipe."""
     blocks = [{"layers": 1, "width": 16, "kernel": 3}]
     given = {
@@ -57,8 +59,12 @@ def prepare(
 ) -> Path:
     """Write a prepared task's folder, as ``snakemake prepare`` does."""
     generator = random.Random(1)
-    sources = [generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)]
-    return prepare_pairs(folder, sources, held_out=20, mark="x", languages=languages, name=name)
+    sources = [
+        generator.choices(WORDS, k=generator.randint(1, 8)) for _ in range(pairs + 20)
+    ]
+    return prepare_pairs(
+        folder, sources, held_out=20, mark="x", languages=languages, name=name
+    )
 
 
 def build_word_vocabulary(words: Path, table: Path) -> None:
@@ -89,12 +95,17 @@ def prepare_pairs(
         preparation="moses_test",
         vocabulary=VocabularySettings(kind="word"),
     )
-    first, second = (folder / "vocabulary" / f"{language}.tsv" for language in languages)
+    first, second = (
+        folder / "vocabulary" / f"{language}.tsv" for language in languages
+    )
     tables = first, second
     for split, part in (("train", sources[:-held_out]), ("valid", sources[-held_out:])):
         corpus = folder / f"{split}.en", folder / f"{split}.fr"
         write_lines(corpus[0], (" ".join(words) for words in part))
-        write_lines(corpus[1], (" ".join(f"{w}{mark}" for w in reversed(words)) for words in part))
+        write_lines(
+            corpus[1],
+            (" ".join(f"{w}{mark}" for w in reversed(words)) for words in part),
+        )
         if split == "train":
             for text, table in zip(corpus, tables, strict=True):
                 words = folder / "words.tsv"
@@ -131,7 +142,9 @@ def trainer(
     network = build_network(
         given.architecture, *(len(Vocabulary(data.types[side])) for side in data.types)
     )
-    updater = Updater(network.double(), given.training, seed=seed, device=device, workers=workers)
+    updater = Updater(
+        network.double(), given.training, seed=seed, device=device, workers=workers
+    )
     return Trainer(updater, data.stores, StateFolder(folder, {}), stop=Interruption())
 
 
@@ -149,7 +162,9 @@ def job(
     """Return a training of the tiny model, or another one, on one thread of the CPU."""
     given = given or settings()
     stated = {"seed": 1, "dictionary": None, "device": "cpu", "threads": 1} | changes
-    return TrainingJob(task, given.architecture, given.training, output=output, **stated)
+    return TrainingJob(
+        task, given.architecture, given.training, output=output, **stated
+    )
 
 
 def trained_model(folder: Path) -> Path:

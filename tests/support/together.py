@@ -25,7 +25,9 @@ def forking() -> ForkServerContext:
     Each optimizer loads torch._dynamo, which takes a second.
     """
     context = get_context("forkserver")
-    context.set_forkserver_preload(["tests.unit.training.test_workers", "torch._dynamo"])
+    context.set_forkserver_preload(
+        ["tests.unit.training.test_workers", "torch._dynamo"]
+    )
     return context
 
 
@@ -34,7 +36,10 @@ def start(
 ) -> list[Result]:
     """Return what the function returns in each worker; ``folder`` is new for each call."""
     folder.mkdir()
-    environment = worker_environment(folder) | {"WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
+    environment = worker_environment(folder) | {
+        "WORLD_SIZE": str(count),
+        "OMP_NUM_THREADS": "1",
+    }
     with ProcessPoolExecutor(count, mp_context=forking()) as pool:
         futures = [
             pool.submit(_enter, environment | _ranks(rank), function, arguments)
@@ -48,7 +53,9 @@ def _ranks(rank: int) -> dict[str, str]:
 
 
 def _enter(
-    environment: dict[str, str], function: Callable[..., Result], arguments: Sequence[Any]
+    environment: dict[str, str],
+    function: Callable[..., Result],
+    arguments: Sequence[Any],
 ) -> Result:
     os.environ.update(environment)
     torch.set_num_threads(1)

@@ -28,7 +28,9 @@ def _variant(
     encoder: Layers = fairseq.LAYERS, decoder: Layers = fairseq.LAYERS, **others: Any
 ) -> ConvS2SArchitecture:
     """Return the tiny model's architecture but for what is stated."""
-    common = fairseq.ARCHITECTURE.model_dump(mode="json", exclude={"encoder", "decoder"})
+    common = fairseq.ARCHITECTURE.model_dump(
+        mode="json", exclude={"encoder", "decoder"}
+    )
     return convs2s(encoder, decoder, **(common | others))
 
 
@@ -40,7 +42,9 @@ ARCHITECTURES = {
     "decoder_kernels_5_2_4": _variant(decoder=KERNELS),
     "residual_0_1_2": _variant(encoder=RESIDUALS, decoder=RESIDUALS),
     "embed_ne_hidden": _variant(
-        encoder=((20, 3), (28, 3)), decoder=((12, 3), (20, 3), (20, 1)), output_embedding=10
+        encoder=((20, 3), (28, 3)),
+        decoder=((12, 3), (20, 3), (20, 1)),
+        output_embedding=10,
     ),
 }
 
@@ -130,7 +134,7 @@ def _factors(name: str, model: ConvS2S) -> dict[str, Tensor]:
     }
     attention = "decoder.blocks.0.attention"
     found[f"{attention}.in_projection.weight_g"] = torch.tensor(1.0 / root)
-    found[f"{attention}.out_projection.weight_g"] = found[f"{attention}.out_projection.bias"] = (
-        torch.tensor(root)
-    )
+    found[f"{attention}.out_projection.weight_g"] = found[
+        f"{attention}.out_projection.bias"
+    ] = torch.tensor(root)
     return found

@@ -25,7 +25,9 @@ def counted_waits() -> Iterator[Counter[str]]:
             patch.setattr(Tensor, name, _counted(name, getattr(Tensor, name), waits))
         with profile(activities=[ProfilerActivity.CPU]) as trace:
             yield waits
-    events = [event for event in trace.events() or [] if event.name in WAITING_OPERATIONS]
+    events = [
+        event for event in trace.events() or [] if event.name in WAITING_OPERATIONS
+    ]
     waits.update(event.name for event in events if not _is_of_adams_steps(event))
 
 

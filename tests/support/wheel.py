@@ -49,7 +49,9 @@ class Release:
     def metadata(self) -> Message:
         """Return what the wheel says of itself."""
         with zipfile.ZipFile(self.wheel) as archive:
-            name = next(one for one in archive.namelist() if one.endswith("dist-info/METADATA"))
+            name = next(
+                one for one in archive.namelist() if one.endswith("dist-info/METADATA")
+            )
             return message_from_bytes(archive.read(name))
 
     def requirements(self) -> list[str]:
@@ -64,7 +66,9 @@ class Release:
         # An editable install leaves its metadata in src/, which a PYTHONPATH makes pip find there:
         # it would say that this version is installed already.
         subprocess.run(
-            [*pip, "--no-deps", "--no-index", self.wheel], env=without_pythonpath(), check=True
+            [*pip, "--no-deps", "--no-index", self.wheel],
+            env=without_pythonpath(),
+            check=True,
         )
         return python
 

@@ -20,7 +20,9 @@ from convs2s.models.build import build_network
 class Terminal:
     """Runs the command with some standard input."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ):
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: object, text: bytes = b"") -> str:
@@ -30,7 +32,9 @@ class Terminal:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Terminal:
     return Terminal(monkeypatch, capsys)
 
 
@@ -68,7 +72,9 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for parameter in network.parameters():
         parameter.data.mul_(1.5)
     path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
-    save_model(path, network.state_dict(), replace(description, architecture=architecture))
+    save_model(
+        path, network.state_dict(), replace(description, architecture=architecture)
+    )
     return path
 
 

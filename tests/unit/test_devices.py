@@ -33,7 +33,10 @@ def test_two_trainings_on_two_gpus_get_one_each(tmp_path: Path) -> None:
     with own_gpus({}, 2, 1, tmp_path) as first, own_gpus({}, 2, 1, tmp_path) as second:
         assert (first, second) == (["0"], ["1"])
     stated = {"CUDA_VISIBLE_DEVICES": "3,GPU-1f"}
-    with own_gpus(stated, 2, 1, tmp_path) as first, own_gpus(stated, 2, 1, tmp_path) as second:
+    with (
+        own_gpus(stated, 2, 1, tmp_path) as first,
+        own_gpus(stated, 2, 1, tmp_path) as second,
+    ):
         assert (first, second) == (["3"], ["GPU-1f"])
 
 
@@ -60,7 +63,10 @@ def test_a_training_waits_until_as_many_are_free(
 
 
 def test_who_shares_gpus_holds_none(tmp_path: Path) -> None:
-    with own_gpus({}, 3, 2, tmp_path), own_gpus({}, 3, 2, tmp_path, waits=False) as shared:
+    with (
+        own_gpus({}, 3, 2, tmp_path),
+        own_gpus({}, 3, 2, tmp_path, waits=False) as shared,
+    ):
         assert shared == ["0", "1"]
         with own_gpus({}, 3, 1, tmp_path, waits=False) as free:
             assert free == ["2"]
@@ -68,7 +74,10 @@ def test_who_shares_gpus_holds_none(tmp_path: Path) -> None:
 
 def test_what_a_scheduler_has_granted_is_taken_without_a_lock(tmp_path: Path) -> None:
     granted = {"CUDA_VISIBLE_DEVICES": "0"}  # another card in each job
-    with own_gpus(granted, 1, 1, tmp_path) as one, own_gpus(granted, 1, 1, tmp_path) as other:
+    with (
+        own_gpus(granted, 1, 1, tmp_path) as one,
+        own_gpus(granted, 1, 1, tmp_path) as other,
+    ):
         assert one == other == ["0"]
 
 
@@ -134,7 +143,9 @@ def test_planted_links_are_not_followed(planted: Path, tmp_path: Path) -> None:
         planted.mkdir(mode=0o700, exist_ok=True)
         (planted / name).unlink(missing_ok=True)
         (planted / name).symlink_to(precious)
-        with pytest.raises(UserError, match=rf"{name}: the lock of a GPU cannot be opened"):
+        with pytest.raises(
+            UserError, match=rf"{name}: the lock of a GPU cannot be opened"
+        ):
             take_one(planted)
         (planted / name).unlink()
         os.link(precious, planted / name)
@@ -145,7 +156,9 @@ def test_planted_links_are_not_followed(planted: Path, tmp_path: Path) -> None:
 
 def test_more_gpus_than_there_are_are_refused(tmp_path: Path) -> None:
     with (
-        pytest.raises(UserError, match=r"2 GPUs are asked for, but this job sees 1; ask for fewer"),
+        pytest.raises(
+            UserError, match=r"2 GPUs are asked for, but this job sees 1; ask for fewer"
+        ),
         own_gpus({}, 1, 2, tmp_path),
     ):
         pass
@@ -175,10 +188,13 @@ def test_granted_gpus_that_torch_cannot_use_are_refused(
     monkeypatch.setenv(name, GRANTS[name])
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
     says = rf"device auto for {name}={GRANTS[name]}: torch can use no GPU: torch \S+ is built for "
-    with pytest.raises(UserError, match=says + r"CPUs only; install .*; or set device to cpu$"):
+    with pytest.raises(
+        UserError, match=says + r"CPUs only; install .*; or set device to cpu$"
+    ):
         pick_device("auto")
     assert pick_device("cpu", 8) == "cpu"
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # as is typed where a GPU shall not be used
+    # As is typed where a GPU shall not be used.
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert pick_device("auto") == "cpu"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert pick_device("auto") == "cpu"
@@ -189,7 +205,9 @@ def test_several_workers_take_a_cpu_only_where_it_is_stated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def old_driver() -> None:
-        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040). Bye")
+        raise RuntimeError(
+            "The NVIDIA driver on your system is too old (found version 11040). Bye"
+        )
 
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
     monkeypatch.setattr(torch.cuda, "init", old_driver)
@@ -216,7 +234,10 @@ CU126 = "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"
 
 
 def have_gpu(
-    monkeypatch: pytest.MonkeyPatch, name: str, capability: tuple[int, int], compiled: str = ""
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    capability: tuple[int, int],
+    compiled: str = "",
 ) -> None:
     """Let this machine have a GPU, and torch code for architectures."""
     monkeypatch.setattr(torch.cuda, "get_arch_list", compiled.split)
@@ -226,7 +247,9 @@ def have_gpu(
     monkeypatch.setattr(torch.cuda, "set_device", lambda name: None)
     monkeypatch.setattr(torch, "set_float32_matmul_precision", lambda name: None)
     has_bf16 = capability >= (8, 0)
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16)
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation: has_bf16
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,7 +272,10 @@ def have_gpu(
     ],
 )
 def test_a_gpu_that_torch_has_no_code_for_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], compiled: str, runs: bool
+    monkeypatch: pytest.MonkeyPatch,
+    capability: tuple[int, int],
+    compiled: str,
+    runs: bool,
 ) -> None:
     have_gpu(monkeypatch, "a GPU", capability, compiled)
     if runs:
@@ -259,7 +285,9 @@ def test_a_gpu_that_torch_has_no_code_for_is_refused(
             check_architecture()
 
 
-def test_who_has_a_volta_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_a_volta_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     have_gpu(monkeypatch, "Tesla V100-SXM2-16GB", (7, 0), CU130)
     expected = (
         r"^Tesla V100-SXM2-16GB \(compute capability 7.0\): torch \S+ has code only for "
@@ -281,9 +309,15 @@ def test_bf16_is_refused_on_a_gpu_without_it(
     check_precision("bf16", "cpu")
     expected = r"precision bf16: Tesla T4 \(compute capability 7.5\) does not support bf16; request"
     with pytest.raises(UserError, match=expected):
-        load_ensemble([tmp_path / "no model"], "cuda", DecodingSettings(precision="bf16"))
+        load_ensemble(
+            [tmp_path / "no model"], "cuda", DecodingSettings(precision="bf16")
+        )
     with pytest.raises(UserError, match=expected):
-        train(tiny.job(tmp_path, tmp_path / "m", tiny.settings(precision="bf16"), device="cuda"))
+        train(
+            tiny.job(
+                tmp_path, tmp_path / "m", tiny.settings(precision="bf16"), device="cuda"
+            )
+        )
     have_gpu(monkeypatch, "NVIDIA A100", (8, 0), CU130)
     check_precision("bf16", "cuda:1")
 
@@ -309,10 +343,14 @@ def test_a_compiled_training_needs_a_compiler(
     check_recipe(Recipe(compile=True), device)
     (tmp_path / compiler).unlink()
     check_recipe(Recipe(), device)
-    with pytest.raises(UserError, match=rf"^compile: this node has no compiler \({usual}\); "):
+    with pytest.raises(
+        UserError, match=rf"^compile: this node has no compiler \({usual}\); "
+    ):
         check_recipe(Recipe(compile=True), device)
     monkeypatch.setenv(variable, "of/no/toolchain")
-    with pytest.raises(UserError, match=r"no compiler \(of/no/toolchain\); install one, or set"):
+    with pytest.raises(
+        UserError, match=r"no compiler \(of/no/toolchain\); install one, or set"
+    ):
         check_recipe(Recipe(compile=True), device)
 
 
@@ -362,7 +400,8 @@ def test_an_old_c_library_keeps_as_much_as_it_can(
     threshold = [1 << 17]
 
     def mallopt(parameter: int, value: int) -> int:
-        if parameter == devices.M_MMAP_THRESHOLD and value <= largest:  # as glibc before 2.35
+        # As glibc before 2.35.
+        if parameter == devices.M_MMAP_THRESHOLD and value <= largest:
             threshold[0] = value
         return 1
 

@@ -77,7 +77,9 @@ def load_from_checkpoint(path):
 
 
 def typed() -> list[Block]:
-    return [block for block in blocks(Path(__file__).parents[2]) if STARTS.match(block.text)]
+    return [
+        block for block in blocks(Path(__file__).parents[2]) if STARTS.match(block.text)
+    ]
 
 
 def begins(block: Block, table: dict[str, str]) -> list[str]:
@@ -89,12 +91,15 @@ def of_convs2s() -> list[Block]:
     return [
         block
         for block in typed()
-        if re.match("(?:convs2s|echo|mkdir) ", block.text) and not begins(block, ELSEWHERE)
+        if re.match("(?:convs2s|echo|mkdir) ", block.text)
+        and not begins(block, ELSEWHERE)
     ]
 
 
 def test_every_block_is_run_or_it_is_said_why_not(root: Path) -> None:
-    planned = [block for block in typed() if re.match("snakemake (?!--unlock)", block.text)]
+    planned = [
+        block for block in typed() if re.match("snakemake (?!--unlock)", block.text)
+    ]
     run = [*planned, *of_convs2s()]
     others = [block for block in typed() if block not in run]
     tables = ELSEWHERE | NOT_RUN
@@ -112,20 +117,26 @@ def test_blocks_are_indented_as_they_are_copied(root: Path) -> None:
     assert len(texts) > 9
     for page in (root / "README.md", *(root / "docs").glob("*.md")):
         text = page.read_text("utf-8")
-        assert not re.search(r"^ {5,}(?:convs2s|make|pip|snakemake) ", text, re.MULTILINE), page
+        assert not re.search(
+            r"^ {5,}(?:convs2s|make|pip|snakemake) ", text, re.MULTILINE
+        ), page
 
 
 @pytest.fixture(scope="module")
 def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with every file that the commands read, and the programs that they call."""
     folder = tmp_path_factory.mktemp("files")
-    for path in ("model.safetensors", "results/demo_en_fr/models/demo/seed1/model.safetensors"):
+    for path in (
+        "model.safetensors",
+        "results/demo_en_fr/models/demo/seed1/model.safetensors",
+    ):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(model, folder / path)
     for name in TEXTS.split():
         write_lines(folder / name, LINES)
     write_lines(
-        folder / "test.nbest", [f"{n} ||| {LINES[n]} ||| Other= -1 ||| -1" for n in range(4)]
+        folder / "test.nbest",
+        [f"{n} ||| {LINES[n]} ||| Other= -1 ||| -1" for n in range(4)],
     )
     write_lines(folder / "pairs.tsv", [f"A {n}\tEen {n}" for n in range(60)])
     program = folder / "bin/convs2s"
@@ -139,12 +150,17 @@ def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", of_convs2s(), ids=lambda block: block.page)
-def test_a_block_of_commands_runs(files: Path, root: Path, tmp_path: Path, block: Block) -> None:
+def test_a_block_of_commands_runs(
+    files: Path, root: Path, tmp_path: Path, block: Block
+) -> None:
     folder = tmp_path / "here"
     shutil.copytree(files, folder)
     (folder / "config").symlink_to(root / "config")
     (folder / "config.yaml").symlink_to(root / "config.yaml")
-    programs, packages = [folder / "bin", os.environ["PATH"]], [folder / "packages", root / "src"]
+    programs, packages = (
+        [folder / "bin", os.environ["PATH"]],
+        [folder / "packages", root / "src"],
+    )
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.text],
         cwd=folder,

@@ -42,14 +42,20 @@ def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
 
     first = saved(weights, "a dictionary")
     assert saved(weights | {"candidates": np.arange(3)}, "another one") == first
-    for changed in ({"b": weights["b"] + 1}, {"b": weights["b"].T}, {"c": weights["a"]}):
+    for changed in (
+        {"b": weights["b"] + 1},
+        {"b": weights["b"].T},
+        {"c": weights["a"]},
+    ):
         assert saved(weights | changed, "a dictionary") != first
     path.write_bytes(b"weights")
     with pytest.raises(UserError, match=r"model\.safetensors: no model file: "):
         run_manifest([str(path)])
 
 
-def test_a_number_names_the_gpu_that_its_process_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_names_the_gpu_that_its_process_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     assert "gpu" not in run_manifest([])
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
@@ -68,7 +74,9 @@ def test_where_there_is_no_git_the_revision_is_not_known(
 def test_a_revision_is_a_commit_and_says_whether_files_differ(tmp_path: Path) -> None:
     def git(*command: str) -> str:
         author = ("-c", "user.name=a", "-c", "user.email=a@b")
-        return subprocess.check_output(["git", "-C", tmp_path, *author, *command], text=True)
+        return subprocess.check_output(
+            ["git", "-C", tmp_path, *author, *command], text=True
+        )
 
     git("init", "--quiet")
     (tmp_path / "file").write_text("1")
@@ -85,7 +93,10 @@ def test_a_revision_is_a_commit_and_says_whether_files_differ(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
-        ("model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2 avx512f avx512_bf16\n", "AVX-512 bf16"),
+        (
+            "model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2 avx512f avx512_bf16\n",
+            "AVX-512 bf16",
+        ),
         ("model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2\n", "AVX2"),
         ("model name\t: AMD EPYC 9R14\nFeatures\t: asimd\n", "NEON"),
     ],

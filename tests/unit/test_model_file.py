@@ -79,5 +79,7 @@ def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
     if change == "none":
         assert load_model(path)[1] == load_weights(path)[1] == described
     else:
-        with pytest.raises(UserError, match="candidates is damaged: expected two lists of whole"):
+        with pytest.raises(
+            UserError, match="candidates is damaged: expected two lists of whole"
+        ):
             load_weights(path)

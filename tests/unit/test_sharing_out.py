@@ -10,7 +10,12 @@ from typing import cast
 
 import pytest
 
-from tests.support.sharing_out import OF_FIRST_RUN, group_of, processes, sorted_for_sharing
+from tests.support.sharing_out import (
+    OF_FIRST_RUN,
+    group_of,
+    processes,
+    sorted_for_sharing,
+)
 
 
 @dataclass
@@ -43,11 +48,25 @@ def test_processes_take_whole_groups(tmp_path: Path, root: Path) -> None:
     for name in ("test_one", "test_two"):
         (tmp_path / f"{name}.py").write_text(f"import time\n{tests}")
     places = os.pathsep.join([str(root), *sys.path])
-    command = [sys.executable, "-m", "pytest", "-v", "-n", "2", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "-n",
+        "2",
+        "-p",
+        "no:cacheprovider",
+    ]
     command += ["-p", "no:hypothesispytest", "-p", "no:anyio"]
     environment = os.environ | {"PYTHONPATH": places}
     said = subprocess.run(
-        command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+        capture_output=True,
+        text=True,
     ).stdout
     found = re.findall(r"\[(gw\d)\].* PASSED (test_\w+)\.py", said)
     assert (len(found), len(set(found))) == (16, 2), said
@@ -55,16 +74,29 @@ def test_processes_take_whole_groups(tmp_path: Path, root: Path) -> None:
 
 def test_a_test_that_hangs_ends_and_is_named(tmp_path: Path, root: Path) -> None:
     pytest.importorskip("xdist")
-    (tmp_path / "test_hang.py").write_text("import time\ndef test_a():\n    time.sleep(600)\n")
+    (tmp_path / "test_hang.py").write_text(
+        "import time\ndef test_a():\n    time.sleep(600)\n"
+    )
     (tmp_path / "test_other.py").write_text("def test_b():\n    pass\n")
-    (stated,) = re.findall(r"^IN_PROCESSES := (.*)", (root / "Makefile").read_text(), re.MULTILINE)
-    command = [sys.executable, "-m", "pytest", "-c", str(root / "pyproject.toml"), *stated.split()]
+    (stated,) = re.findall(
+        r"^IN_PROCESSES := (.*)", (root / "Makefile").read_text(), re.MULTILINE
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        str(root / "pyproject.toml"),
+        *stated.split(),
+    ]
     command += ["-p", "no:cacheprovider", "-o", "faulthandler_timeout=2", str(tmp_path)]
     environment = os.environ | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"}
     run = subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, timeout=120
     )
-    assert re.search(r"crashed while running '\S*test_hang.py::test_a'", run.stdout), run.stdout
+    assert re.search(r"crashed while running '\S*test_hang.py::test_a'", run.stdout), (
+        run.stdout
+    )
     assert "1 failed, 1 passed" in run.stdout
     assert "in test_a\n" in run.stderr
 

@@ -49,24 +49,33 @@ def test_codes_and_types_are_the_models_and_counts_the_texts(
         counts = dict(read_counts(output))
         assert list(counts) == types
     source = dict(read_counts(tmp_path / "source.tsv"))
-    assert source["the"] in (3, 5)  # "thethe" ends with it, unless the codes split it elsewhere
+    # "thethe" ends with it, unless the codes split it elsewhere.
+    assert source["the"] in (3, 5)
     assert 0 in source.values()
 
 
-def test_a_model_of_words_gives_a_word_task_its_words(model: Path, tmp_path: Path) -> None:
+def test_a_model_of_words_gives_a_word_task_its_words(
+    model: Path, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match="reads whole words and has no BPE codes"):
         take_codes(model=model, output=tmp_path / "codes")
     output, table = tmp_path / "en.tsv", tmp_path / "counts.tsv"
     write_counts(table, [("w3", 7), ("unheard", 9)])
-    take_vocabulary(model=model, words=table, side="source", vocabulary="word", output=output)
+    take_vocabulary(
+        model=model, words=table, side="source", vocabulary="word", output=output
+    )
     counts = dict(read_counts(output))
     assert counts["w3"] == 7
     assert "unheard" not in counts
     with pytest.raises(UserError, match="is of the kind word: write `kind: word`"):
-        take_vocabulary(model=model, words=table, side="source", vocabulary="bpe", output=output)
+        take_vocabulary(
+            model=model, words=table, side="source", vocabulary="bpe", output=output
+        )
 
 
-def test_what_a_model_file_does_not_hold_is_refused(imported: Path, tmp_path: Path) -> None:
+def test_what_a_model_file_does_not_hold_is_refused(
+    imported: Path, tmp_path: Path
+) -> None:
     _, description = load_model(imported)
     threshold = changed(imported, tmp_path / "threshold", splittable=["the"])
     with pytest.raises(UserError, match="its vocabulary has a threshold"):
@@ -83,12 +92,23 @@ def test_what_a_model_file_does_not_hold_is_refused(imported: Path, tmp_path: Pa
         take_codes(model=separate, output=tmp_path / "codes")
 
 
-def test_a_damaged_model_gives_neither_codes_nor_types(imported: Path, tmp_path: Path) -> None:
+def test_a_damaged_model_gives_neither_codes_nor_types(
+    imported: Path, tmp_path: Path
+) -> None:
     content = imported.read_bytes()
     damaged = tmp_path / "damaged"
     damaged.write_bytes(flipped(content, 8 * len(content) - 4))
-    taken = {"model": damaged, "words": words(tmp_path), "vocabulary": "bpe", "side": "source"}
-    with pytest.raises(UserError, match="damaged: its content does not match its digest"):
+    taken = {
+        "model": damaged,
+        "words": words(tmp_path),
+        "vocabulary": "bpe",
+        "side": "source",
+    }
+    with pytest.raises(
+        UserError, match="damaged: its content does not match its digest"
+    ):
         take_codes(model=damaged, output=tmp_path / "codes")
-    with pytest.raises(UserError, match="damaged: its content does not match its digest"):
+    with pytest.raises(
+        UserError, match="damaged: its content does not match its digest"
+    ):
         take_vocabulary(**taken, output=tmp_path / "en.tsv")  # type: ignore[arg-type]

@@ -17,7 +17,9 @@ def checkout(root: Path, tmp_path: Path) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def first_run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Checkout, Done]:
+def first_run(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Checkout, Done]:
     """The first command of the page on one's own language pair, as typed there, and its folder."""
     checkout = check_out(root, tmp_path_factory.mktemp("own"))
     own_pair.write_text(checkout)

@@ -67,7 +67,9 @@ def test_pointing_at_a_token_shows_where_it_looks(
     assert page.run(SHARES) == ["0.4000", "0.1500", "0.4500"]
 
 
-def test_a_layer_is_chosen_and_keys_go_from_token_to_token(page: Page, attention: Path) -> None:
+def test_a_layer_is_chosen_and_keys_go_from_token_to_token(
+    page: Page, attention: Path
+) -> None:
     page.open(attention, width=1000, scheme="light")
     # The mean, and both layers.
     assert page.run("document.querySelectorAll('.attention input').length") == 3

@@ -38,7 +38,10 @@ def test_the_workflow_is_linted(bare: Path, checkout: Checkout) -> None:
 @pytest.mark.parametrize(
     ("arguments", "rules"),
     [
-        ("demo paper results/wmt14_en_fr/bleu.txt", {"demo", "write_table", "summarize_runs"}),
+        (
+            "demo paper results/wmt14_en_fr/bleu.txt",
+            {"demo", "write_table", "summarize_runs"},
+        ),
         ("--directory .test", {"train_model"}),
     ],
 )
@@ -50,9 +53,15 @@ def test_targets_are_planned(
     assert "evaluate_rouge" not in done.planned  # licensed files are missing
 
 
-def test_the_papers_targets_are_tables_and_figures(bare: Path, checkout: Checkout) -> None:
-    done = snakemake(bare, checkout, "-n", "paper", "--config", "scale=demo").succeeded()
-    assert done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
+def test_the_papers_targets_are_tables_and_figures(
+    bare: Path, checkout: Checkout
+) -> None:
+    done = snakemake(
+        bare, checkout, "-n", "paper", "--config", "scale=demo"
+    ).succeeded()
+    assert (
+        done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
+    )
     for rule in ("plot_bleu_by_layers", "attend_to_example", "plot_example"):
         assert done.planned[rule] == 1
     assert done.planned["rescore_baseline_list"] == 3
@@ -60,6 +69,8 @@ def test_the_papers_targets_are_tables_and_figures(bare: Path, checkout: Checkou
 
 
 def test_a_module_brings_its_package(bare: Path, root: Path, tmp_path: Path) -> None:
-    outer = outer_workflow(tmp_path / "outer", make_repository(root, tmp_path).path, "{}")
+    outer = outer_workflow(
+        tmp_path / "outer", make_repository(root, tmp_path).path, "{}"
+    )
     done = snakemake(bare, outer, "-n", "results/demo_en_fr/bleu.txt").succeeded()
     assert done.planned["train_model"] == 2

@@ -31,7 +31,9 @@ def test_a_flipped_bit_in_a_table_is_named_and_mended_by_the_same_command(
     assert (table.read_bytes(), sha256(store)) == (content, before)
 
 
-def test_a_corpus_that_is_not_there_is_no_other_name_of_the_one_before(finished: Checkout) -> None:
+def test_a_corpus_that_is_not_there_is_no_other_name_of_the_one_before(
+    finished: Checkout,
+) -> None:
     """Else the old text would be stored again as that of the new files."""
     task = finished / "config/tasks/mine_en_nl.yaml"
     before = task.read_text("utf-8")
@@ -53,11 +55,15 @@ def test_text_that_cannot_be_made_again_is_not_taken_for_text_of_other_settings(
     task = finished / "config/tasks/mine_en_nl.yaml"
     (finished / "data/mine/train.en").unlink()
     task.write_text(
-        task.read_text("utf-8") + "preparation: {train: lowercase, test: lowercase_test}\n", "utf-8"
+        task.read_text("utf-8")
+        + "preparation: {train: lowercase, test: lowercase_test}\n",
+        "utf-8",
     )
     done = finished.snakemake(STORE)
     assert done.code == 1
     (error,) = done.errors
-    assert "clean/train.json: was made with preparation moses_train, minimum 1, " in error
+    assert (
+        "clean/train.json: was made with preparation moses_train, minimum 1, " in error
+    )
     assert "clean/valid.json with preparation lowercase, minimum 1, " in error
     assert "restore the task's text files" in error

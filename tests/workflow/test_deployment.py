@@ -10,7 +10,13 @@ import pytest
 import yaml
 
 from tests.support.checkout import Checkout
-from tests.support.deployment import TAG, URL, Repository, make_repository, outer_workflow
+from tests.support.deployment import (
+    TAG,
+    URL,
+    Repository,
+    make_repository,
+    outer_workflow,
+)
 
 BLEU = "results/demo_en_fr/bleu.txt"
 PREFIX = 'prefix: "translation"'
@@ -39,15 +45,21 @@ def snakedeploy() -> str:
     return command
 
 
-def test_snakedeploy_from_a_host(repository: Repository, snakedeploy: str, tmp_path: Path) -> None:
+def test_snakedeploy_from_a_host(
+    repository: Repository, snakedeploy: str, tmp_path: Path
+) -> None:
     deploy = f"{snakedeploy} deploy-workflow {URL} deployed --tag {TAG}"
     Checkout(tmp_path).shell(deploy, repository.environment).succeeded()
     deployed = Checkout(tmp_path / "deployed")
     assert (
-        f'path="workflow/Snakefile", tag="{TAG}"' in (deployed / "workflow/Snakefile").read_text()
+        f'path="workflow/Snakefile", tag="{TAG}"'
+        in (deployed / "workflow/Snakefile").read_text()
     )
-    planned = deployed.snakemake("--dry-run", environment=repository.environment).succeeded()
-    assert planned.planned["train_model"] == 2  # the demo: two tasks or seeds, as in the repository
+    planned = deployed.snakemake(
+        "--dry-run", environment=repository.environment
+    ).succeeded()
+    # The demo: two tasks or seeds, as in the repository.
+    assert planned.planned["train_model"] == 2
     first = "results/demo_en_fr/corpus/raw/test.source.zst"
     done = deployed.snakemake(first, environment=repository.environment).succeeded()
     assert done.planned["write_demo_corpus"] == 1
@@ -63,7 +75,9 @@ def test_snakedeploy_from_a_folder(
     # snakedeploy writes where the Snakefile is in the repository; which one, the user must say.
     text = (deployed / "workflow/Snakefile").read_text("utf-8")
     assert text.count('"workflow/Snakefile"') == 1
-    deployed.write("workflow/Snakefile", text.replace('"workflow/Snakefile"', repository.path))
+    deployed.write(
+        "workflow/Snakefile", text.replace('"workflow/Snakefile"', repository.path)
+    )
     options = yaml.safe_load((deployed / "config/config.yaml").read_text("utf-8"))
     options["overrides"]["tasks"] = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
     deployed.write("config/config.yaml", yaml.safe_dump(options))
@@ -72,7 +86,9 @@ def test_snakedeploy_from_a_folder(
 
 
 def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
-    outer = outer_workflow(tmp_path, repository.path, "{scale: demo}", more=PREFIX, names="t_*")
+    outer = outer_workflow(
+        tmp_path, repository.path, "{scale: demo}", more=PREFIX, names="t_*"
+    )
     options = ["--dry-run", "--printshellcmds", "--config", "unrelated=1", "--"]
     done = outer.snakemake(*options, "t_paper", "t_report").succeeded()
     assert done.planned["t_train_model"] > 4
@@ -81,15 +97,22 @@ def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> No
     assert re.findall(r"(?<![\w/])results/\S*", done.said) == []
 
 
-def test_two_modules_keep_what_they_measure_apart(repository: Repository, tmp_path: Path) -> None:
+def test_two_modules_keep_what_they_measure_apart(
+    repository: Repository, tmp_path: Path
+) -> None:
     outer = outer_workflow(tmp_path, repository.path, "{}", more=PREFIX, names="t_*")
     first = (outer / "Snakefile").read_text("utf-8")
     second = first[first.index("module ") :].replace(PREFIX, 'prefix: "other"')
-    for mine, other in (("module convs2s", "module other"), ("convs2s as t_*", "other as o_*")):
+    for mine, other in (
+        ("module convs2s", "module other"),
+        ("convs2s as t_*", "other as o_*"),
+    ):
         second = second.replace(mine, other)
     outer.write("Snakefile", first + second)
     raw = "results/demo_en_fr/corpus/raw/test.source.zst"
-    done = outer.snakemake("--dry-run", f"translation/{raw}", f"other/{raw}").succeeded()
+    done = outer.snakemake(
+        "--dry-run", f"translation/{raw}", f"other/{raw}"
+    ).succeeded()
     measured = re.findall(r"benchmark: (\S+)", done.said)
     assert {path.partition("/results/benchmarks/")[0] for path in measured} == {
         "translation",
@@ -116,9 +139,14 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     assert outer.snakemake(table, raw).nothing_to_do
 
 
-def test_a_module_has_a_results_folder_of_its_own(repository: Repository, tmp_path: Path) -> None:
+def test_a_module_has_a_results_folder_of_its_own(
+    repository: Repository, tmp_path: Path
+) -> None:
     outer = outer_workflow(
-        tmp_path, repository.path, "{}", more='pathvars:\n    results="results/translation"'
+        tmp_path,
+        repository.path,
+        "{}",
+        more='pathvars:\n    results="results/translation"',
     )
     done = outer.snakemake("--dry-run", "results/translation/demo_en_fr/bleu.txt")
     assert done.planned["train_model"] == 2, done.said
@@ -144,27 +172,37 @@ def test_a_fault_of_the_config_is_told(repository: Repository, tmp_path: Path) -
     done = outer.snakemake("--dry-run", BLEU)
     assert done.code == 1
     place = "config of the module"
-    assert done.errors == [f"error: {place}: unknown key 'scael'; did you mean 'scale'?"]
+    assert done.errors == [
+        f"error: {place}: unknown key 'scael'; did you mean 'scale'?"
+    ]
 
 
-def test_a_git_source_without_settings_is_refused(repository: Repository, tmp_path: Path) -> None:
+def test_a_git_source_without_settings_is_refused(
+    repository: Repository, tmp_path: Path
+) -> None:
     outer = outer_workflow(tmp_path, repository.gitfile, "{}")
     done = outer.snakemake("--dry-run", BLEU)
     assert done.code == 1
     (error,) = done.errors
-    assert error.startswith("error: this workflow is read from git, which brings no settings: copy")
+    assert error.startswith(
+        "error: this workflow is read from git, which brings no settings: copy"
+    )
 
 
 def test_an_installed_package_of_another_version_is_refused(
     repository: Repository, tmp_path: Path
 ) -> None:
     outer = outer_workflow(tmp_path / "outer", repository.gitfile, "{}")
-    other = Checkout(tmp_path).write("other/convs2s/__init__.py", '__version__ = "9.9.9"\n')
+    other = Checkout(tmp_path).write(
+        "other/convs2s/__init__.py", '__version__ = "9.9.9"\n'
+    )
     environment = {**repository.environment, "PYTHONPATH": str(tmp_path / "other")}
     done = outer.snakemake("--dry-run", BLEU, environment=environment)
     assert done.code == 1
     (error,) = done.errors
-    assert re.match(rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: ", error)
+    assert re.match(
+        rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: ", error
+    )
 
 
 def test_an_installed_package_serves_where_there_is_none(

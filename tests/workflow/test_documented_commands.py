@@ -107,11 +107,15 @@ def test_every_target_plans(commands: set[str], written: Checkout) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_with_options_plans(commands: set[str], written: Checkout) -> None:
+def test_every_command_with_options_plans(
+    commands: set[str], written: Checkout
+) -> None:
     for command in sorted(one for one in commands if " -" in one):
         plan(written, command)
 
 
 def plan(checkout: Checkout, command: str) -> None:
-    done = checkout.shell(command.replace("snakemake", "snakemake --quiet --dry-run", 1))
+    done = checkout.shell(
+        command.replace("snakemake", "snakemake --quiet --dry-run", 1)
+    )
     assert done.code == 0, f"{command}\n{done.said[-2000:]}"

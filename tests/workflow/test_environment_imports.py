@@ -35,9 +35,14 @@ print(json.dumps(missing))
 
 def environments(root: Path) -> dict[str, list[str]]:
     """What pip installs into each environment, by its name."""
-    stated = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in root.glob("envs/*")}
+    stated = {
+        path.stem: yaml.safe_load(path.read_text("utf-8"))
+        for path in root.glob("envs/*")
+    }
     return {
-        name: next(part["pip"] for part in content["dependencies"] if isinstance(part, dict))
+        name: next(
+            part["pip"] for part in content["dependencies"] if isinstance(part, dict)
+        )
         for name, content in stated.items()
     }
 
@@ -58,7 +63,9 @@ def jobs(root: Path) -> dict[str, dict[str, set[str]]]:
 def missing(packages: list[str], statements: set[str], folder: Path) -> dict[str, str]:
     """The statements that fail with these packages alone, each with the module that is absent."""
     python = bare_python(folder / "environment", packages)
-    done = run_bare(python, "-c", _TRY, folder=folder, text=json.dumps(sorted(statements)))
+    done = run_bare(
+        python, "-c", _TRY, folder=folder, text=json.dumps(sorted(statements))
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
     return found
@@ -81,19 +88,27 @@ def test_every_job_is_looked_at(root: Path) -> None:
 def test_environment_agrees_with_the_constraints(root: Path, name: str) -> None:
     packages = environments(root)[name]
     assert packages
-    assert set(packages) <= {*(root / "constraints.txt").read_text("utf-8").splitlines()}
+    assert set(packages) <= {
+        *(root / "constraints.txt").read_text("utf-8").splitlines()
+    }
 
 
 def test_a_package_that_an_environment_lacks_is_named(tmp_path: Path) -> None:
     statements = {"import yaml", "from sacrebleu.metrics import BLEU"}
     absent = missing(["sacrebleu"], statements, tmp_path)
-    assert {each: package_of(name) for each, name in absent.items()} == {"import yaml": "PyYAML"}
+    assert {each: package_of(name) for each, name in absent.items()} == {
+        "import yaml": "PyYAML"
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_environment_has_all_that_its_jobs_import(root: Path, name: str, tmp_path: Path) -> None:
+def test_environment_has_all_that_its_jobs_import(
+    root: Path, name: str, tmp_path: Path
+) -> None:
     imported = jobs(root)[name]
-    absent = missing(environments(root)[name], set().union(*imported.values()), tmp_path)
+    absent = missing(
+        environments(root)[name], set().union(*imported.values()), tmp_path
+    )
     lacks = {
         f"{rule}: envs/{name}.yaml lacks {package_of(absent[statement])}"
         for rule, statements in imported.items()
@@ -112,6 +127,7 @@ def test_job_states_its_version_where_the_package_is_not_installed(
     checkout: Checkout, tmp_path: Path
 ) -> None:
     program = "from convs2s.manifest import manifest; print(manifest()['convs2s'])"
-    python = bare_python(tmp_path / "environment", ["xopen", "zstandard"])  # to read files
+    # To read files.
+    python = bare_python(tmp_path / "environment", ["xopen", "zstandard"])
     done = run_bare(python, "-c", program, folder=checkout / "src")
     assert done.stdout.strip() == __version__, done.stderr

@@ -16,13 +16,20 @@ from tests.support.checkout import Checkout, Done
 MODEL = "results/mine_en_nl/models/transformer/seed1"
 SCORE = f"{MODEL}/test.greedy.bleu.json"
 WORDS = "results/characters_en_nl/corpus/tok/test.source.zst"
-TOKENIZED = "\npreparation: {train: characters, test: characters}\nvocabulary: {kind: word}\n"
-TINY = {"architecture": {"layers": 1, "width": 16, "heads": 2}, "training": {"maximum_epochs": 2}}
+TOKENIZED = (
+    "\npreparation: {train: characters, test: characters}\nvocabulary: {kind: word}\n"
+)
+TINY = {
+    "architecture": {"layers": 1, "width": 16, "heads": 2},
+    "training": {"maximum_epochs": 2},
+}
 
 
 @pytest.fixture(scope="module")
 def extended(
-    root: Path, first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+    root: Path,
+    first_run: tuple[Checkout, Done],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Checkout, Done]:
     """The pair with a metric and a network of extensions, its text in characters, an exhibit."""
     original, done = first_run
@@ -57,7 +64,11 @@ def finished(extended: tuple[Checkout, Done]) -> Checkout:
 def test_nothing_else_is_made_again(extended: tuple[Checkout, Done]) -> None:
     _, done = extended
     made = {"train_model", "write_model_settings", "decode_test_set", "evaluate_bleu"}
-    assert done.planned.keys() == made | {"extract_corpus", "tokenize_file", "write_table"}
+    assert done.planned.keys() == made | {
+        "extract_corpus",
+        "tokenize_file",
+        "write_table",
+    }
 
 
 def test_the_score_is_of_the_network_and_by_the_metric(finished: Checkout) -> None:
@@ -91,7 +102,11 @@ def test_an_edit_runs_what_depends_on_it_and_nothing_else(
         assert old in text
         path.write_text(text.replace(old, new), "utf-8")
     done = copy.snakemake("--dry-run", SCORE, WORDS)
-    assert done.planned == {"evaluate_bleu": 1, "extract_corpus": 1, "tokenize_file": 1}, done.said
+    assert done.planned == {
+        "evaluate_bleu": 1,
+        "extract_corpus": 1,
+        "tokenize_file": 1,
+    }, done.said
 
 
 def test_commands_find_the_extensions_of_the_folder(
@@ -104,7 +119,10 @@ def test_commands_find_the_extensions_of_the_folder(
     tokenize = "echo 'a b' | convs2s tokenize --language en --preparation characters"
     done = finished.shell(f"{translate} && {score} && {tokenize}").succeeded()
     *translated, scored, words = done.said.splitlines()
-    assert translated == (finished / f"{MODEL}/test.greedy.txt").read_text().splitlines()[:2]
+    assert (
+        translated
+        == (finished / f"{MODEL}/test.greedy.txt").read_text().splitlines()[:2]
+    )
     assert scored.startswith("WER = 0.00  WER|code:")
     assert words == "a \u2581 b"
 

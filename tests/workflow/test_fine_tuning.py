@@ -40,7 +40,9 @@ COMMAND = ("--config", "scale=blanks", "--", f"{TUNED}/model.safetensors")
 
 
 @pytest.fixture(scope="module")
-def tuned(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def tuned(
+    first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+) -> Checkout:
     """The folder after the training on other text, with its results under that name."""
     original, done = first_run
     done.succeeded()
@@ -57,10 +59,17 @@ def tuned(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFac
     return checkout
 
 
-def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(tuned: Checkout) -> None:
-    base, other = (describe_model(tuned / path) for path in (BASE, f"{TUNED}/model.safetensors"))
+def test_a_task_takes_the_vocabulary_of_the_model_it_starts_from(
+    tuned: Checkout,
+) -> None:
+    base, other = (
+        describe_model(tuned / path) for path in (BASE, f"{TUNED}/model.safetensors")
+    )
     assert other.task == "mine_tuned"
-    assert (other.source_types, other.target_types) == (base.source_types, base.target_types)
+    assert (other.source_types, other.target_types) == (
+        base.source_types,
+        base.target_types,
+    )
     assert other.bpe_codes == base.bpe_codes
     counts = dict(read_counts(tuned / RESULTS / "mine_tuned/vocabulary/en.tsv"))
     assert list(counts) == base.source_types
@@ -79,10 +88,19 @@ def test_paths_are_no_part_of_a_shell_command(tuned: Checkout) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        (BASE.replace("mine_en_nl", "mine_en_n"), "unknown task 'mine_en_n'; did you mean 'mine_"),
+        (
+            BASE.replace("mine_en_nl", "mine_en_n"),
+            "unknown task 'mine_en_n'; did you mean 'mine_",
+        ),
         (BASE.replace("small", "smal"), "unknown model 'smal'; did you mean 'small'?"),
-        (BASE.replace("model.safetensors", "modle.safetensors"), "no such file; name a model file"),
-        ("data/other.safetensors", "data/other.safetensors: no such file; name a model file"),
+        (
+            BASE.replace("model.safetensors", "modle.safetensors"),
+            "no such file; name a model file",
+        ),
+        (
+            "data/other.safetensors",
+            "data/other.safetensors: no such file; name a model file",
+        ),
     ],
 )
 @pytest.mark.parametrize("key", ["from", "vocabulary_of"])
@@ -91,7 +109,11 @@ def test_a_model_that_is_misspelt_is_named_with_its_key(
 ) -> None:
     checkout = tuned.copy(tmp_path)
     if key == "from":
-        file, before, place = "config/models.yaml", START, "small_tuned: training.start.from: "
+        file, before, place = (
+            "config/models.yaml",
+            START,
+            "small_tuned: training.start.from: ",
+        )
     else:
         file, before, place = "config/tasks/mine_tuned.yaml", BASE, "vocabulary_of: "
         shutil.rmtree(checkout / RESULTS / "mine_tuned")

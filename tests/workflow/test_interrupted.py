@@ -16,7 +16,8 @@ from tests.support.processes import wait_for
 MODEL = "results/mine_en_nl/models/small/seed2/model.safetensors"
 LOG = "results/logs/mine_en_nl/small/seed2/train.log"
 
-pytestmark = pytest.mark.slow  # each trains, and waits for what it has ended, for a minute
+# Each trains, and waits for what it has ended, for a minute.
+pytestmark = pytest.mark.slow
 
 
 def start(checkout: Checkout, target: str) -> subprocess.Popen[bytes]:
@@ -54,7 +55,9 @@ def train(checkout: Checkout) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_ctrl_c_ends_all_within_seconds_and_the_same_command_resumes(long: Checkout) -> None:
+def test_ctrl_c_ends_all_within_seconds_and_the_same_command_resumes(
+    long: Checkout,
+) -> None:
     process = train(long)
     second = long.snakemake(MODEL)
     assert second.code == 1
@@ -70,13 +73,20 @@ def test_ctrl_c_ends_all_within_seconds_and_the_same_command_resumes(long: Check
     again.wait(300)
 
 
-def test_a_rerun_waits_for_the_jobs_that_outlive_a_killed_snakemake(long: Checkout) -> None:
+def test_a_rerun_waits_for_the_jobs_that_outlive_a_killed_snakemake(
+    long: Checkout,
+) -> None:
     process = train(long)
     process.kill()  # Snakemake alone
     process.wait()
     again = start(long, MODEL)
     said = long / "said.txt"
-    wait_for(lambda: "waiting for jobs of an earlier run in this folder" in said.read_text("utf-8"))
+    wait_for(
+        lambda: (
+            "waiting for jobs of an earlier run in this folder"
+            in said.read_text("utf-8")
+        )
+    )
     assert again.poll() is None
     os.killpg(process.pid, signal.SIGTERM)  # the training saves its state and ends
     wait_for(lambda: "resuming in epoch" in (long / LOG).read_text("utf-8"))

@@ -17,7 +17,11 @@ from tests.support.checkout import Checkout, check_out
 TASK = "results/demo_en_fr"
 PREPARED = [
     f"{TASK}/{path}"
-    for path in ("dataset/train.arrow", "dataset/valid.arrow", "alignment/dictionary.tsv")
+    for path in (
+        "dataset/train.arrow",
+        "dataset/valid.arrow",
+        "alignment/dictionary.tsv",
+    )
 ]
 MODEL = f"{TASK}/models/demo/seed1/model.safetensors"
 HISTORY = f"{TASK}/models/demo/seed1/history.jsonl"
@@ -83,7 +87,9 @@ def prepared(checkout: Checkout) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_path: Path) -> None:
+def test_a_preparation_killed_twenty_times_has_the_same_bytes(
+    root: Path, tmp_path: Path
+) -> None:
     checkout = check_out(root, tmp_path)
     checkout.configure({"scatter_above": 0})  # prepared in parts, as a large corpus
     killed = checkout.copy(tmp_path / "killed")
@@ -102,13 +108,22 @@ def test_a_preparation_killed_twenty_times_has_the_same_bytes(root: Path, tmp_pa
     killed.snakemake(*PREPARED).succeeded()
     made = prepared(killed)
     assert made.items() <= whole.items()
-    assert made.keys() >= {*PREPARED, f"{TASK}/alignment/links", f"{TASK}/alignment/candidates.tsv"}
+    assert made.keys() >= {
+        *PREPARED,
+        f"{TASK}/alignment/links",
+        f"{TASK}/alignment/candidates.tsv",
+    }
 
 
 @pytest.mark.slow
-def test_the_demo_killed_five_times_has_the_same_model(root: Path, tmp_path: Path) -> None:
+def test_the_demo_killed_five_times_has_the_same_model(
+    root: Path, tmp_path: Path
+) -> None:
     checkout = check_out(root, tmp_path)
-    training = {"checkpoint_minutes": SECONDS_BETWEEN_STATES / 60, "maximum_epochs": EPOCHS}
+    training = {
+        "checkpoint_minutes": SECONDS_BETWEEN_STATES / 60,
+        "maximum_epochs": EPOCHS,
+    }
     overrides = {"models": {"demo": {"training": training}}}
     checkout.configure({"device": "cpu", "overrides": overrides})
     checkout.snakemake("results/demo_en_fr/dataset/train.arrow").succeeded()
@@ -121,6 +136,7 @@ def test_the_demo_killed_five_times_has_the_same_model(root: Path, tmp_path: Pat
         assert not (killed / MODEL).exists()
     killed.snakemake(MODEL).succeeded()
     assert (
-        "resuming in epoch" in (killed / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
+        "resuming in epoch"
+        in (killed / "results/logs/demo_en_fr/demo/seed1/train.log").read_text()
     )
     assert sha256(killed / MODEL) == sha256(checkout / MODEL)

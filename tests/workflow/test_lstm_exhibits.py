@@ -24,7 +24,9 @@ def scores() -> list[str]:
     five = "demo_lstm/ensemble3"
     decoded = {"lstm_beam1": [five], "lstm_beam2": [five]}
     decoded["lstm_beam12"] = [*singles, "demo_lstm/ensemble2", five]
-    files = [f"{run}/test.{name}.bleu.json" for name, runs in decoded.items() for run in runs]
+    files = [
+        f"{run}/test.{name}.bleu.json" for name, runs in decoded.items() for run in runs
+    ]
     files += [f"{run}/test.rescored.bleu.json" for run in (*singles, five)]
     files += [f"{run}/test.perplexity.json" for run in singles]
     return [f"{RUNS}/{file}" for file in files]
@@ -36,7 +38,9 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
         "models": {LISTED: TINY, "demo_lstm": LSTM},
         "decodings": {"list20": {"beam": 4}},
     }
-    checkout.configure({"scale": "demo", "device": "cpu", "cores": 1, "overrides": overrides})
+    checkout.configure(
+        {"scale": "demo", "device": "cpu", "cores": 1, "overrides": overrides}
+    )
     figures = [f"{PAPER}/lstm_figure{number}.svg" for number in (2, 3)]
     checkout.snakemake("--", *figures, *scores()).succeeded()
     checkout.snakemake("--", *TABLES).succeeded()
@@ -44,13 +48,17 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
         table = (checkout / path).read_text("utf-8")
         assert "STAND-IN DATA" in table
         assert "not run" not in table
-        rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str, keep_default_na=False)
+        rows = pd.read_csv(
+            checkout / path.replace(".md", ".csv"), dtype=str, keep_default_na=False
+        )
         columns = COLUMNS.get(Path(path).stem, 1)
         assert rows.filter(like="(paper)").shape[1] == columns
         assert rows.filter(like="(ours)").shape[1] == columns
         assert (rows.filter(like="(ours)") != "").to_numpy().sum() > 1, table
     listed = f"{LISTED} seed1, list20"
-    rescored = pd.read_csv(checkout / TABLES[1].replace(".md", ".csv"), keep_default_na=False)
+    rescored = pd.read_csv(
+        checkout / TABLES[1].replace(".md", ".csv"), keep_default_na=False
+    )
     assert rescored["Test set"].str.endswith(f"list of {listed}").sum() == 5
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
     assert set(points["curve"]) == {"demo_lstm ensemble3, lstm_beam12", listed}

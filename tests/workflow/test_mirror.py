@@ -47,7 +47,9 @@ def test_targets_are_planned_from_the_archives(checkout: Checkout, scale: str) -
     checkout.configure({"scale": scale})
     is_mirror = scale == "mirror"
     results = RESULTS if is_mirror else "results"
-    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", *targets(results)).succeeded()
+    done = checkout.snakemake(
+        "--dry-run", "--quiet", "reason", "--", *targets(results)
+    ).succeeded()
     # 6 archives of training text, 3 files for Romanian, test-full, test-filtered and dev.
     assert done.planned["download_file"] == 12
     assert done.planned.get("write_mirror", 0) == (1 if is_mirror else 0)
@@ -94,12 +96,16 @@ def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
     checkout.snakemake("--config", "scale=mirror", "--", *targets(RESULTS)).succeeded()
     for task in TARGETS:
         assert_scored(checkout, task)
-        report = json.loads((checkout / f"{RESULTS}/{task}/bleu.json").read_text("utf-8"))
+        report = json.loads(
+            (checkout / f"{RESULTS}/{task}/bleu.json").read_text("utf-8")
+        )
         scores = [one["bleu"]["tokenized"]["mean"] for one in report["tests"].values()]
         assert min(scores) > 40, report  # it is learned, if by no means well
 
 
-def test_what_the_mirror_lacks_is_said_in_one_line(checkout: Checkout, mirror: Path) -> None:
+def test_what_the_mirror_lacks_is_said_in_one_line(
+    checkout: Checkout, mirror: Path
+) -> None:
     add_mirror(mirror, checkout)
     checkout.write(
         "config/tasks/mine.yaml",
@@ -109,9 +115,13 @@ def test_what_the_mirror_lacks_is_said_in_one_line(checkout: Checkout, mirror: P
     )
     for name in ("data/a.en", "data/a.fr"):
         checkout.write(name, "a\n")
-    done = checkout.snakemake("--config", "scale=mirror", "--", f"{RESULTS}/mine/corpus/counts.txt")
+    done = checkout.snakemake(
+        "--config", "scale=mirror", "--", f"{RESULTS}/mine/corpus/counts.txt"
+    )
     assert done.code == 1
     assert done.errors
     for line in done.errors:
-        assert re.search(r"SHA256SUMS: no checksum for data\.example/a\.(en|fr): ", line), line
+        assert re.search(
+            r"SHA256SUMS: no checksum for data\.example/a\.(en|fr): ", line
+        ), line
         assert line.endswith("this scale's mirror does not hold the file")

@@ -40,9 +40,13 @@ RATIO = {"wmt14_en_fr", "wmt14_en_de"}
 """Tasks whose cleaning looks at the ratio, and whose text has the faults."""
 
 
-def test_every_corpus_is_extracted_and_cleaned(checkout: Checkout, mirror: Path) -> None:
+def test_every_corpus_is_extracted_and_cleaned(
+    checkout: Checkout, mirror: Path
+) -> None:
     add_mirror(mirror, checkout).configure(DEVICE)
-    checkout.snakemake(*(f"{RESULTS}/{task}/corpus/counts.txt" for task in CORPORA)).succeeded()
+    checkout.snakemake(
+        *(f"{RESULTS}/{task}/corpus/counts.txt" for task in CORPORA)
+    ).succeeded()
     for task, names in CORPORA.items():
         folder = checkout / RESULTS / task
         table = (folder / "corpus/counts.txt").read_text("utf-8")
@@ -55,7 +59,9 @@ def test_every_corpus_is_extracted_and_cleaned(checkout: Checkout, mirror: Path)
         faults = sum(PLANTED.values()) + len(ODD_CHARACTERS) if task in RATIO else 0
         pairs = sum(TRAINING_PAIRS[name] for name in names)
         assert sum(report["read"] for report in reports) == pairs + faults, task
-        dropped = {name: sum(each["dropped"][name] for each in reports) for name in PLANTED}
+        dropped = {
+            name: sum(each["dropped"][name] for each in reports) for name in PLANTED
+        }
         if task in RATIO:
             assert dropped.pop("ratio") >= PLANTED["ratio"]
             assert dropped == {name: PLANTED[name] for name in dropped}
@@ -73,7 +79,9 @@ def prepare(checkout: Checkout, mirror: Path, parts: int) -> Path:
     checkout.configure({**DEVICE, **above, "overrides": {"tasks": few}})
     targets = [f"{CORPUS}/dataset/{split}.arrow" for split in SPLITS]
     scattered = ["--set-scatter", f"parts={parts}", "--"]
-    done = checkout.snakemake(*scattered, *targets, f"{CORPUS}/corpus/counts.txt").succeeded()
+    done = checkout.snakemake(
+        *scattered, *targets, f"{CORPUS}/corpus/counts.txt"
+    ).succeeded()
     assert done.planned.get("tokenize_and_filter_part", 1) == parts
     return checkout / CORPUS
 
@@ -90,7 +98,9 @@ def test_at_once_and_in_3_or_16_parts_it_has_the_same_bytes(
         english, french = (folder / f"corpus/clean/train.{x}.zst" for x in SIDES)
         pairs = read_line_pairs(english, french)
         lengths = [sorted(len(side.split()) for side in pair) for pair in pairs]
-        assert all(few > 0 and most <= 175 and most <= 1.5 * few for few, most in lengths)
+        assert all(
+            few > 0 and most <= 175 and most <= 1.5 * few for few, most in lengths
+        )
     names = {name.removeprefix(f"{CORPUS}/") for name in results[0]}
     assert names == set(KEPT)
     assert results[0] == results[1] == results[2]

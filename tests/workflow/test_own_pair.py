@@ -28,20 +28,26 @@ vocabulary: {kind: bpe, merges: 50, joint: false}
 
 @pytest.fixture(scope="module")
 def further(
-    root: Path, first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+    root: Path,
+    first_run: tuple[Checkout, Done],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Checkout, Done]:
     """The page's further results, its word task and a held-out one, all made by one command."""
     original, done = first_run
     done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("further"))
     checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
-    targets = [line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line]
+    targets = [
+        line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line
+    ]
     targets = [target for target in targets if target.startswith(MODEL)]
     targets += ["results/mine_en_nl_word/bleu.txt"]
     targets += [f"{MODEL}/seed1/test.{name}.bleu.txt" for name in RESCORED]
     targets += [f"{MODEL}/seed1/test.beam5_en_de.bleu.json", f"{TUNED}.svg"]
     targets += [f"{MODEL}/seed1/test.table3_beam1.cpu.speed.json"]
-    targets += [f"results/mine_held_out/dataset/{split}.arrow" for split in ("train", "valid")]
+    targets += [
+        f"results/mine_held_out/dataset/{split}.arrow" for split in ("train", "valid")
+    ]
     return checkout, checkout.snakemake("--keep-going", *targets)
 
 
@@ -72,7 +78,9 @@ def test_everything_that_the_page_lists_is_there(
     assert len(names) == 7
     # Made by commands of their own.
     made = [name for name in names if name not in ("examples.txt", "corpus/counts.txt")]
-    assert [n for n in made if not (checkout / f"results/mine_en_nl/{n}").is_file()] == []
+    assert [
+        n for n in made if not (checkout / f"results/mine_en_nl/{n}").is_file()
+    ] == []
 
 
 def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
@@ -96,14 +104,19 @@ def test_ensemble_of_two_seeds(further: tuple[Checkout, Done]) -> None:
     assert json.loads(result.read_text("utf-8"))["manifest"]["run"] == "ensemble2"
     models = [checkout / f"{MODEL}/seed{seed}/model.safetensors" for seed in (1, 2)]
     assert models[0].read_bytes() != models[1].read_bytes()
-    assert done.planned["train_model"] == 2  # seed 2 and the word model; seed 1 was there
+    # Seed 2 and the word model; seed 1 was there.
+    assert done.planned["train_model"] == 2
 
 
 def test_plots(further: tuple[Checkout, Done]) -> None:
     checkout, done = further
     for name in ("curve", "test.beam5.attention1"):
-        assert "<svg" in (checkout / f"{MODEL}/seed1/{name}.svg").read_text("utf-8"), done.said
-        assert (checkout / f"{MODEL}/seed1/{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (checkout / f"{MODEL}/seed1/{name}.svg").read_text("utf-8"), (
+            done.said
+        )
+        assert (
+            (checkout / f"{MODEL}/seed1/{name}.png").read_bytes().startswith(b"\x89PNG")
+        )
 
 
 def test_a_decoding_is_timed(further: tuple[Checkout, Done]) -> None:
@@ -132,8 +145,12 @@ def test_another_model_rescores(further: tuple[Checkout, Done]) -> None:
     for name in RESCORED:
         path = checkout / f"{MODEL}/seed1/test.{name}.bleu.json"
         bleu = json.loads(path.read_text("utf-8"))["bleu"]
-        tokenized = {choice: scores["tokenized"]["score"] for choice, scores in bleu.items()}
-        assert tokenized["oracle"] >= max(tokenized["first"], tokenized["average"]), done.said
+        tokenized = {
+            choice: scores["tokenized"]["score"] for choice, scores in bleu.items()
+        }
+        assert tokenized["oracle"] >= max(tokenized["first"], tokenized["average"]), (
+            done.said
+        )
         text = path.with_name(f"test.{name}.txt").read_text("utf-8")
         assert text.count("\n") == 20
         # The list's own choice is the decoding's: the same words have the same score.
@@ -146,7 +163,9 @@ def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
     done.succeeded()
     folder = "results/mine_en_nl_word"
     assert not (checkout / f"{folder}/corpus").exists()  # the text is mine_en_nl's
-    dictionary = (checkout / "results/mine_en_nl/alignment/dictionary.tsv").read_text("utf-8")
+    dictionary = (checkout / "results/mine_en_nl/alignment/dictionary.tsv").read_text(
+        "utf-8"
+    )
     entries = dict(line.split("\t")[:2] for line in dictionary.splitlines()[1:])
     known = {"dog": "hond", "tree": "boom", "red": "rode", "sees": "ziet"}
     assert entries | known == entries
@@ -155,7 +174,9 @@ def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
     assert counts["total"] > 0
     assert counts["dictionary"] > 0
     assert counts["total"] == counts["dictionary"] + counts["copied"]
-    translations = (checkout / f"{folder}/models/small/seed1/test.beam5.jsonl").read_text("utf-8")
+    translations = (
+        checkout / f"{folder}/models/small/seed1/test.beam5.jsonl"
+    ).read_text("utf-8")
     replaced = [json.loads(line)["replacements"] for line in translations.splitlines()]
     assert sum(map(len, replaced)) == counts["total"]
     headline = (checkout / f"{folder}/bleu.txt").read_text("utf-8")
@@ -166,15 +187,24 @@ def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
     )
 
 
-def test_held_out_validation_and_codes_of_each_side(further: tuple[Checkout, Done]) -> None:
+def test_held_out_validation_and_codes_of_each_side(
+    further: tuple[Checkout, Done],
+) -> None:
     checkout, done = further
     folder = "results/mine_held_out"
     counts = {
-        split: json.loads((checkout / f"{folder}/corpus/clean/{split}.json").read_text("utf-8"))
+        split: json.loads(
+            (checkout / f"{folder}/corpus/clean/{split}.json").read_text("utf-8")
+        )
         for split in ("train", "valid")
     }
-    assert {split: count["read"] for split, count in counts.items()} == {"train": 294, "valid": 6}
-    codes = [checkout / f"{folder}/vocabulary/codes.{language}" for language in ("en", "nl")]
+    assert {split: count["read"] for split, count in counts.items()} == {
+        "train": 294,
+        "valid": 6,
+    }
+    codes = [
+        checkout / f"{folder}/vocabulary/codes.{language}" for language in ("en", "nl")
+    ]
     assert codes[0].read_text("utf-8") != codes[1].read_text("utf-8"), done.said
     assert not (checkout / f"{folder}/vocabulary/codes").exists()
 
@@ -186,11 +216,15 @@ def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
     with (checkout / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
     pages = ["report", "figures", "evaluate"]
-    done = checkout.snakemake("--config", "tasks=[mine_en_nl]", "--", *pages).succeeded()
+    done = checkout.snakemake(
+        "--config", "tasks=[mine_en_nl]", "--", *pages
+    ).succeeded()
     page = ["--report", "results/report.html", "--config", "tasks=[mine_en_nl]"]
     checkout.snakemake(*pages, *page).succeeded()
     files = (path for path in checkout.folder.rglob("*") if path.is_file())
-    assert [path.name for path in files if b"secret" in path.read_bytes()] == ["config.local.yaml"]
+    assert [path.name for path in files if b"secret" in path.read_bytes()] == [
+        "config.local.yaml"
+    ]
     assert "train_model" not in done.planned
     report = (checkout / "results/report.html").read_text("utf-8")
     plots = [f"{MODEL}/seed1/{name}.svg" for name in ("curve", "test.beam5.attention1")]

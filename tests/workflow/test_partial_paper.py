@@ -19,7 +19,12 @@ from tests.support.loopback import LoopbackServer, Served
 RUN = "results/mine_en_nl/models/small/seed1"
 LEDGER = "results/paper/ledger.jsonl"
 TABLE1 = "results/paper/table1.md"
-LEDGER_TO_REPORT = {"write_ledger": 1, "write_claims": 1, "write_costs": 1, "write_report": 1}
+LEDGER_TO_REPORT = {
+    "write_ledger": 1,
+    "write_claims": 1,
+    "write_costs": 1,
+    "write_report": 1,
+}
 
 
 def configure(checkout: Checkout, **overrides: Any) -> None:
@@ -31,7 +36,9 @@ def configure(checkout: Checkout, **overrides: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def run(first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def run(
+    first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+) -> Checkout:
     """The folder after ``snakemake paper``."""
     checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
     own_pair.write_paper(checkout)
@@ -61,10 +68,14 @@ def test_after_a_kill_tables_and_report_train_nothing(paper: Checkout) -> None:
     for name in ("model.safetensors", "training.json"):
         (paper / f"{RUN}/{name}").unlink()
     history = f"{RUN}/history.jsonl"
-    paper.write(f".snakemake/incomplete/{urlsafe_b64encode(history.encode()).decode()}", "")
+    paper.write(
+        f".snakemake/incomplete/{urlsafe_b64encode(history.encode()).decode()}", ""
+    )
     for path in (paper / RUN).glob("test.*"):
         path.unlink()
-    done = paper.snakemake("--dry-run", "tables", "results/paper/report.html").succeeded()
+    done = paper.snakemake(
+        "--dry-run", "tables", "results/paper/report.html"
+    ).succeeded()
     assert "train_model" not in done.planned
     assert "write_costs" in done.planned
 
@@ -72,16 +83,28 @@ def test_after_a_kill_tables_and_report_train_nothing(paper: Checkout) -> None:
 def test_another_beam_decodes_again_what_has_it(paper: Checkout) -> None:
     configure(paper, decodings={"greedy": {"beam": 2}})
     scores = {"decode_test_set": 1, "evaluate_bleu": 1}
-    assert planned(paper) == {**scores, "write_table": 1, **LEDGER_TO_REPORT, "paper": 1}
+    assert planned(paper) == {
+        **scores,
+        "write_table": 1,
+        **LEDGER_TO_REPORT,
+        "paper": 1,
+    }
 
 
 def test_another_seed_is_trained_alone(paper: Checkout) -> None:
     own_pair.write_paper(paper, runs=["seed1", "seed2"])
-    made = {"train_model": 1, "decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
+    made = {
+        "train_model": 1,
+        "decode_test_set": 2,
+        "evaluate_bleu": 2,
+        "plot_learning_curve": 1,
+    }
     assert planned(paper) == {**made, "write_table": 1, **LEDGER_TO_REPORT, "paper": 1}
 
 
-def test_a_published_ledger_saves_all_of_it(paper: Checkout, server: LoopbackServer) -> None:
+def test_a_published_ledger_saves_all_of_it(
+    paper: Checkout, server: LoopbackServer
+) -> None:
     (paper / LEDGER).rename(paper / "their.jsonl")
     for place in ("paper", "mine_en_nl", "logs"):
         (paper / "results" / place).rename(paper / f"{place}.before")
@@ -107,16 +130,24 @@ def test_a_published_ledger_saves_all_of_it(paper: Checkout, server: LoopbackSer
     refused = paper.snakemake("--dry-run", "paper", *published)
     assert refused.code == 1
     (error,) = refused.errors
-    assert error.startswith("error: their.jsonl:3: the inputs of this run do not give its finger")
+    assert error.startswith(
+        "error: their.jsonl:3: the inputs of this run do not give its finger"
+    )
 
 
-def test_a_figure_that_no_model_here_makes_is_refused(checkout: Checkout, root: Path) -> None:
+def test_a_figure_that_no_model_here_makes_is_refused(
+    checkout: Checkout, root: Path
+) -> None:
     published = root / "docs/results/multi30k.ledger.jsonl"
     options = ["--config", "scale=multi30k", f"published={published}", "--"]
     for name in ("figure3", "lstm_figure3"):
-        refused = checkout.snakemake("-n", *options, f"results/scales/multi30k/paper/{name}.svg")
+        refused = checkout.snakemake(
+            "-n", *options, f"results/scales/multi30k/paper/{name}.svg"
+        )
         (error,) = refused.errors
-        assert error.startswith(f"error: {name}.svg: no model of this run makes what it shows: it ")
+        assert error.startswith(
+            f"error: {name}.svg: no model of this run makes what it shows: it "
+        )
 
 
 def test_from_the_published_ledger_tables_train_nothing_and_depths_are_drawn(
@@ -147,7 +178,9 @@ def test_a_failed_training_leaves_its_cell_with_the_reason(paper: Checkout) -> N
     assert "| failed: " in row
     assert "positions" in row
     assert "runs: 1 of 1;" in "\n".join(rows)  # of the others
-    command = re.search(r"^\[\d+\] to run it: `snakemake (.*)`$", "\n".join(rows), re.MULTILINE)
+    command = re.search(
+        r"^\[\d+\] to run it: `snakemake (.*)`$", "\n".join(rows), re.MULTILINE
+    )
     assert command
     asked = paper.shell(f"snakemake --dry-run {command[1]}")
     assert asked.planned["train_model"] == 1, asked.said

@@ -21,7 +21,14 @@ LICENSED = [
     *(f"duc2004/references/task1_ref{number}.txt" for number in range(4)),
     "wmt14_en_fr/newstest2014.1000best.gz",
 ]
-OTHERS = ["lstm_table1", "lstm_table2", "lstm_figure2", "lstm_figure3", "lstm_text", "further_rows"]
+OTHERS = [
+    "lstm_table1",
+    "lstm_table2",
+    "lstm_figure2",
+    "lstm_figure3",
+    "lstm_text",
+    "further_rows",
+]
 
 
 def planned(checkout: Checkout, *arguments: str) -> Done:
@@ -33,11 +40,18 @@ def cell_paths(folder: Path, scale: str) -> list[str]:
     """The files that the tables rest on."""
     settings = load(folder, {"scale": scale})
     tables = [f"table{number}" for number in range(1, 9)] + OTHERS
-    paths = [path for table in tables for cell in cells(settings, table) for path in cell.paths]
+    paths = [
+        path
+        for table in tables
+        for cell in cells(settings, table)
+        for path in cell.paths
+    ]
     return list(dict.fromkeys(paths))
 
 
-@pytest.mark.parametrize("scale", ["paper", "demo", "multi30k", "multi30k_trained", "mirror"])
+@pytest.mark.parametrize(
+    "scale", ["paper", "demo", "multi30k", "multi30k_trained", "mirror"]
+)
 def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) -> None:
     for name in LICENSED:
         checkout.write(f"data/{name}", "")
@@ -65,7 +79,11 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
     done = checkout.snakemake("results/paper/table1.md").succeeded()
     assert done.planned == {"write_table": 1}
     table = (checkout / "results/paper/table1.md").read_text("utf-8")
-    rows = [line for line in table.splitlines() if "ConvS2S" in line and line.startswith("|")]
+    rows = [
+        line
+        for line in table.splitlines()
+        if "ConvS2S" in line and line.startswith("|")
+    ]
     assert [row for row in rows if "| 40.51 | not run |" in row]
     assert all("not run" in row for row in rows)
     assert checkout.files("results") == [
@@ -73,7 +91,9 @@ def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> 
     ]
 
 
-def test_a_report_alone_shows_what_there_is_and_trains_nothing(checkout: Checkout) -> None:
+def test_a_report_alone_shows_what_there_is_and_trains_nothing(
+    checkout: Checkout,
+) -> None:
     report = "results/scales/demo/paper/report.html"
     done = planned(checkout, "--config", "scale=demo", "--", report)
     assert done.planned == {"write_claims": 1, "write_ledger": 1, "write_report": 1}
@@ -90,14 +110,20 @@ def test_without_a_users_list_nothing_rescores_it(checkout: Checkout) -> None:
     assert "data/wmt14_en_fr/newstest2014.1000best.gz" in missing.said
 
 
-def test_a_missing_file_of_roots_is_named_where_scores_are_there(checkout: Checkout) -> None:
+def test_a_missing_file_of_roots_is_named_where_scores_are_there(
+    checkout: Checkout,
+) -> None:
     """Snakemake takes a file that no rule can make for finished."""
     score = "results/gigaword/models/demo/seed1/gigaword.beam5.rouge.json"
     checkout.write(score, "{}")
-    done = checkout.snakemake("--dry-run", score, "--config", "rouge_exceptions=mispelt.tsv")
+    done = checkout.snakemake(
+        "--dry-run", score, "--config", "rouge_exceptions=mispelt.tsv"
+    )
     assert done.code == 1
     (error,) = done.errors
-    assert error.startswith("error: rouge_exceptions: mispelt.tsv: no such file; docs/rouge.md")
+    assert error.startswith(
+        "error: rouge_exceptions: mispelt.tsv: no such file; docs/rouge.md"
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,10 +131,15 @@ def test_a_missing_file_of_roots_is_named_where_scores_are_there(checkout: Check
     [
         ("demo_en_fr_word/corpus/raw/test.source.zst", "No rule to produce"),
         ("demo_en_fr/models/small/x/seed1/model.safetensors", "No rule to produce"),
-        ("demo_en_fr/vocabulary/de.tsv", "unknown language 'de'; expected one of en, fr"),
+        (
+            "demo_en_fr/vocabulary/de.tsv",
+            "unknown language 'de'; expected one of en, fr",
+        ),
     ],
 )
-def test_wildcards_take_what_their_rule_allows(checkout: Checkout, path: str, said: str) -> None:
+def test_wildcards_take_what_their_rule_allows(
+    checkout: Checkout, path: str, said: str
+) -> None:
     """Also where a path begins with a name of pathvars, which Snakemake fills in late."""
     done = checkout.snakemake("--dry-run", f"results/{path}")
     assert done.code == 1
@@ -117,8 +148,12 @@ def test_wildcards_take_what_their_rule_allows(checkout: Checkout, path: str, sa
     assert "KeyError" not in done.said
 
 
-def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checkout) -> None:
-    checkout.configure({"overrides": {"tasks": {"demo_en_fr": {"headline": {"seeds": [1, 2]}}}}})
+def test_two_models_are_compared_over_the_seeds_of_the_headline(
+    checkout: Checkout,
+) -> None:
+    checkout.configure(
+        {"overrides": {"tasks": {"demo_en_fr": {"headline": {"seeds": [1, 2]}}}}}
+    )
     path = "results/demo_en_fr/compare/test.beam5.demo-vs-wmt14_en_fr.txt"
     done = planned(checkout, path)
     assert done.planned["compare_models"] == 1
@@ -128,14 +163,19 @@ def test_two_models_are_compared_over_the_seeds_of_the_headline(checkout: Checko
 def test_the_text_of_word_models_is_aligned_once(checkout: Checkout) -> None:
     done = planned(checkout, "align", "--config", "tasks=[demo_en_fr,demo_en_fr_word]")
     assert done.planned["align_words"] == done.planned["build_dictionary"] == 1
-    assert "results/demo_en_fr/alignment/dictionary.tsv" in done.said  # whose text both read
+    # Whose text both read.
+    assert "results/demo_en_fr/alignment/dictionary.tsv" in done.said
     of_bpe = planned(checkout, "align", "--config", "tasks=[demo_en_fr]")
     assert "align_words" not in of_bpe.planned
 
 
 def test_a_tasks_report_is_in_its_metric(checkout: Checkout) -> None:
-    overrides = {"tasks": {"demo_en_fr": {"metric": "rouge", "rouge": {"test": {"bytes": 75}}}}}
-    checkout.configure({"overrides": overrides, "tasks": ["demo_en_fr", "demo_en_fr_word"]})
+    overrides = {
+        "tasks": {"demo_en_fr": {"metric": "rouge", "rouge": {"test": {"bytes": 75}}}}
+    }
+    checkout.configure(
+        {"overrides": overrides, "tasks": ["demo_en_fr", "demo_en_fr_word"]}
+    )
     done = planned(checkout, "evaluate")
     assert done.planned["summarize_runs"] == 2
     assert {"evaluate_rouge", "evaluate_bleu"} <= set(done.planned)
@@ -167,6 +207,8 @@ def test_speed_times_a_gpu_where_one_is_asked_for(
     checkout: Checkout, options: list[str], timed: dict[str, int]
 ) -> None:
     done = planned(checkout, *options, "--", "speed")
-    outputs = re.findall(r"^ +output: \S+\.(cpu|cuda)\.speed\.json", done.said, re.MULTILINE)
+    outputs = re.findall(
+        r"^ +output: \S+\.(cpu|cuda)\.speed\.json", done.said, re.MULTILINE
+    )
     assert Counter(outputs) == timed
     assert done.planned["evaluate_bleu"] == 4

@@ -20,8 +20,14 @@ def test_a_run_without_its_licensed_text_is_refused(checkout: Checkout) -> None:
     done = checkout.snakemake("preflight", "--config", "tasks=[gigaword]")
     assert done.code == 1
     (error,) = done.errors
-    assert error.startswith("error: this run cannot fit: gigaword needs data/gigaword/train.")
-    assert (checkout / "results/logs/preflight.log").read_text("utf-8").endswith(f"{error}\n")
+    assert error.startswith(
+        "error: this run cannot fit: gigaword needs data/gigaword/train."
+    )
+    assert (
+        (checkout / "results/logs/preflight.log")
+        .read_text("utf-8")
+        .endswith(f"{error}\n")
+    )
     (crashed,) = status(checkout / "results").jobs
     assert (crashed.name, crashed.condition) == ("preflight", "crashed")
     assert "summarization, 3 trainings: 36.0 GPU-hours" in done.said

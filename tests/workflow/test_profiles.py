@@ -20,7 +20,9 @@ JOB = "extract_corpus"
 def test_every_cluster_profile_plans_by_either_option(
     checkout: Checkout, option: str, profile: str
 ) -> None:
-    done = checkout.shell(f"snakemake -n {TARGET} {option} profiles/{profile}").succeeded()
+    done = checkout.shell(
+        f"snakemake -n {TARGET} {option} profiles/{profile}"
+    ).succeeded()
     assert done.planned == {JOB: 1, "write_demo_corpus": 1}
     assert "mem_mb=2000" in done.said
 
@@ -34,7 +36,9 @@ def test_the_public_targets_are_those_of_their_file(root: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", ["paper", "multi30k", "multi30k_trained", "demo", "mirror"])
+@pytest.mark.parametrize(
+    "scale", ["paper", "multi30k", "multi30k_trained", "demo", "mirror"]
+)
 @pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
 @pytest.mark.parametrize("profile", ["default", "slurm", "generic"])
 def test_every_public_target_plans_at_every_scale(
@@ -49,9 +53,12 @@ def test_every_public_target_plans_at_every_scale(
 def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> None:
     pages = [root / name for name in ("README.md", "docs/cluster.md", "docs/cloud.md")]
     text = "\n".join(page.read_text("utf-8") for page in pages)
-    commands = re.findall(r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE)
+    commands = re.findall(
+        r"^ {4,}(snakemake .*--profile.*?)(?: +#.*)?$", text, re.MULTILINE
+    )
     assert len(commands) >= 5
-    planned = re.compile(r"snakemake TARGET --profile \S+")  # by the tests of each profile
+    # By the tests of each profile.
+    planned = re.compile(r"snakemake TARGET --profile \S+")
     checkout.write("home/snakemake/site/profile.yaml", "executor: slurm\n")
     environment = {**os.environ, "XDG_CONFIG_HOME": str(checkout / "home")}
     for command in (one for one in commands if not planned.fullmatch(one)):
@@ -59,33 +66,45 @@ def test_every_command_of_the_pages_plans(root: Path, checkout: Checkout) -> Non
         checkout.shell(command, environment).succeeded()
 
 
-def test_default_profile_holds_nothing_that_would_override_a_cluster_profile(root: Path) -> None:
+def test_default_profile_holds_nothing_that_would_override_a_cluster_profile(
+    root: Path,
+) -> None:
     text = (root / "profiles/default/profile.yaml").read_text("utf-8")
     profile = yaml.safe_load("\n".join(re.findall(r"^[\w-]+: .*", text, re.MULTILINE)))
     profile.pop("__use_yte__")
     assert set(profile) == {"rerun-triggers", "rerun-incomplete", "nolock", "quiet"}
     for cluster in ("slurm", "generic"):
-        other = yaml.safe_load((root / f"profiles/{cluster}/profile.yaml").read_text("utf-8"))
+        other = yaml.safe_load(
+            (root / f"profiles/{cluster}/profile.yaml").read_text("utf-8")
+        )
         assert {key: other[key] for key in profile} == profile
         assert "cores" not in other
 
 
-def test_what_the_profile_of_slurm_explains_the_generic_one_states_as_well(root: Path) -> None:
+def test_what_the_profile_of_slurm_explains_the_generic_one_states_as_well(
+    root: Path,
+) -> None:
     slurm, other = (
         yaml.safe_load((root / f"profiles/{name}/profile.yaml").read_text("utf-8"))
         for name in ("slurm", "generic")
     )
     own = {"executor", "max-status-checks-per-second"}
-    common = {key: value for key, value in slurm.items() if not key.startswith("slurm-")}
+    common = {
+        key: value for key, value in slurm.items() if not key.startswith("slurm-")
+    }
     common = {key: value for key, value in common.items() if key not in own}
     assert {key: other.get(key) for key in common} == common
 
 
-@pytest.mark.parametrize(("options", "cores"), [("", available_cpu_count()), ("--cores 1", 1)])
+@pytest.mark.parametrize(
+    ("options", "cores"), [("", available_cpu_count()), ("--cores 1", 1)]
+)
 def test_a_run_on_this_machine_has_all_cores_or_those_asked_for(
     checkout: Checkout, options: str, cores: int
 ) -> None:
-    done = checkout.shell(f"snakemake {TARGET} {options} --until write_demo_corpus").succeeded()
+    done = checkout.shell(
+        f"snakemake {TARGET} {options} --until write_demo_corpus"
+    ).succeeded()
     assert re.search(rf"^Provided cores: {cores}\b", done.said, re.MULTILINE), done.said
 
 
@@ -106,7 +125,11 @@ ANSWERS = {
 
 @pytest.mark.parametrize(
     ("profile", "answer", "state"),
-    [(profile, *one) for profile, answers in ANSWERS.items() for one in answers.items()],
+    [
+        (profile, *one)
+        for profile, answers in ANSWERS.items()
+        for one in answers.items()
+    ],
 )
 def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
     root: Path, tmp_path: Path, profile: str, answer: str, state: str
@@ -124,10 +147,13 @@ def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
     assert said.stdout == f"{state}\n"
 
 
-def test_jobs_are_ended_by_a_program_that_needs_no_shell(root: Path, tmp_path: Path) -> None:
+def test_jobs_are_ended_by_a_program_that_needs_no_shell(
+    root: Path, tmp_path: Path
+) -> None:
     stated = yaml.safe_load((root / "profiles/generic/profile.yaml").read_text("utf-8"))
     (tmp_path / "scancel").write_text('#!/bin/sh\necho "$@"\n')
     (tmp_path / "scancel").chmod(0o755)
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    command = [stated["cluster-generic-cancel-cmd"], "7", "8"]  # as Snakemake's plugin has it
+    # As Snakemake's plugin has it.
+    command = [stated["cluster-generic-cancel-cmd"], "7", "8"]
     assert subprocess.check_output(command, cwd=root, env=path, text=True) == "7 8\n"

@@ -17,11 +17,15 @@ UNIT_TESTS = "count_words binarize evaluate_bleu summarize_runs"
 def typed(root: Path, option: str) -> str:
     """The one command of the page with an option."""
     page = (root / PAGE).read_text("utf-8")
-    (found,) = re.finditer(rf"^ +(snakemake .*{option}.*?)(?: +#.*)?$", page, re.MULTILINE)
+    (found,) = re.finditer(
+        rf"^ +(snakemake .*{option}.*?)(?: +#.*)?$", page, re.MULTILINE
+    )
     return found[1]
 
 
-def test_the_report_of_a_target_holds_the_score_as_a_page(root: Path, finished: Checkout) -> None:
+def test_the_report_of_a_target_holds_the_score_as_a_page(
+    root: Path, finished: Checkout
+) -> None:
     finished.snakemake("results/mine_en_nl/bleu.html").succeeded()
     asked = typed(root, "--report").replace("demo ", "results/mine_en_nl/bleu.html ")
     finished.shell(asked).succeeded()

@@ -15,10 +15,14 @@ def test_from_the_archives_to_scores(checkout: Checkout, mirror: Path) -> None:
     checkout.write("data/test.en", "the red house\nin the\nthe unheard\n")
     checkout.write("data/test.other", "a b c\nd e\nf\n")
     test = {"newstest2014": [{"source": "data/test.en", "target": "data/test.other"}]}
-    texts = {text: {"corpus": {"tests": test}} for text in ("wmt14_en_fr", "wmt14_en_de")}
+    texts = {
+        text: {"corpus": {"tests": test}} for text in ("wmt14_en_fr", "wmt14_en_de")
+    }
     headlines = {task: {"headline": {"tests": list(test)}} for task in MODELS}
     checkout.configure({**DEVICE, "overrides": {"tasks": {**texts, **headlines}}})
-    done = checkout.snakemake(*(f"{RESULTS}/{task}/bleu.txt" for task in MODELS)).succeeded()
+    done = checkout.snakemake(
+        *(f"{RESULTS}/{task}/bleu.txt" for task in MODELS)
+    ).succeeded()
     assert done.planned["import_released"] == done.planned["download_file"] == 2
     assert not {"train_model", "build_vocabulary", "learn_bpe"} & done.planned.keys()
     for task, model in MODELS.items():
@@ -38,7 +42,9 @@ def test_from_the_archives_to_scores(checkout: Checkout, mirror: Path) -> None:
 def test_stage_targets_of_a_released_model_train_nothing(checkout: Checkout) -> None:
     checkout.configure({"tasks": [TASK, "wmt14_en_de_released"]})
     targets = ["download", "prepare", "align", "train", "evaluate", "figures"]
-    done = checkout.snakemake("--dry-run", "--quiet", "reason", "--", *targets).succeeded()
+    done = checkout.snakemake(
+        "--dry-run", "--quiet", "reason", "--", *targets
+    ).succeeded()
     assert done.planned["import_released"] == 2
     assert done.planned["evaluate_bleu"] == 3
     trained = {"train_model", "binarize", "align_words", "plot_learning_curve"}

@@ -25,13 +25,24 @@ ROWS = "#table4 .parts tbody tr"
 OURS = f"[...document.querySelectorAll('{ROWS} td:nth-child(5)')].map(cell => cell.dataset.order)"
 SHOWN = "document.querySelectorAll('#table3 .parts tbody tr').length"
 OPEN = "document.querySelectorAll('details').forEach(part => part.open = true)"
-DRAWN = "[...document.querySelectorAll('.chart')].every(one => one.querySelector('svg'))"
+DRAWN = (
+    "[...document.querySelectorAll('.chart')].every(one => one.querySelector('svg'))"
+)
 HIGHEST = 15_000
 """Pixels of the page at a width of 1,400, all that folds closed."""
 
 PUBLISHED = "docs/results/multi30k_trained.ledger.jsonl"
 
-PLACES = ("summary", "table1", "figure2", "figure3", "claims", "curves", "translations", "costs")
+PLACES = (
+    "summary",
+    "table1",
+    "figure2",
+    "figure3",
+    "claims",
+    "curves",
+    "translations",
+    "costs",
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +53,9 @@ def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResult
 
 
 @pytest.fixture(scope="module")
-def page(results: PaperResults, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(
+    results: PaperResults, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Page]:
     with Page(tmp_path_factory.mktemp("profile")) as opened:
         opened.open(results.output, width=1280, scheme="light")
         yield opened
@@ -59,17 +72,23 @@ def test_all_is_drawn_and_nothing_complains(page: Page, results: PaperResults) -
     page.run(OPEN)
     page.wait(DRAWN)
     assert page.complaints == []
-    assert page.run("[...document.images].every(one => one.complete && one.naturalWidth)")
+    assert page.run(
+        "[...document.images].every(one => one.complete && one.naturalWidth)"
+    )
     assert HOSTILE in page.run("document.querySelector('#table4 .note li').textContent")
 
 
 def test_tables_sort_by_pointer_and_by_keyboard(page: Page) -> None:
     before = page.run(OURS)
     page.click("#table4 thead th:nth-child(5)")
-    assert page.run(OURS) == sorted(before, key=lambda one: float(one or "-inf")) != before
+    assert (
+        page.run(OURS) == sorted(before, key=lambda one: float(one or "-inf")) != before
+    )
     state = "document.querySelector('#table4 thead th:nth-child(5)').ariaSort"
     assert page.run(state) == "ascending"
-    page.run("document.querySelector('#table4 thead th:nth-child(5) .dt-column-order').focus()")
+    page.run(
+        "document.querySelector('#table4 thead th:nth-child(5) .dt-column-order').focus()"
+    )
     page.press_enter()
     page.wait(f"{state} === 'descending'")
     assert page.run(OURS) == sorted(before, key=lambda one: -float(one or "-inf"))
@@ -84,10 +103,12 @@ def test_tables_filter(page: Page) -> None:
     page.call("Input.insertText", text="not run")
     assert 0 < page.run(SHOWN) < before
     assert page.run("document.querySelector('#table4 .dt-search')") is None
-    assert page.run("document.querySelector('#table3 .parts .dt-info').textContent").endswith(
-        f"of {before}"
+    assert page.run(
+        "document.querySelector('#table3 .parts .dt-info').textContent"
+    ).endswith(f"of {before}")
+    page.run(
+        f"{field}.value = ''; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))"
     )
-    page.run(f"{field}.value = ''; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))")
     assert page.run(SHOWN) == before
 
 
@@ -134,7 +155,9 @@ def test_it_looks_alike_everywhere(
     if width == 1400:
         assert page.run("document.documentElement.scrollHeight") <= HIGHEST
     for place in PLACES:
-        page.run(f"document.getElementById('{place}').scrollIntoView({{behavior: 'instant'}})")
+        page.run(
+            f"document.getElementById('{place}').scrollIntoView({{behavior: 'instant'}})"
+        )
         page.picture(pictures / f"{scheme}_{width}_{place}.png")
     assert page.complaints == []
 
@@ -146,9 +169,14 @@ def test_the_page_of_a_whole_run_is_short_and_shows_its_tables_whole(
     settings = load(root, {"scale": "multi30k_trained"})
     of_tables = {name: cells(settings, name) for name in settings.paper}
     monkeypatch.chdir(tmp_path)
-    places = (Path("paper") / name for name in ("ledger.jsonl", "claims.json", "report.html"))
+    places = (
+        Path("paper") / name for name in ("ledger.jsonl", "claims.json", "report.html")
+    )
     ledger, claims, report = (tmp_path / place for place in places)
-    every, theirs = [cell for table in of_tables.values() for cell in table], str(root / PUBLISHED)
+    every, theirs = (
+        [cell for table in of_tables.values() for cell in table],
+        str(root / PUBLISHED),
+    )
     write_ledger(settings, cells=every, scores=[], published=theirs, output=ledger)
     write_claims(settings, ledger=ledger, outputs=[claims])
     runs = {
@@ -164,10 +192,12 @@ def test_the_page_of_a_whole_run_is_short_and_shows_its_tables_whole(
     assert page.run("document.querySelectorAll('#curves .model').length") > 50
     shown = "[...document.querySelectorAll('.parts .scrolls')].filter(one => one.clientWidth)"
     assert page.run(f"{shown}.length") > 10
-    assert page.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).length") == 0
-    page.open(report, width=400, scheme="light")
-    texts = (
-        "[...document.querySelectorAll('.charts svg text')].map(one => one.getBoundingClientRect())"
+    assert (
+        page.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).length")
+        == 0
     )
+    page.open(report, width=400, scheme="light")
+    texts = "[...document.querySelectorAll('.charts svg text')]"
+    texts += ".map(one => one.getBoundingClientRect())"
     assert page.run(f"Math.max(...{texts}.map(one => one.right))") <= 400
     assert page.complaints == []

@@ -6,15 +6,23 @@ from tests.support.checkout import Checkout
 
 
 def test_the_requests_of_the_demo(checkout: Checkout) -> None:
-    sinfo = checkout.write("bin/sinfo", "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n")
+    sinfo = checkout.write(
+        "bin/sinfo", "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n"
+    )
     sinfo.chmod(0o755)
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    at_once = "--slurm-init-seconds-before-status-checks 1 --max-jobs-per-timespan 10/1s"
-    command = f"snakemake preflight --profile profiles/slurm {at_once} --config scale=demo"
+    at_once = (
+        "--slurm-init-seconds-before-status-checks 1 --max-jobs-per-timespan 10/1s"
+    )
+    command = (
+        f"snakemake preflight --profile profiles/slurm {at_once} --config scale=demo"
+    )
     done = checkout.shell(
         f"{command} 'tasks=[demo_en_fr]'", {**os.environ, "PATH": path}
     ).succeeded()
-    train = next(line for line in done.said.splitlines() if line.startswith("train_model"))
+    train = next(
+        line for line in done.said.splitlines() if line.startswith("train_model")
+    )
     assert train.split()[4:] == ["1,440", "1"]
     (warning,) = [line for line in done.said.splitlines() if "gives at most 60" in line]
     assert warning.startswith("WARNING: train_model, group ")

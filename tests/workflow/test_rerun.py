@@ -31,7 +31,9 @@ def test_training_code_reruns_nothing_without_a_new_version(finished: Checkout) 
     assert done.nothing_to_do, done.said
 
 
-def test_what_changes_no_result_of_a_training_reruns_nothing(finished: Checkout) -> None:
+def test_what_changes_no_result_of_a_training_reruns_nothing(
+    finished: Checkout,
+) -> None:
     options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
     recipe = options["overrides"]["models"]["small"]["training"]
     recipe |= {"checkpoint_minutes": 5, "tensorboard": True, "threads": 2}
@@ -51,9 +53,11 @@ def test_another_limit_of_tokens_makes_no_text_again(finished: Checkout) -> None
     finished.configure(options)
     done = finished.snakemake("--dry-run", BLEU)
     assert done.planned["train_model"] == 1, done.said
-    assert not {"prepare_training_text", "tokenize_and_filter_validation", "align_words"} & {
-        *done.planned
-    }
+    assert not {
+        "prepare_training_text",
+        "tokenize_and_filter_validation",
+        "align_words",
+    } & {*done.planned}
 
 
 def test_new_training_version_trains_again(finished: Checkout) -> None:
@@ -70,13 +74,16 @@ def test_new_training_version_trains_again(finished: Checkout) -> None:
 def test_comments_and_docstrings_rerun_nothing(finished: Checkout) -> None:
     modules = ["src/convs2s/decoding/search.py", "src/convs2s/text/corpus_filter.py"]
     scripts = [
-        str(path.relative_to(finished.folder)) for path in (finished / "workflow").rglob("*.py")
+        str(path.relative_to(finished.folder))
+        for path in (finished / "workflow").rglob("*.py")
     ]
     assert len(scripts) > 10
     for path in [*modules, *scripts]:
         text = (finished / path).read_text("utf-8")
         assert text.startswith('"""')
-        finished.write(path, '"""In other words: ' + text.removeprefix('"""') + "# A remark.\n")
+        finished.write(
+            path, '"""In other words: ' + text.removeprefix('"""') + "# A remark.\n"
+        )
     for path in modules:
         finished.insert(path, "# A remark in between.")
     done = finished.snakemake(BLEU)
@@ -86,10 +93,13 @@ def test_comments_and_docstrings_rerun_nothing(finished: Checkout) -> None:
 def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exported(
     finished: Checkout,
 ) -> None:
-    outputs = [finished / f"{RUN}/{name}" for name in ("model.safetensors", "history.jsonl")]
+    outputs = [
+        finished / f"{RUN}/{name}" for name in ("model.safetensors", "history.jsonl")
+    ]
     before = [path.read_bytes() for path in outputs]
     states = {
-        path: path.stat().st_mtime_ns for path in (finished / RUN).glob("state/*/*.safetensors")
+        path: path.stat().st_mtime_ns
+        for path in (finished / RUN).glob("state/*/*.safetensors")
     }
     assert len(states) == 2
     finished.insert("src/convs2s/text/bpe.py", "pass")

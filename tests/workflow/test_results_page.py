@@ -13,18 +13,24 @@ table { border-collapse: collapse; font-size: 10pt } td, th { border: 1px solid;
 tr, img { break-inside: avoid } img { max-width: 100% }"""
 
 
-def test_the_page_of_results_fits_on_five_printed_pages(root: Path, tmp_path: Path) -> None:
+def test_the_page_of_results_fits_on_five_printed_pages(
+    root: Path, tmp_path: Path
+) -> None:
     markdown_it = pytest.importorskip("markdown_it")
     text = (root / "docs/results.md").read_text("utf-8")
     assert "STAND-IN DATA" in text
     body = markdown_it.MarkdownIt().enable("table").render(text)
     head = f'<meta charset="utf-8"><base href="{(root / "docs").as_uri()}/">'
     page, printed = tmp_path / "results.html", tmp_path / "results.pdf"
-    start = f"<!DOCTYPE html><html data-ready=yes><head>{head}<style>{STYLE}</style></head>"
+    start = (
+        f"<!DOCTYPE html><html data-ready=yes><head>{head}<style>{STYLE}</style></head>"
+    )
     page.write_text(f"{start}<body>{body}</body></html>", encoding="utf-8")
     with Page(tmp_path / "profile") as opened:
         opened.open(page, width=700, scheme="light")
         assert opened.run("document.images.length") == 2
-        opened.wait("[...document.images].every(one => one.complete && one.naturalWidth)")
+        opened.wait(
+            "[...document.images].every(one => one.complete && one.naturalWidth)"
+        )
         opened.printed(printed)
     assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= MOST_PAGES

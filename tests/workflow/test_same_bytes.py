@@ -26,7 +26,9 @@ def test_two_runs_give_the_same_bytes_everywhere(checkouts: list[Checkout]) -> N
     found = []
     for cores, checkout in enumerate(checkouts, 1):
         checkout.shell(f"snakemake {TASK}/bleu.txt --cores {cores}").succeeded()
-        found.append({name: sha256(checkout / name) for name in checkout.files("results")})
+        found.append(
+            {name: sha256(checkout / name) for name in checkout.files("results")}
+        )
     assert found[0].keys() == found[1].keys()
     differing = [name for name in found[0] if found[0][name] != found[1][name]]
     assert [name for name in differing if not holds_seconds(name)] == []

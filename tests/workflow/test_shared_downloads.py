@@ -9,7 +9,9 @@ from tests.support.loopback import LoopbackServer, Served
 from tests.support.user_task import TASK
 
 
-def test_checkouts_that_share_downloads(root: Path, tmp_path: Path, server: LoopbackServer) -> None:
+def test_checkouts_that_share_downloads(
+    root: Path, tmp_path: Path, server: LoopbackServer
+) -> None:
     url = server.serve("/corpus.tgz", Served(BODY, pause=0.4))
     file = tmp_path / "shared" / server.host / "corpus.tgz"
     checkouts = []
@@ -17,7 +19,9 @@ def test_checkouts_that_share_downloads(root: Path, tmp_path: Path, server: Loop
         checkouts.append(check_out(root, tmp_path / name))
         scale = checkouts[-1] / "config/scales/paper.yaml"
         shared = f"downloads_dir: {tmp_path}/shared"
-        scale.write_text(scale.read_text().replace("downloads_dir: results/downloads", shared))
+        scale.write_text(
+            scale.read_text().replace("downloads_dir: results/downloads", shared)
+        )
         checkouts[-1].write("config/tasks/shared.yaml", TASK.replace("train.en", url))
         checkouts[-1].configure({"scale": "paper"})
     with ThreadPoolExecutor(2) as pool:
@@ -26,6 +30,7 @@ def test_checkouts_that_share_downloads(root: Path, tmp_path: Path, server: Loop
             done.succeeded()
     assert file.read_bytes() == BODY
     assert len(server.answers) == 1
-    server.files.clear()  # the other had planned to bring it, and starts when it is there
+    # The other had planned to bring it, and starts when it is there.
+    server.files.clear()
     checkouts[1].snakemake("--forcerun", "download_file", "--", str(file)).succeeded()
     assert file.read_bytes() == BODY

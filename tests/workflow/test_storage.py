@@ -39,7 +39,10 @@ def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
     """The page's options, with a test's values in place of those that it shows."""
     words = typed(root, provider).split()
     values = {"--default-storage-prefix": place, **stated}
-    return [values.get(before, word) for before, word in zip(["", *words], words, strict=False)]
+    return [
+        values.get(before, word)
+        for before, word in zip(["", *words], words, strict=False)
+    ]
 
 
 @pytest.fixture
@@ -77,7 +80,11 @@ def kill_in_training(checkout: Checkout, storage: list[str]) -> None:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
-        wait_for(lambda: any((checkout / ".snakemake").glob(state)) or process.poll() is not None)
+        wait_for(
+            lambda: (
+                any((checkout / ".snakemake").glob(state)) or process.poll() is not None
+            )
+        )
         os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -87,11 +94,19 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     kill_in_training(small, folder)
     assert not (tmp_path / "store" / RUN / "model.safetensors").exists()
     small.snakemake(SCORE, *folder).succeeded()
-    log = (tmp_path / "store/results/logs/demo_en_fr/demo/seed1/train.log").read_text("utf-8")
+    log = (tmp_path / "store/results/logs/demo_en_fr/demo/seed1/train.log").read_text(
+        "utf-8"
+    )
     assert "resuming in epoch" in log
-    assert (tmp_path / "store" / SCORE).read_text("utf-8").startswith("task      demo_en_fr")
+    assert (
+        (tmp_path / "store" / SCORE)
+        .read_text("utf-8")
+        .startswith("task      demo_en_fr")
+    )
     assert not (small / "results").exists()
-    assert [path.name for path in local_copies(small).joinpath(RUN).glob("[!.]*")] == ["state"]
+    assert [path.name for path in local_copies(small).joinpath(RUN).glob("[!.]*")] == [
+        "state"
+    ]
     # What another machine has stored since is read, whatever was noted of the copy here.
     assert small.snakemake(SCORE, *folder).nothing_to_do
     report = "results/demo_en_fr/dataset/train.json"
@@ -100,8 +115,12 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     done = small.snakemake(report.replace("train.json", "counts.txt"), *folder)
     assert (done.code, done.planned) == (0, {"count_dataset": 1}), done.said
     # The archive of results names the files without the folders of the local copies.
-    small.shell(f"convs2s export-results {tmp_path}/store/results {tmp_path}/out").succeeded()
-    assert ".snakemake" not in (tmp_path / "out/ro-crate-metadata.json").read_text("utf-8")
+    small.shell(
+        f"convs2s export-results {tmp_path}/store/results {tmp_path}/out"
+    ).succeeded()
+    assert ".snakemake" not in (tmp_path / "out/ro-crate-metadata.json").read_text(
+        "utf-8"
+    )
 
 
 def test_a_users_own_files_are_looked_for_in_the_storage(
@@ -122,7 +141,9 @@ def test_a_rule_reads_its_inputs_wherever_another_workflow_has_them(
 ) -> None:
     del folder  # whose plugin and rsync are needed
     convs2s = check_out(root, tmp_path)
-    outer = outer_workflow(tmp_path / "outer", f'"{convs2s.folder}/workflow/Snakefile"', "{}")
+    outer = outer_workflow(
+        tmp_path / "outer", f'"{convs2s.folder}/workflow/Snakefile"', "{}"
+    )
     outer.write("Snakefile", (outer / "Snakefile").read_text("utf-8") + OTHER_INPUTS)
     own_pair.write_tasks(root, outer)
     outer.write("store/English", "A man sees.\n")

@@ -22,7 +22,9 @@ DUC_LINES = TEST_PAIRS["duc2004"]
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def scored(
+    root: Path, mirror: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Checkout:
     """A checkout in which one command has made the headline of gigaword, over a synthetic set."""
     checkout = add_mirror(mirror, check_out(root, tmp_path_factory.mktemp("summaries")))
     papers = load(root).tasks["arxiv_titles"].titles
@@ -80,7 +82,10 @@ def test_the_headline_stands_beside_the_lead_baseline(scored: Checkout) -> None:
     text = (scored / f"{RESULTS}/gigaword/rouge.txt").read_text("utf-8")
     assert text.startswith("STAND-IN DATA: a miniature mirror")
     for name in ("gigaword", "duc2004"):
-        assert f"{name}: {TEST_PAIRS[{'gigaword': 'gigaword_test'}.get(name, name)]} lines" in text
+        assert (
+            f"{name}: {TEST_PAIRS[{'gigaword': 'gigaword_test'}.get(name, name)]} lines"
+            in text
+        )
     for metric in ("ROUGE-1", "ROUGE-2", "ROUGE-L", "lead"):
         assert metric in text
     assert f"exceptions:{read_exceptions(scored / EXCEPTIONS).digest}" in text
@@ -89,7 +94,11 @@ def test_the_headline_stands_beside_the_lead_baseline(scored: Checkout) -> None:
 def test_outputs_have_the_minimum_length_where_one_is_asked(scored: Checkout) -> None:
     lengths = {}
     for decoding in ("beam5", "beam5_minimum14"):
-        lines = (scored / f"{RUN}/gigaword.{decoding}.jsonl").read_text("utf-8").splitlines()
+        lines = (
+            (scored / f"{RUN}/gigaword.{decoding}.jsonl")
+            .read_text("utf-8")
+            .splitlines()
+        )
         lengths[decoding] = {len(json.loads(line)["text"].split()) for line in lines}
         assert len(lines) == TEST_PAIRS["gigaword_test"]
     assert max(lengths["beam5"]) <= MOST_WORDS
@@ -99,14 +108,19 @@ def test_outputs_have_the_minimum_length_where_one_is_asked(scored: Checkout) ->
 def test_words_are_taken_as_they_come(scored: Checkout) -> None:
     folder = scored / f"{RESULTS}/gigaword/corpus"
     raw, clean = (
-        list(read_lines(folder / f"{stage}/valid.source.zst")) for stage in ("raw", "clean")
+        list(read_lines(folder / f"{stage}/valid.source.zst"))
+        for stage in ("raw", "clean")
     )
     assert raw == clean
     assert any(re.search(r"#{2,}", line) for line in clean)
 
 
 def test_unknown_words_are_copied(scored: Checkout) -> None:
-    lines = (scored / f"{RUN}/gigaword.beam5_minimum14.jsonl").read_text("utf-8").splitlines()
+    lines = (
+        (scored / f"{RUN}/gigaword.beam5_minimum14.jsonl")
+        .read_text("utf-8")
+        .splitlines()
+    )
     outputs = [json.loads(line) for line in lines]
     replaced = [(output, one) for output in outputs for one in output["replacements"]]
     assert replaced
@@ -119,7 +133,9 @@ def test_unknown_words_are_copied(scored: Checkout) -> None:
 def test_duc_has_four_references(scored: Checkout) -> None:
     folder = scored / f"{RESULTS}/gigaword/corpus/raw"
     for number in range(1, 4):
-        given = list(read_lines(scored / f"data/duc2004/references/task1_ref{number}.txt"))
+        given = list(
+            read_lines(scored / f"data/duc2004/references/task1_ref{number}.txt")
+        )
         found = list(read_lines(folder / f"duc2004.reference{number}.target.zst"))
         assert found == given
         assert len(found) == DUC_LINES
@@ -127,18 +143,24 @@ def test_duc_has_four_references(scored: Checkout) -> None:
     assert json.loads(report)["references"] == 4
 
 
-def test_a_reference_that_is_too_short_is_named(scored: Checkout, tmp_path: Path) -> None:
+def test_a_reference_that_is_too_short_is_named(
+    scored: Checkout, tmp_path: Path
+) -> None:
     checkout = scored.copy(tmp_path)
     name = "data/duc2004/references/task1_ref2.txt"
     checkout.write(name, "only one\n")
-    done = checkout.snakemake(f"{RESULTS}/gigaword/corpus/raw/duc2004.reference2.target.zst")
+    done = checkout.snakemake(
+        f"{RESULTS}/gigaword/corpus/raw/duc2004.reference2.target.zst"
+    )
     assert done.code == 1
     (error,) = done.errors
     target = "data/duc2004/references/task1_ref0.txt"
     assert f"{target} has {DUC_LINES} lines but {name} has 1" in error
 
 
-def test_text_is_not_asked_for_again_once_it_is_prepared(scored: Checkout, tmp_path: Path) -> None:
+def test_text_is_not_asked_for_again_once_it_is_prepared(
+    scored: Checkout, tmp_path: Path
+) -> None:
     checkout = scored.copy(tmp_path)
     (checkout / "data/gigaword/train.article.txt").unlink()
     done = checkout.snakemake("-n", f"{RUN}/gigaword.greedy.jsonl").succeeded()
@@ -149,7 +171,10 @@ def test_titles_are_made_from_papers(scored: Checkout) -> None:
     made = scored / f"{RESULTS}/downloads/titles/arxiv_titles"
     parts = json.loads((made / "counts.json").read_text("utf-8"))["parts"]
     assert min(parts.values()) > 0
-    assert len(list(read_lines(scored / f"{TITLES}/raw/arxiv.target.zst"))) == parts["test"]
+    assert (
+        len(list(read_lines(scored / f"{TITLES}/raw/arxiv.target.zst")))
+        == parts["test"]
+    )
     report = json.loads((scored / f"{TITLES}/clean/train.json").read_text("utf-8"))
     assert report["read"] == parts["train"]
     reference = list(read_lines(scored / f"{TITLES}/raw/scitldr.reference3.target.zst"))

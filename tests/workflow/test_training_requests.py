@@ -23,9 +23,14 @@ SACCT = "#!/bin/sh\n"  # without it the plugin is not loaded, or guesses no acco
 def asked(checkout: Checkout, profile: str, *options: str) -> str:
     """What a scheduler is sent for the training, whose inputs count as made."""
     prepared = [
-        f"dataset/{split}.{kind}" for split in ("train", "valid") for kind in ("arrow", "json")
+        f"dataset/{split}.{kind}"
+        for split in ("train", "valid")
+        for kind in ("arrow", "json")
     ]
-    for name in (*prepared, *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv"))):
+    for name in (
+        *prepared,
+        *(f"vocabulary/{name}" for name in ("codes", "en.tsv", "fr.tsv")),
+    ):
         checkout.write(f"results/wmt14_en_fr/{name}", b"")
     stubs = {"sbatch": SBATCH, "sinfo": SINFO, "sacct": SACCT}
     for name, text in stubs.items():
@@ -35,15 +40,22 @@ def asked(checkout: Checkout, profile: str, *options: str) -> str:
     once += " --slurm-init-seconds-before-status-checks 1"
     command = f"snakemake {MODEL} --profile profiles/{profile} {once}"
     rules = "--allowed-rules train_model write_model_settings"
-    path, said = os.pathsep.join([f"{checkout.folder}/bin", os.environ["PATH"]]), checkout / "said"
+    path, said = (
+        os.pathsep.join([f"{checkout.folder}/bin", os.environ["PATH"]]),
+        checkout / "said",
+    )
     environment = {**os.environ, "PATH": path, "SAID": str(said)}
-    done = checkout.shell(f"{command} {rules} --config {' '.join(options)}", environment)
+    done = checkout.shell(
+        f"{command} {rules} --config {' '.join(options)}", environment
+    )
     assert said.exists(), done.said
     return said.read_text()
 
 
 def documented(root: Path) -> list[str]:
-    return re.findall(r"^ {4}(sbatch .*)$", (root / "docs/cluster.md").read_text("utf-8"), re.M)
+    return re.findall(
+        r"^ {4}(sbatch .*)$", (root / "docs/cluster.md").read_text("utf-8"), re.M
+    )
 
 
 @pytest.mark.parametrize(("options", "number"), [("gpus=8", 0), ("gpus=4 nodes=2", 1)])
@@ -72,7 +84,9 @@ def test_slurm_is_asked_for_gpus_of_a_model_in_one_way(
     ]
 
 
-def test_the_profile_may_have_a_partition_of_gpus(root: Path, checkout: Checkout) -> None:
+def test_the_profile_may_have_a_partition_of_gpus(
+    root: Path, checkout: Checkout
+) -> None:
     profile = (root / "profiles/slurm/profile.yaml").read_text("utf-8")
     stated = re.sub(r"^# (?=set-resources:|  \w+: [&*{])", "", profile, flags=re.M)
     rules = "\n".join(file.read_text("utf-8") for file in root.glob("rules/*.smk"))

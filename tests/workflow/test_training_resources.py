@@ -25,7 +25,9 @@ MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
 def test_a_training_is_told_what_its_job_has(
     checkout: Checkout, options: list[str], expected: str
 ) -> None:
-    done = checkout.snakemake("--dry-run", "--printshellcmds", *options, "--", MODEL).succeeded()
+    done = checkout.snakemake(
+        "--dry-run", "--printshellcmds", *options, "--", MODEL
+    ).succeeded()
     (command,) = (line for line in done.said.splitlines() if "convs2s train" in line)
     assert expected in command
 
@@ -43,7 +45,10 @@ def test_a_training_is_told_what_its_job_has(
         ),
         (
             "auto",
-            {"ensemble2/test.beam5.jsonl": 4000, "ensemble2/test.beam5.cpu.speed.json": 13_000},
+            {
+                "ensemble2/test.beam5.jsonl": 4000,
+                "ensemble2/test.beam5.cpu.speed.json": 13_000,
+            },
         ),
     ],
 )
@@ -52,7 +57,8 @@ def test_a_job_on_a_cpu_asks_for_the_memory_of_all_models_that_it_loads(
 ) -> None:
     runs = MODEL.removesuffix("seed1/model.safetensors")
     for seed, size in ((1, 2000 << 20), (2, 2000 << 20), (3, 1)):
-        os.truncate(checkout.write(f"{runs}seed{seed}/model.safetensors", b""), size)  # sparse
+        # Sparse.
+        os.truncate(checkout.write(f"{runs}seed{seed}/model.safetensors", b""), size)
     checkout.write(f"{runs}seed3/test.beam5.nbest.zst", b"")
     for stage in ("raw", "tok"):
         checkout.write(f"results/demo_en_fr/corpus/{stage}/test.source.zst", b"")

@@ -26,7 +26,9 @@ if any(word.endswith("{word}") for word in sys.orig_argv):
     ("rule", "word", "output"),
     [
         ("write_model_settings", ".write_model_settings.py", "settings.json"),
-        pytest.param("train_model", "--seed", "seed1/model.safetensors", marks=pytest.mark.slow),
+        pytest.param(
+            "train_model", "--seed", "seed1/model.safetensors", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_dependents_of_a_job_that_died_are_made_again(

@@ -38,7 +38,9 @@ class Faults:
 
 
 @pytest.fixture(scope="module")
-def faults(root: Path, tmp_path_factory: pytest.TempPathFactory, closed_port: int) -> Faults:
+def faults(
+    root: Path, tmp_path_factory: pytest.TempPathFactory, closed_port: int
+) -> Faults:
     checkout = check_out(root, tmp_path_factory.mktemp("faults"))
     host = f"127.0.0.1:{closed_port}"
     files = {
@@ -100,7 +102,9 @@ def test_typo_in_the_configuration(checkout: Checkout) -> None:
     checkout.write("config.yaml", text.replace("\nscale:", "\nscael:"))
     done = checkout.snakemake("results/demo_en_fr/bleu.txt")
     assert done.code == 1
-    assert done.errors == ["error: config.yaml: unknown key 'scael'; did you mean 'scale'?"]
+    assert done.errors == [
+        "error: config.yaml: unknown key 'scael'; did you mean 'scale'?"
+    ]
     assert "Traceback" not in done.said
     assert checkout.files("results") == []
 
@@ -114,7 +118,9 @@ def test_typo_in_the_configuration(checkout: Checkout) -> None:
         "demo_en_fr/dataset/train.9-of-2.arrow",
     ],
 )
-def test_a_file_that_no_rule_makes_is_named_by_snakemake(checkout: Checkout, path: str) -> None:
+def test_a_file_that_no_rule_makes_is_named_by_snakemake(
+    checkout: Checkout, path: str
+) -> None:
     done = checkout.snakemake("-n", f"results/{path}")
     assert done.code == 1
     assert f"No rule to produce results/{path} " in done.said
@@ -140,7 +146,9 @@ def test_a_missing_file_among_the_downloads_is_no_download(checkout: Checkout) -
     done = checkout.snakemake("-n", "results/mine/dataset/train.arrow")
     assert done.code == 1
     (error,) = done.errors
-    assert error.startswith(f"error: mine: missing files: {own}; put them there, or name others")
+    assert error.startswith(
+        f"error: mine: missing files: {own}; put them there, or name others"
+    )
 
 
 def test_a_file_that_is_no_model(checkout: Checkout) -> None:
@@ -160,11 +168,15 @@ def test_a_fault_of_the_trainer_comes_through_its_pipe(finished: Checkout) -> No
         done = finished.snakemake(f"{folder}/model.safetensors")
     assert done.code == 1
     assert len(done.errors) == 1, done.said
-    assert "another training is writing here (process 1 on another node)" in done.errors[0]
-    assert finished.files(folder) == [f"{folder}/state/{name}" for name in ("lock", "refused.json")]
-    assert done.errors[0] in (finished / "results/logs/mine_en_nl/small/seed3/train.log").read_text(
-        "utf-8"
+    assert (
+        "another training is writing here (process 1 on another node)" in done.errors[0]
     )
+    assert finished.files(folder) == [
+        f"{folder}/state/{name}" for name in ("lock", "refused.json")
+    ]
+    assert done.errors[0] in (
+        finished / "results/logs/mine_en_nl/small/seed3/train.log"
+    ).read_text("utf-8")
 
 
 def test_a_slash_after_a_scales_folder_says_nothing(checkout: Checkout) -> None:

@@ -8,7 +8,17 @@ form at the end by ``french_surface``; English likewise by ``english_surface``.
 import re
 from collections.abc import Sequence
 
-ASPIRATED = ("hache", "hamac", "hamster", "hareng", "haricot", "harpe", "haut", "hérisson", "hibou")
+ASPIRATED = (
+    "hache",
+    "hamac",
+    "hamster",
+    "hareng",
+    "haricot",
+    "harpe",
+    "haut",
+    "hérisson",
+    "hibou",
+)
 """Openings of the words that take no elision in spite of their h, the h aspiré."""
 
 VOWELS_AND_H = tuple("aàâeéèêëiîïoôuùûœæh")
@@ -33,7 +43,12 @@ def elide(sentence: str) -> str:
 
 def contract(sentence: str) -> str:
     """Join de and à with the articles le and les: ``de le pain`` becomes ``du pain``."""
-    for apart, joined in (("de le", "du"), ("de les", "des"), ("à le", "au"), ("à les", "aux")):
+    for apart, joined in (
+        ("de le", "du"),
+        ("de les", "des"),
+        ("à le", "au"),
+        ("à les", "aux"),
+    ):
         sentence = re.sub(rf"\b{apart}\b(?!')", joined, sentence)
     return sentence
 

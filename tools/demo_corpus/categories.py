@@ -15,7 +15,14 @@ from demo_corpus import quantities
 from demo_corpus.data_files import DataRow, read_table, require
 from demo_corpus.fillers import Action, Filler, Fixed, NounPhrase, Quality
 from demo_corpus.names import read_names
-from demo_corpus.words import Adjective, Expression, Noun, WordLists, WordSet, read_word_lists
+from demo_corpus.words import (
+    Adjective,
+    Expression,
+    Noun,
+    WordLists,
+    WordSet,
+    read_word_lists,
+)
 
 Member = TypeVar("Member")
 Draw = Callable[[random.Random], Filler]
@@ -27,7 +34,9 @@ PARTS_OF_SPEECH = ("noun", "adjective", "verb", "expression")
 NUMBERS = ("singular", "plural", "counted", "mass")
 
 
-def some_adjectives(rng: random.Random, adjectives: WordSet[Adjective]) -> tuple[Adjective, ...]:
+def some_adjectives(
+    rng: random.Random, adjectives: WordSet[Adjective]
+) -> tuple[Adjective, ...]:
     """Draw no, one or two adjectives; of two, one stands before the French noun, one behind it."""
     share = rng.random()
     if share < 0.45 or not adjectives.common:
@@ -139,10 +148,14 @@ def category_of_nouns(row: DataRow, lists: WordLists) -> Draw:
     numbers = row["numbers"].split() or ["singular"]
     for number in numbers:
         if number not in NUMBERS:
-            raise row.fault(f"numbers has {number!r}; expected some of: {', '.join(NUMBERS)}")
+            raise row.fault(
+                f"numbers has {number!r}; expected some of: {', '.join(NUMBERS)}"
+            )
     adjectives: WordSet[Adjective] = WordSet()
     if row["adjectives"]:
-        adjectives = row.look_up(row["adjectives"], lists.adjectives, "set of adjectives")
+        adjectives = row.look_up(
+            row["adjectives"], lists.adjectives, "set of adjectives"
+        )
     return partial(
         noun_phrase,
         nouns=chosen(row, lists.nouns),

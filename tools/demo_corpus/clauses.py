@@ -54,7 +54,9 @@ class JoinedSentence(Sentence):
 
     def combinations(self) -> frozenset[tuple[str, str, str]]:
         """Return the combinations of the clauses: (English pattern, slot, dictionary word)."""
-        return frozenset().union(*(clause["main"].combinations() for clause in self.clauses))
+        return frozenset().union(
+            *(clause["main"].combinations() for clause in self.clauses)
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,9 @@ class ClauseGrammar:
     def draw(self, rng: random.Random) -> JoinedSentence:
         """Draw a sentence: a join, its clauses, and a filler for each of their slots."""
         size = rng.choice(CLAUSES)
-        join = rng.choice([join for join in self.joins if len(PLACE.findall(join.english)) == size])
+        join = rng.choice(
+            [join for join in self.joins if len(PLACE.findall(join.english)) == size]
+        )
         clauses = [self._draw_clause(rng) for _ in range(size)]
         return JoinedSentence(join, draw_fillers(rng, join, self.categories), clauses)
 
@@ -78,7 +82,10 @@ class ClauseGrammar:
         while True:
             fillers = draw_fillers(rng, clause["main"], self.categories)
             if not repeats_a_word(fillers.values()):
-                return {order: Sentence(template, fillers) for order, template in clause.items()}
+                return {
+                    order: Sentence(template, fillers)
+                    for order, template in clause.items()
+                }
 
 
 def load_clauses() -> ClauseGrammar:
@@ -89,7 +96,9 @@ def load_clauses() -> ClauseGrammar:
     """
     categories = read_categories(DATA)
     clauses = read_clauses(DATA / "clauses.yaml", categories)
-    return ClauseGrammar(categories, clauses, read_joins(DATA / "joins.yaml", categories))
+    return ClauseGrammar(
+        categories, clauses, read_joins(DATA / "joins.yaml", categories)
+    )
 
 
 def read_clauses(file: Path, categories: Mapping[str, Draw]) -> list[Clause]:
@@ -137,7 +146,9 @@ def faults_of_join(join: Template) -> Iterator[str]:
 
 def joined_belongs(sentence: JoinedSentence, split: str, number: int) -> bool:
     """Say whether a sentence may become the one with this number in a split."""
-    return belongs(sentence, split, number) and (split == "train" or len(sentence.clauses) > 1)
+    return belongs(sentence, split, number) and (
+        split == "train" or len(sentence.clauses) > 1
+    )
 
 
 def joined_sentences() -> dict[str, list[JoinedSentence]]:

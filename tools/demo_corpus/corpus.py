@@ -91,7 +91,10 @@ def draw_splits(
                 seen.add(english)
                 return sentence
 
-    return {split: [new(split, number) for number in range(size)] for split, size in sizes.items()}
+    return {
+        split: [new(split, number) for number in range(size)]
+        for split, size in sizes.items()
+    }
 
 
 def sentences() -> dict[str, list[Sentence]]:

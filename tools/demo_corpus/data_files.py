@@ -39,7 +39,9 @@ class DataRow:
             UserError: it is none of them.
         """
         if self[column] not in choices:
-            raise self.fault(f"{column} is {self[column]!r}; expected one of: {', '.join(choices)}")
+            raise self.fault(
+                f"{column} is {self[column]!r}; expected one of: {', '.join(choices)}"
+            )
         return self[column]
 
     def look_up(self, name: str, named: Mapping[str, Value], what: str) -> Value:
@@ -49,7 +51,9 @@ class DataRow:
             UserError: nothing has that name.
         """
         if name not in named:
-            raise self.fault(f"there is no {what} {name!r}; known: {', '.join(sorted(named))}")
+            raise self.fault(
+                f"there is no {what} {name!r}; known: {', '.join(sorted(named))}"
+            )
         return named[name]
 
     def fault(self, message: str) -> UserError:
@@ -72,10 +76,14 @@ def read_table(file: Path, required: str, optional: str = "") -> Iterator[DataRo
     lines = _table_lines(file)
     place, header = next(lines, (str(file), ""))
     if header.split("\t") != columns:
-        raise UserError(f"{place}: expected the columns {', '.join(columns)}, parted by tabs")
+        raise UserError(
+            f"{place}: expected the columns {', '.join(columns)}, parted by tabs"
+        )
     for place, line in lines:
         cells = [cell.strip() for cell in line.split("\t")]
-        row = DataRow(place, dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False)))
+        row = DataRow(
+            place, dict.fromkeys(columns, "") | dict(zip(columns, cells, strict=False))
+        )
         if len(cells) > len(columns):
             expected = f"expected at most {len(columns)}: {', '.join(columns)}"
             raise row.fault(f"{len(cells)} cells; {expected}")
@@ -107,7 +115,9 @@ def read_records(file: Path, keys: Sequence[str]) -> Iterator[DataRow]:
         raise UserError(f"{file}: expected a mapping of topics to lists")
     for topic, records in root.value:
         if not isinstance(records, yaml.SequenceNode):
-            raise UserError(f"{_place(file, topic.start_mark)}: expected a list below this topic")
+            raise UserError(
+                f"{_place(file, topic.start_mark)}: expected a list below this topic"
+            )
         for record in records.value:
             yield _record(file, record, keys)
 
@@ -139,7 +149,9 @@ def _is_text(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and bool(node.value)
 
 
-def require(names: Collection[str], given: Collection[str], file: Path, what: str) -> None:
+def require(
+    names: Collection[str], given: Collection[str], file: Path, what: str
+) -> None:
     """Check that a file has all entries that the engine asks for by name.
 
     Raises:

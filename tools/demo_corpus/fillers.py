@@ -80,7 +80,10 @@ class NounPhrase:
     @property
     def lexemes(self) -> tuple[str, ...]:
         """The noun and its adjectives."""
-        return (self.noun.english, *(adjective.english for adjective in self.adjectives))
+        return (
+            self.noun.english,
+            *(adjective.english for adjective in self.adjectives),
+        )
 
     def english(self, form: str, other: Filler | None) -> str:
         """Return the phrase with a determiner: ``the two small red cars``."""
@@ -113,12 +116,18 @@ class NounPhrase:
         determiner = self._french_determiner(form, other, following=words[0])
         return " ".join([determiner, *words] if determiner else words)
 
-    def _french_determiner(self, form: str, other: Filler | None, following: str) -> str:
+    def _french_determiner(
+        self, form: str, other: Filler | None, following: str
+    ) -> str:
         if form == "un" and self.mass:
             return f"de {self._french_determiner('le', other, following)}"
         if form == "un" and self.count:
             return ""
-        if form == "un" and self.plural and any(word.precedes for word in self.adjectives):
+        if (
+            form == "un"
+            and self.plural
+            and any(word.precedes for word in self.adjectives)
+        ):
             return "de"  # not "des": "de belles lampes"
         if form == "son" and other is not None and other.plural:
             form = "leur"
@@ -210,7 +219,8 @@ class Action:
             "past": f"{'ont' if plural else 'a'} {verb.participle}",
             "future": verb.future_stem + ("ont" if plural else "a"),
             # The stem of these verbs is the same in all persons of the present's plural.
-            "imperfect": verb.plural.removesuffix("ent") + ("aient" if plural else "ait"),
+            "imperfect": verb.plural.removesuffix("ent")
+            + ("aient" if plural else "ait"),
         }
         if form == "past" and verb.with_etre and other is not None:
             agreed = verb.participle + "e" * (other.gender == "f") + "s" * plural
@@ -220,5 +230,9 @@ class Action:
 
 def repeats_a_word(fillers: Iterable[Filler]) -> bool:
     """Say whether two fillers hold the same dictionary word, name, number, date or price."""
-    words = [word for filler in fillers for word in (filler.lexemes or (filler.english("", None),))]
+    words = [
+        word
+        for filler in fillers
+        for word in (filler.lexemes or (filler.english("", None),))
+    ]
     return len(words) != len(set(words))

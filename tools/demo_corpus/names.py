@@ -33,7 +33,9 @@ class NameLists:
         """Draw a person with a rare name: ``Mrs. Katilen``."""
         title = rng.choice(self.titles)
         name = rng.choice(self.family_names)
-        return Fixed(f"{title.in_english} {name}", f"{title.in_french} {name}", title.gender)
+        return Fixed(
+            f"{title.in_english} {name}", f"{title.in_french} {name}", title.gender
+        )
 
     def town(self, rng: random.Random) -> Fixed:
         """Draw the rare name of a town."""
@@ -61,6 +63,10 @@ def read_names(folder: Path) -> NameLists:
             Fixed(row["english"], row["french"], row.choice("gender", GENDERS))
             for row in read_table(folder / "titles.tsv", "english french gender")
         ],
-        family_names=[stem + ending for stem in stems for ending in parts["family_endings"]],
-        town_names=[stem + ending for stem in stems for ending in parts["town_endings"]],
+        family_names=[
+            stem + ending for stem in stems for ending in parts["family_endings"]
+        ],
+        town_names=[
+            stem + ending for stem in stems for ending in parts["town_endings"]
+        ],
     )

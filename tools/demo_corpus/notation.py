@@ -29,7 +29,9 @@ class Template:
     @cached_property
     def slots(self) -> list[str]:
         """The names of the slots in the order of the English pattern."""
-        return list(dict.fromkeys(match.group(1) for match in SLOT.finditer(self.english)))
+        return list(
+            dict.fromkeys(match.group(1) for match in SLOT.finditer(self.english))
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Sentence:
             render = filler.english if language == "english" else filler.french
             return render(form or "", self.fillers[other] if other else None)
 
-        pattern = self.template.english if language == "english" else self.template.french
+        pattern = (
+            self.template.english if language == "english" else self.template.french
+        )
         return SLOT.sub(text, pattern)
 
     def combinations(self) -> frozenset[tuple[str, str, str]]:

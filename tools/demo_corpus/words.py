@@ -104,12 +104,16 @@ def read_word_lists(folder: Path) -> WordLists:
     Raises:
         UserError: a table is malformed; the message names the file and the line.
     """
-    forms_of_verbs = "english_past english_participle singular plural participle future_stem"
+    forms_of_verbs = (
+        "english_past english_participle singular plural participle future_stem"
+    )
     file = folder / "expressions.tsv"
     expressions = read_word_sets(file, lambda row: (row["english"], row["french"]))
     require(("counts", "months"), expressions, file, "set")
     return WordLists(
-        nouns=read_word_sets(folder / "nouns.tsv", noun, "gender", "english_plural french_plural"),
+        nouns=read_word_sets(
+            folder / "nouns.tsv", noun, "gender", "english_plural french_plural"
+        ),
         adjectives=read_adjective_sets(
             folder / "adjective_sets.tsv", read_adjectives(folder / "adjectives.tsv")
         ),
@@ -149,7 +153,9 @@ def adjective(row: DataRow) -> Adjective:
     plurals = (agreement.french_plural(masculine), agreement.french_plural(feminine))
     return Adjective(
         english=row["english"],
-        forms=(masculine,) * 4 if position == "invariable" else (masculine, feminine, *plurals),
+        forms=(masculine,) * 4
+        if position == "invariable"
+        else (masculine, feminine, *plurals),
         before_vowel=row["before_vowel"] or masculine,
         precedes=position == "before",
     )
@@ -209,9 +215,13 @@ def read_word_sets(
         words = sets.setdefault(row["set"], {"common": [], "rare": []})
         frequency = row.choice("frequency", FREQUENCIES)
         if frequency == "rare" and not words["common"]:
-            raise row.fault(f"the common words of the set {row['set']!r} must come first")
+            raise row.fault(
+                f"the common words of the set {row['set']!r} must come first"
+            )
         if (row["set"], row["english"]) in seen:
             raise row.fault(f"{row['english']!r} comes twice in the set {row['set']!r}")
         seen.add((row["set"], row["english"]))
         words[frequency].append(build(row))
-    return {name: WordSet(words["common"], words["rare"]) for name, words in sets.items()}
+    return {
+        name: WordSet(words["common"], words["rare"]) for name, words in sets.items()
+    }

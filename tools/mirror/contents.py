@@ -7,7 +7,14 @@ a task names, the others are left out.
 import re
 from collections.abc import Mapping
 
-from mirror.formats import Content, headline, paper_tables, sgm_members, summaries, talk_members
+from mirror.formats import (
+    Content,
+    headline,
+    paper_tables,
+    sgm_members,
+    summaries,
+    talk_members,
+)
 from mirror.published_model import model_members
 from mirror.sentences import (
     CEDILLAS,
@@ -23,7 +30,9 @@ Files = dict[str, Content]  # by the place of a file, HOST/PATH, or by a member'
 
 STATMT = "www.statmt.org"
 STANFORD = "nlp.stanford.edu/projects/nmt/data/wmt14.en-de"
-BACK_TRANSLATIONS = "data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
+BACK_TRANSLATIONS = (
+    "data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
+)
 MULTI30K = "raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw"
 ARXIV = (
     "raw.githubusercontent.com/staeiou/arxiv_archive/f043eb1d71da6ed2fb9eac63ab8707359ff606ea/"
@@ -88,7 +97,9 @@ def training_text(drawn: Drawn) -> Files:
         f"{STATMT}/wmt13/training-parallel-commoncrawl.tgz": german_and_french(
             "commoncrawl", with_faults(drawn["commoncrawl"])
         ),
-        f"{STATMT}/wmt13/training-parallel-un.tgz": sides("un/undoc.2000.fr-en", "fr", drawn["un"]),
+        f"{STATMT}/wmt13/training-parallel-un.tgz": sides(
+            "un/undoc.2000.fr-en", "fr", drawn["un"]
+        ),
         f"{STATMT}/wmt14/training-parallel-nc-v9.tgz": german_and_french(
             "training/news-commentary-v9", drawn["news_commentary"]
         ),
@@ -100,7 +111,9 @@ def training_text(drawn: Drawn) -> Files:
         ),
         "object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip": readme
         | sides("SETIMES.en-ro", "ro", setimes),
-        **sides(BACK_TRANSLATIONS, "ro", translated(drawn["back_translations"], "ro"), ".gz"),
+        **sides(
+            BACK_TRANSLATIONS, "ro", translated(drawn["back_translations"], "ro"), ".gz"
+        ),
         f"{STANFORD}/train.en": english,
         f"{STANFORD}/train.de": german,
     }
@@ -119,7 +132,9 @@ def test_sets(drawn: Drawn) -> Files:
         for language in ("de", "fr"):
             dev |= sides(f"dev/{year}", language, translated(news, language))
     languages = {"newsdiscussdev2015": "fr", "newstest2015": "de"}
-    for name, language in (languages | {"newstest2016": "ro", "newsdev2016": "ro"}).items():
+    for name, language in (
+        languages | {"newstest2016": "ro", "newsdev2016": "ro"}
+    ).items():
         pairs = translated(as_news(drawn[name]), language)
         dev |= sgm_members(f"dev/{name}", f"-en{language}", ("en", language), pairs)
     full = as_news(drawn["newstest2014"])
@@ -127,11 +142,15 @@ def test_sets(drawn: Drawn) -> Files:
     multi30k: Files = {}
     for split in ("train", "val", "test_2016_flickr", "test_2017_flickr"):
         for language in ("de", "fr"):
-            pairs = translated(drawn["multi30k" if split == "train" else split], language)
+            pairs = translated(
+                drawn["multi30k" if split == "train" else split], language
+            )
             multi30k |= sides(f"{MULTI30K}/{split}", language, pairs, ".gz")
     return {
         "data.statmt.org/wmt19/translation-task/dev.tgz": dev,
-        f"{STATMT}/wmt14/test-full.tgz": both_directions("test-full/newstest2014", "-{}en", full),
+        f"{STATMT}/wmt14/test-full.tgz": both_directions(
+            "test-full/newstest2014", "-{}en", full
+        ),
         f"{STATMT}/wmt14/test-filtered.tgz": both_directions(
             "test/newstest2014", "-{}en", filtered
         ),
@@ -153,9 +172,14 @@ def both_directions(stem: str, pair: str, news: SentencePairs) -> Files:
 
 def papers_and_talks(drawn: Drawn) -> Files:
     """Return arXiv's papers, SciTLDR's summaries and IWSLT's talks."""
-    said, tests = (translated(drawn[name], "de") for name in ("europarl", "newstest2013"))
+    said, tests = (
+        translated(drawn[name], "de") for name in ("europarl", "newstest2013")
+    )
     return {
-        **{f"{ARXIV}/{name}": table for name, table in paper_tables(drawn["arxiv"]).items()},
+        **{
+            f"{ARXIV}/{name}": table
+            for name, table in paper_tables(drawn["arxiv"]).items()
+        },
         SCITLDR: summaries(drawn["scitldr"]),
         f"{FAIRSEQ}/data/iwslt14/de-en.tgz": talk_members(said, tests),
     }
@@ -167,7 +191,9 @@ def released_models(drawn: Drawn) -> Files:
     for language, archive in (("fr", "wmt14.v2.en-fr"), ("de", "wmt14.en-de")):
         pairs = translated(drawn["europarl"], language)
         words = [(in_words(left), in_words(right)) for left, right in pairs]
-        members = model_members(f"wmt14.en-{language}.fconv-py", ("en", language), words)
+        members = model_members(
+            f"wmt14.en-{language}.fconv-py", ("en", language), words
+        )
         files[f"{FAIRSEQ}/models/{archive}.fconv-py.tar.bz2"] = members
     return files
 
@@ -181,11 +207,18 @@ def licensed_text(drawn: Drawn) -> Files:
     files: Files = {}
     for corpus, article, title in (
         ("gigaword", "gigaword/train.article.txt", "gigaword/train.title.txt"),
-        ("gigaword_valid", "gigaword/valid.article.filter.txt", "gigaword/valid.title.filter.txt"),
+        (
+            "gigaword_valid",
+            "gigaword/valid.article.filter.txt",
+            "gigaword/valid.title.filter.txt",
+        ),
         ("gigaword_test", "gigaword/test.article.txt", "gigaword/test.title.txt"),
         ("duc2004", "duc2004/input.txt", "duc2004/references/task1_ref0.txt"),
     ):
-        lines = [re.sub(r"\d", "#", in_words(english).lower()) for english, _ in drawn[corpus]]
+        lines = [
+            re.sub(r"\d", "#", in_words(english).lower())
+            for english, _ in drawn[corpus]
+        ]
         files[f"data/{article}"] = lines
         files[f"data/{title}"] = [headline(line) for line in lines]
     for number in range(1, DUC_REFERENCES):

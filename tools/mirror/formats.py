@@ -16,12 +16,39 @@ TALK_SETS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.t
 
 # Those that config/tasks/arxiv_titles.yaml states.
 ARXIV_CATEGORIES = (
-    *("2020/NI", "2020/CR", "2020/SI", "2020/DC", "2020/SY", "2020/RO", "2020/LO", "2020/CY"),
-    *("2020/NE", "2020/IR", "2020/SE", "2020/HC", "2020/DB", "2020/PL", "2020/CE", "2020/SD"),
+    *(
+        "2020/NI",
+        "2020/CR",
+        "2020/SI",
+        "2020/DC",
+        "2020/SY",
+        "2020/RO",
+        "2020/LO",
+        "2020/CY",
+    ),
+    *(
+        "2020/NE",
+        "2020/IR",
+        "2020/SE",
+        "2020/HC",
+        "2020/DB",
+        "2020/PL",
+        "2020/CE",
+        "2020/SD",
+    ),
     *("2020/MA", "2020/DL", "2019/CL", "2019/DS"),
 )
 ARXIV_COLUMNS = (
-    *("", "abstract", "acm_class", "arxiv_id", "author_text", "categories", "comments", "created"),
+    *(
+        "",
+        "abstract",
+        "acm_class",
+        "arxiv_id",
+        "author_text",
+        "categories",
+        "comments",
+        "created",
+    ),
     *("doi", "num_authors", "num_categories", "primary_cat", "title", "updated"),
 )
 ABSTRACT_SENTENCES = 2
@@ -46,14 +73,22 @@ def sgm_members(
     members: dict[str, Content] = {}
     for side, language in enumerate(languages):
         name, tag = ("ref", "refset") if side else ("src", "srcset")
-        lines = [f'<{tag} setid="{stem.rpartition("/")[2]}" srclang="any" trglang="{language}">']
+        lines = [
+            f'<{tag} setid="{stem.rpartition("/")[2]}" srclang="any" trglang="{language}">'
+        ]
         for start in range(0, len(pairs), DOCUMENT_SEGMENTS):
             document = start // DOCUMENT_SEGMENTS + 1
-            lines.append(f'<doc sysid="ref" docid="{document}" genre="news" origlang="en">')
+            lines.append(
+                f'<doc sysid="ref" docid="{document}" genre="news" origlang="en">'
+            )
             for place, segment in enumerate(pairs[start : start + DOCUMENT_SEGMENTS]):
                 # A document's first segment is a headline. newstest2014 has an & that is no entity.
                 tag_of_line = "p" if place else "hl"
-                line = segment[side] if start + place == 2 else segment[side].replace("&", "&amp;")
+                line = (
+                    segment[side]
+                    if start + place == 2
+                    else segment[side].replace("&", "&amp;")
+                )
                 lines += [f"<{tag_of_line}>", f'<seg id="{place + 1}">{line}</seg>']
                 lines.append(f"</{tag_of_line}>")
             lines.append("</doc>")
@@ -77,7 +112,10 @@ def talk_members(training: SentencePairs, tests: SentencePairs) -> dict[str, Con
                 '<mteval><refset setid="talks">',
                 '<doc docid="1" genre="lectures">',
                 "<talkid>1</talkid>",
-                *(f'<seg id="{place}"> {line} </seg>' for place, line in enumerate(segments, 1)),
+                *(
+                    f'<seg id="{place}"> {line} </seg>'
+                    for place, line in enumerate(segments, 1)
+                ),
                 "</doc>",
                 "</refset></mteval>",
             ]
@@ -111,7 +149,10 @@ def paper_tables(pairs: SentencePairs) -> dict[str, Content]:
     # Papers that give no pair, made of others.
     for place, (reason, count) in enumerate(PLANTED_PAPERS.items()):
         for number in range(count):
-            row = {**rows[1 + 10 * place + number], "arxiv_id": f"1912.{place}{number:04d}"}
+            row = {
+                **rows[1 + 10 * place + number],
+                "arxiv_id": f"1912.{place}{number:04d}",
+            }
             if reason == "withdrawn":
                 row["abstract"] = "This paper has been withdrawn by the author."
             elif reason == "short":
@@ -123,7 +164,8 @@ def paper_tables(pairs: SentencePairs) -> dict[str, Content]:
     for number, row in enumerate(rows[:LISTED_TWICE]):
         identifier = row["arxiv_id"]
         if number % 2 and "/" not in identifier:
-            identifier = repr(float(identifier))  # as a table does that took it for a number
+            # As a table does that took it for a number.
+            identifier = repr(float(identifier))
         listed = ARXIV_CATEGORIES[(number + 1) % len(tables)]
         tables[listed].append({**row, "arxiv_id": identifier})
     files: dict[str, Content] = {}
@@ -143,7 +185,9 @@ def papers(pairs: SentencePairs) -> Iterator[PaperRow]:
     """Yield a paper for every few sentences; ids end in zeros, are of five digits, are older."""
     english = [sentence for sentence, _ in pairs]
     for number in range(len(english) // ABSTRACT_SENTENCES):
-        sentences = english[ABSTRACT_SENTENCES * number : ABSTRACT_SENTENCES * (number + 1)]
+        sentences = english[
+            ABSTRACT_SENTENCES * number : ABSTRACT_SENTENCES * (number + 1)
+        ]
         identifier = ("0704.{:04d}", "1604.{:05d}", "cs/07{:05d}")[number % 3]
         formula = f"For $n \\geq {number}$, " if number % 25 == 0 else ""
         yield {
@@ -151,7 +195,9 @@ def papers(pairs: SentencePairs) -> Iterator[PaperRow]:
             "title": headline(sentences[0]).capitalize(),
             "abstract": f"{formula}{' '.join(sentences)} ",
             # Line feeds, tabs and quotes within a field.
-            "comments": f'{number} pages,\n  "two" figures\tand tables' if number % 5 == 0 else "",
+            "comments": f'{number} pages,\n  "two" figures\tand tables'
+            if number % 5 == 0
+            else "",
         }
 
 
@@ -159,7 +205,11 @@ def summaries(pairs: SentencePairs) -> bytes:
     """Return SciTLDR's test set: JSON lines of two to four summaries, the last line without end."""
     lines = []
     for number, (sentence, _) in enumerate(pairs):
-        targets = [headline(sentence, skipped) + "." for skipped in range(2 + number % 3)]
+        targets = [
+            headline(sentence, skipped) + "." for skipped in range(2 + number % 3)
+        ]
         source = [f"{sentence} ", f"{pairs[number - 1][0]}\n"]
-        lines.append(json.dumps({"source": source, "target": targets, "paper_id": str(number)}))
+        lines.append(
+            json.dumps({"source": source, "target": targets, "paper_id": str(number)})
+        )
     return "\n".join(lines).encode()

@@ -77,7 +77,9 @@ def checkpoint(languages: tuple[str, str], sizes: tuple[int, int]) -> bytes:
     return stream.getvalue()
 
 
-def parameter_shapes(source_size: int, target_size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+def parameter_shapes(
+    source_size: int, target_size: int
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the name and shape of each parameter."""
     for side, size in (("encoder", source_size), ("decoder", target_size)):
         yield f"{side}.embed_tokens.weight", (size, MODEL_WIDTH)
@@ -90,8 +92,12 @@ def parameter_shapes(source_size: int, target_size: int) -> Iterator[tuple[str, 
             yield f"{name}.weight_g", (1, 1, 2 * MODEL_WIDTH)
             yield f"{name}.bias", (2 * MODEL_WIDTH,)
     for layer in range(LAYERS):
-        yield from linear_shapes(f"decoder.attention.{layer}.in_projection", MODEL_WIDTH)
-        yield from linear_shapes(f"decoder.attention.{layer}.out_projection", MODEL_WIDTH)
+        yield from linear_shapes(
+            f"decoder.attention.{layer}.in_projection", MODEL_WIDTH
+        )
+        yield from linear_shapes(
+            f"decoder.attention.{layer}.out_projection", MODEL_WIDTH
+        )
     yield from linear_shapes("decoder.fc3", target_size)
 
 

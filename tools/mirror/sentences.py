@@ -66,11 +66,30 @@ ODD_CHARACTERS = {
 MOST_WORDS = 250  # of all tasks' limits
 LONG_WORD = "w" * 1100
 
-SentencePairs = list[tuple[str, str]]  # English sentences, each with what stands beside it
+# English sentences, each with what stands beside it.
+SentencePairs = list[tuple[str, str]]
 
 LETTERS = {
-    "de": {"ç": "ß", "é": "ä", "è": "ee", "ê": "eh", "ô": "ö", "û": "ü", "c": "k", "v": "w"},
-    "ro": {"ç": "ț", "x": "ț", "j": "ș", "é": "ă", "è": "ă", "ê": "â", "ô": "o", "û": "u"},
+    "de": {
+        "ç": "ß",
+        "é": "ä",
+        "è": "ee",
+        "ê": "eh",
+        "ô": "ö",
+        "û": "ü",
+        "c": "k",
+        "v": "w",
+    },
+    "ro": {
+        "ç": "ț",
+        "x": "ț",
+        "j": "ș",
+        "é": "ă",
+        "è": "ă",
+        "ê": "â",
+        "ô": "o",
+        "û": "u",
+    },
 }
 """Letters of French words, but of names, and what replaces them in a language."""
 
@@ -87,7 +106,9 @@ def draw_sentences() -> dict[str, SentencePairs]:
     training = cycle(demo["train"][:SHARED_PAIRS])
     # Validation and test hold combinations of words that training text lacks.
     unseen = iter(demo["test"] + demo["valid"] + demo["train"][SHARED_PAIRS:])
-    drawn = {name: list(islice(training, size)) for name, size in TRAINING_PAIRS.items()}
+    drawn = {
+        name: list(islice(training, size)) for name, size in TRAINING_PAIRS.items()
+    }
     for name, size in (TEST_PAIRS | PAPER_PAIRS).items():
         drawn[name] = list(islice(unseen, size))
     return drawn
@@ -122,8 +143,12 @@ def with_faults(pairs: SentencePairs) -> SentencePairs:
     for number in range(PLANTED["too_long"]):
         english, other = zip(*pairs[number * many : (number + 1) * many], strict=True)
         planted.append((" ".join(english), " ".join(other)))
-    planted += [(left, f"{right} {right} {right}") for left, right in pairs[: PLANTED["ratio"]]]
-    planted += [(f"{left} {LONG_WORD}", f"{right} {LONG_WORD}") for left, right in pairs[:2]]
+    planted += [
+        (left, f"{right} {right} {right}") for left, right in pairs[: PLANTED["ratio"]]
+    ]
+    planted += [
+        (f"{left} {LONG_WORD}", f"{right} {LONG_WORD}") for left, right in pairs[:2]
+    ]
     for (left, right), character in zip(pairs, ODD_CHARACTERS.values(), strict=False):
         # The odd character stands between the first two words of each side.
         odd = f" {character}"
@@ -138,7 +163,9 @@ def with_faults(pairs: SentencePairs) -> SentencePairs:
 def as_news(pairs: SentencePairs) -> SentencePairs:
     """Return pairs, some of which have quotes, dashes and blanks as newspapers set them."""
     styled = ((number % 25, *pair) for number, pair in enumerate(pairs))
-    return [(typeset(left, style), typeset(right, style)) for style, left, right in styled]
+    return [
+        (typeset(left, style), typeset(right, style)) for style, left, right in styled
+    ]
 
 
 def typeset(line: str, style: int) -> str:

@@ -12,7 +12,10 @@ snakemake: Any
 with job(snakemake):
     files = snakemake.input
     for part, store, description in zip(
-        ("train", "valid"), snakemake.output.stores, snakemake.output.descriptions, strict=True
+        ("train", "valid"),
+        snakemake.output.stores,
+        snakemake.output.descriptions,
+        strict=True,
     ):
         binarize(
             text=(Path(files[f"{part}_source"]), Path(files[f"{part}_target"])),

@@ -12,7 +12,11 @@ snakemake: Any
 
 with job(snakemake):
     wildcards = snakemake.wildcards
-    sides = zip(map(Path, snakemake.input.baseline), map(Path, snakemake.input.system), strict=True)
+    sides = zip(
+        map(Path, snakemake.input.baseline),
+        map(Path, snakemake.input.system),
+        strict=True,
+    )
     compare_models(
         pairs={baseline.parent.name: (baseline, system) for baseline, system in sides},
         raw=Path(snakemake.input.raw),
@@ -22,7 +26,10 @@ with job(snakemake):
             json=Path(snakemake.output.json),
             stand_in=snakemake.params.stand_in,
             header={
-                **{name: wildcards[name] for name in ("task", "baseline", "system", "decoding")},
+                **{
+                    name: wildcards[name]
+                    for name in ("task", "baseline", "system", "decoding")
+                },
                 "scale": snakemake.params.scale,
             },
         ),

@@ -10,4 +10,6 @@ snakemake: Any
 
 with job(snakemake):
     for side in ("source", "target"):
-        count_words(text=Path(snakemake.input[side]), output=Path(snakemake.output[side]))
+        count_words(
+            text=Path(snakemake.input[side]), output=Path(snakemake.output[side])
+        )

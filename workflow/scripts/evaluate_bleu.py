@@ -12,7 +12,9 @@ snakemake: Any
 
 with job(snakemake):
     translations = Path(snakemake.input.translations)
-    decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
+    decoding = decoding_as_run(
+        snakemake.params.decoding, snakemake.input.tuned, translations
+    )
     evaluate_bleu(
         translations=translations,
         raw=Path(snakemake.input.raw),
@@ -20,5 +22,7 @@ with job(snakemake):
         output=Path(snakemake.output[0]),
         test_set=snakemake.wildcards.testset,
         metrics=list(snakemake.params.metrics),
-        manifest=run_manifest(snakemake.input, **snakemake.params.run, decoding=decoding),
+        manifest=run_manifest(
+            snakemake.input, **snakemake.params.run, decoding=decoding
+        ),
     )

@@ -13,7 +13,9 @@ snakemake: Any
 
 with job(snakemake):
     translations = Path(snakemake.input.translations)
-    decoding = decoding_as_run(snakemake.params.decoding, snakemake.input.tuned, translations)
+    decoding = decoding_as_run(
+        snakemake.params.decoding, snakemake.input.tuned, translations
+    )
     settings = RougeSettings.model_validate(snakemake.params.rouge)
     exceptions = snakemake.input.exceptions or None
     # The record names the files that may be published. The user's file of exceptions is not one.

@@ -12,7 +12,9 @@ snakemake: Any
 with job(snakemake):
     check_runs(snakemake.input)
     lines = snakemake.params.lines
-    for line, svg, png in zip(lines, snakemake.output.svg, snakemake.output.png, strict=True):
+    for line, svg, png in zip(
+        lines, snakemake.output.svg, snakemake.output.png, strict=True
+    ):
         plot_attention(
             model=Path(snakemake.input.model),
             translations=Path(snakemake.input.translations),

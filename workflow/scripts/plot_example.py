@@ -9,4 +9,6 @@ from convs2s.pipeline.job import job
 snakemake: Any
 
 with job(snakemake):
-    plot_example(example=Path(snakemake.input[0]), outputs=list(map(Path, snakemake.output)))
+    plot_example(
+        example=Path(snakemake.input[0]), outputs=list(map(Path, snakemake.output))
+    )

@@ -36,11 +36,14 @@ with failures_in_one_line():
         snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],
     )
     here = Path.cwd()
-    with chdir(prefix or "."):  # all files of a module are below its prefix, also the user's
+    # All files of a module are below its prefix, also the user's.
+    with chdir(prefix or "."):
         preflight(
             settings,
             tasks=snakemake.params.tasks,
-            cells=planned_cells(settings, snakemake.params.results, snakemake.params.planned),
+            cells=planned_cells(
+                settings, snakemake.params.results, snakemake.params.planned
+            ),
             benchmarks=Path(snakemake.params.benchmarks),
             is_local=submission.is_local,
             log=log,

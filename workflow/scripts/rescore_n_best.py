@@ -24,7 +24,9 @@ with job(snakemake):
             stand_in=snakemake.params.stand_in,
             header=snakemake.params.header,
         ),
-        restore=Preparation(metadata["preparation"], metadata["languages"]["target"]).restore,
+        restore=Preparation(
+            metadata["preparation"], metadata["languages"]["target"]
+        ).restore,
         test_set=snakemake.wildcards.testset,
         manifest=run_manifest(snakemake.input),
     )

@@ -24,4 +24,6 @@ with job(snakemake):
             header=snakemake.params.header,
         ),
     )
-    show_in_report(source=Path(snakemake.output.text), output=Path(snakemake.output.page))
+    show_in_report(
+        source=Path(snakemake.output.text), output=Path(snakemake.output.page)
+    )

@@ -28,6 +28,8 @@ with job(snakemake):
             device=snakemake.wildcards.device,
             threads=snakemake.threads,
             manifest=run_manifest(
-                snakemake.input, **snakemake.params.run, decoding=settings.model_dump(mode="json")
+                snakemake.input,
+                **snakemake.params.run,
+                decoding=settings.model_dump(mode="json"),
             ),
         )

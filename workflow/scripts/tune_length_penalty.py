@@ -19,7 +19,9 @@ with job(snakemake):
         tokenized=Path(snakemake.input.tokenized),
         tsv=Path(snakemake.output.tsv),
         json=Path(snakemake.output.json),
-        restore=Preparation(metadata["preparation"], metadata["languages"]["target"]).restore,
+        restore=Preparation(
+            metadata["preparation"], metadata["languages"]["target"]
+        ).restore,
         header={
             "stand_in": snakemake.params.stand_in,
             **{name: wildcards[name] for name in ("task", "model", "run", "decoding")},

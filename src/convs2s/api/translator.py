@@ -36,7 +36,8 @@ class _Results(Section):
 
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each hypothesis has its attention
-    split_sentences: bool = False  # whether each sentence of a text is translated by itself
+    # Whether each sentence of a text is translated by itself.
+    split_sentences: bool = False
 
 
 class Translator:
@@ -100,7 +101,8 @@ class Translator:
             "precision": precision,
             "ensemble": ensemble,
             "cuda_graphs": cuda_graphs,
-            "replace_unknown": False,  # `translate` decides it, and checks that there is attention
+            # `translate` decides it, and checks that there is attention.
+            "replace_unknown": False,
         }
         validated(_Loading, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
@@ -158,7 +160,9 @@ class Translator:
         """
         checked = check_texts(texts, "texts")
         for name in sorted(OF_A_MODEL & settings.keys()):
-            raise UserError(f"translate: {name}: is a setting of the model: give it to load")
+            raise UserError(
+                f"translate: {name}: is a setting of the model: give it to load"
+            )
         decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
         if not self.attends:
             decoding.setdefault("replace_unknown", False)
@@ -166,15 +170,23 @@ class Translator:
         if isinstance(search.length_penalty, TunedLengthPenalty):
             raise UserError("translate: length_penalty: expected a number")
         lines = self._lines.searching_by(search)
-        results = {"n_best": n_best, "attention": attention, "split_sentences": split_sentences}
+        results = {
+            "n_best": n_best,
+            "attention": attention,
+            "split_sentences": split_sentences,
+        }
         validated(_Results, results, "translate")
         if attention and not self.attends:
             raise UserError("translate: attention: no model here has any: leave it out")
         lines.settings.check_n_best(n_best, "translate: n_best")
         if split_sentences and lines.pretokenized:
-            raise UserError("translate: split_sentences: splits raw text, not a model's tokens")
+            raise UserError(
+                "translate: split_sentences: splits raw text, not a model's tokens"
+            )
         numbered = list(enumerate(checked, start=1))
-        split = SplitLines(numbered, self.languages["source"] if split_sentences else None)
+        split = SplitLines(
+            numbered, self.languages["source"] if split_sentences else None
+        )
         translations = lines.translate_chunk(split.sentences, n_best)
         if attention:
             translations = list(map(self._with_attention, translations))
@@ -184,8 +196,12 @@ class Translator:
         """Return a translation whose hypotheses have their attention."""
         hypotheses = []
         for hypothesis in translation.n_best:
-            hypotheses.append(replace(hypothesis, attention=self._lines.attention(hypothesis)))
-        return replace(translation, n_best=hypotheses, attention=hypotheses[0].attention)
+            hypotheses.append(
+                replace(hypothesis, attention=self._lines.attention(hypothesis))
+            )
+        return replace(
+            translation, n_best=hypotheses, attention=hypotheses[0].attention
+        )
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> list[PairScore]:
         """Score given translations and return a score for each pair, in the same order.
@@ -202,7 +218,11 @@ class Translator:
         checked: list[tuple[str, str]] = []
         for number, pair in enumerate(pairs, start=1):
             place = f"pairs:{number}"
-            if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+            if (
+                isinstance(pair, str | bytes)
+                or not isinstance(pair, Sequence)
+                or len(pair) != 2
+            ):
                 raise UserError(f"{place}: expected a pair (source, target) of texts")
             source, target = pair
             checked.append((check_text(source, place), check_text(target, place)))
@@ -230,7 +250,10 @@ def check_texts(texts: object, name: str) -> list[str]:
             f"{name}: expected a list of texts, one sentence each, found {_type_of(texts)}: put a "
             "single text into a list, call list() on a column"
         )
-    return [check_text(text, f"{name}:{number}") for number, text in enumerate(texts, start=1)]
+    return [
+        check_text(text, f"{name}:{number}")
+        for number, text in enumerate(texts, start=1)
+    ]
 
 
 def check_text(text: object, place: str) -> str:
@@ -262,4 +285,8 @@ def check_text(text: object, place: str) -> str:
 
 
 def _type_of(value: object) -> str:
-    return "one text" if isinstance(value, str) else f"the Python type {type(value).__name__}"
+    return (
+        "one text"
+        if isinstance(value, str)
+        else f"the Python type {type(value).__name__}"
+    )

@@ -90,7 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if typed.startswith("--") and options:
             command_parser.error(unknown("option", typed, options))
         command_parser.error(f"unknown arguments: {' '.join(unparsed)}")
-    provide_environment()  # before torch is loaded, which reads the variables at its start
+    # Before torch is loaded, which reads the variables at its start.
+    provide_environment()
     prepare_streams()
     try:
         check_options(parsed)
@@ -114,7 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("convs2s: interrupted", file=sys.stderr)
         sys.exit(EXIT_AFTER_CTRL_C)
     except BrokenPipeError:
-        _drop_output()  # the reader has closed the pipe (`| head`): end quietly, as filters do
+        # The reader has closed the pipe (`| head`): end quietly, as filters do.
+        _drop_output()
         sys.exit(1)
     except OSError as error:
         name = error.filename
@@ -184,14 +186,23 @@ COMMANDS = {
     "train": (add_train, "train a model on a prepared task"),
     "status": (add_status, "show the condition of trainings and jobs"),
     "score": (add_score, "score translations"),
-    "compare-outputs": (add_compare_outputs, "print two systems' translations side by side"),
+    "compare-outputs": (
+        add_compare_outputs,
+        "print two systems' translations side by side",
+    ),
     "attention": (add_attention, "print a page that shows where a model looks"),
-    "score-pairs": (add_score_pairs, "print the log-probabilities of given translations"),
+    "score-pairs": (
+        add_score_pairs,
+        "print the log-probabilities of given translations",
+    ),
     "rerank": (add_rerank, "choose the best translations in an n-best list"),
     "tokenize": (add_tokenize, "tokenize the standard input"),
     "detokenize": (add_detokenize, "detokenize the standard input"),
     "import": (add_import, "convert a model of another toolkit into a model file"),
-    "mirror": (add_mirror, "write small generated archives in place of the tasks' downloads"),
+    "mirror": (
+        add_mirror,
+        "write small generated archives in place of the tasks' downloads",
+    ),
     "card": (add_card, "print the model card of a model file"),
     "export": (add_export, "write a model in another format"),
     "pull": (add_pull, "download a model from the Hugging Face Hub"),
@@ -201,7 +212,10 @@ COMMANDS = {
     "remove-states": (add_remove_states, "remove saved states of finished trainings"),
     "kernels": (add_kernels, "measure how fast this machine multiplies matrices"),
     "config": (add_config, "print the effective configuration"),
-    "completion": (_add_completion, "print a script that completes commands in a shell"),
+    "completion": (
+        _add_completion,
+        "print a script that completes commands in a shell",
+    ),
 }
 """Name of a command -> the function that adds its options, and its line in ``convs2s --help``.
 
@@ -237,7 +251,9 @@ def _add_examples(parser: argparse.ArgumentParser, command: str) -> None:
     ``command`` is what a user types, such as ``convs2s score bleu``. An example belongs to each
     command whose words it contains.
     """
-    examples = [text for text in examples_in(EXAMPLES) if re.search(rf"\b{command}(?!\S)", text)]
+    examples = [
+        text for text in examples_in(EXAMPLES) if re.search(rf"\b{command}(?!\S)", text)
+    ]
     parser.formatter_class = HelpWithExamples
     parser.epilog = "\n".join(["examples:", *examples, "", EXIT_CODES])
     for name, subcommand in commands_below(parser).items():
@@ -252,7 +268,9 @@ def examples_in(text: str) -> list[str]:
     return re.findall(r"^(  \S(?:.*\\\n)*.*)$", text, re.MULTILINE)
 
 
-def commands_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def commands_below(
+    parser: argparse.ArgumentParser,
+) -> dict[str, argparse.ArgumentParser]:
     """Return the parsers of a parser's subcommands by name; an empty dict if it has none."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

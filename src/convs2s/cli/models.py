@@ -12,12 +12,17 @@ from convs2s.files.atomic import check_not_read
 def add_import(command: argparse.ArgumentParser) -> None:
     """Convert a model that another toolkit has trained into a model file."""
     toolkits = command.add_subparsers(required=True, metavar="TOOLKIT")
-    fairseq = toolkits.add_parser("fairseq", help="a convolutional model that fairseq trained")
+    fairseq = toolkits.add_parser(
+        "fairseq", help="a convolutional model that fairseq trained"
+    )
     fairseq.description = (
-        "Convert an fconv model of fairseq into a model file. No code in the checkpoint is run."
+        "Convert an fconv model of fairseq into a model file. "
+        "No code in the checkpoint is run."
     )
     fairseq.add_argument(
-        "checkpoint", type=Path, help="fairseq checkpoint, such as model.pt or checkpoint_best.pt"
+        "checkpoint",
+        type=Path,
+        help="fairseq checkpoint, such as model.pt or checkpoint_best.pt",
     )
     for side in ("source", "target"):
         fairseq.add_argument(
@@ -26,7 +31,9 @@ def add_import(command: argparse.ArgumentParser) -> None:
             required=True,
             help=f"dict.LANGUAGE.txt of the {side} language",
         )
-    fairseq.add_argument("--bpe-codes", type=Path, help="BPE codes of the model [whole words]")
+    fairseq.add_argument(
+        "--bpe-codes", type=Path, help="BPE codes of the model [whole words]"
+    )
     fairseq.add_argument(
         "--languages",
         nargs=2,
@@ -39,7 +46,9 @@ def add_import(command: argparse.ArgumentParser) -> None:
         default=RECIPE.default,
         help=f"preparation that splits raw text into words, before BPE [{RECIPE.default}]",
     )
-    fairseq.add_argument("--output", type=Path, required=True, help="model file to write")
+    fairseq.add_argument(
+        "--output", type=Path, required=True, help="model file to write"
+    )
     fairseq.set_defaults(run=_import_fairseq)
 
 
@@ -131,7 +140,9 @@ def add_pull(command: argparse.ArgumentParser) -> None:
 def _pull(arguments: argparse.Namespace) -> None:
     from convs2s.publish.hub import pull
 
-    folder = arguments.folder or Path(arguments.repository.rstrip("/").rpartition("/")[2])
+    folder = arguments.folder or Path(
+        arguments.repository.rstrip("/").rpartition("/")[2]
+    )
     pull(arguments.repository, folder, arguments.revision)
     print(folder / "model.safetensors")
 

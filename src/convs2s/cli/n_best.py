@@ -34,7 +34,10 @@ def read_groups(path: Path) -> Iterator[Group]:
 
 def _add_feature(command: argparse.ArgumentParser, meaning: str) -> None:
     command.add_argument(
-        "--feature", default=MODEL, metavar="NAME", help=f"{meaning}, without a final = [{MODEL}]"
+        "--feature",
+        default=MODEL,
+        metavar="NAME",
+        help=f"{meaning}, without a final = [{MODEL}]",
     )
 
 
@@ -46,7 +49,9 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
     log-probability as a further feature.
     """
     add_models(command)
-    command.add_argument("--source", type=Path, required=True, help="file of source sentences")
+    command.add_argument(
+        "--source", type=Path, required=True, help="file of source sentences"
+    )
     targets = command.add_mutually_exclusive_group(required=True)
     targets.add_argument(
         "--target", type=Path, help="file with one translation of each source sentence"
@@ -93,7 +98,9 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
 
     is_default = arguments.feature == MODEL and arguments.length_penalty == 0
     if arguments.n_best is None and not is_default:
-        raise UserError("--feature and --length-penalty: are for a list: name it with --n-best")
+        raise UserError(
+            "--feature and --length-penalty: are for a list: name it with --n-best"
+        )
     length_penalty = {"length_penalty": arguments.length_penalty}
     alpha = validated(DecodingSettings, length_penalty, "options").alpha
     torch.set_num_threads(arguments.threads)
@@ -102,12 +109,16 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)
-            for hypothesis in score_groups(scorer, sources, groups, arguments.feature, alpha):
+            for hypothesis in score_groups(
+                scorer, sources, groups, arguments.feature, alpha
+            ):
                 print(hypothesis.line())
             return
         print("log_probability\ttokens")
         pairs = read_line_pairs(arguments.source, arguments.target)
-        for score in score_pairs(scorer, pairs, str(arguments.source), str(arguments.target)):
+        for score in score_pairs(
+            scorer, pairs, str(arguments.source), str(arguments.target)
+        ):
             print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
@@ -137,7 +148,10 @@ def _rerank(arguments: argparse.Namespace) -> None:
     average = average_with(arguments.feature)
     for group in every_sentence(read_groups(arguments.list)):
         if arguments.n_best:
-            print(*(hypothesis.line() for hypothesis in reranked(group, average)), sep="\n")
+            print(
+                *(hypothesis.line() for hypothesis in reranked(group, average)),
+                sep="\n",
+            )
         else:
             text = max(group, key=average).text
             print(text if arguments.tokenized else unescaped(text))
@@ -172,4 +186,6 @@ def _score_oracle(arguments: argparse.Namespace) -> None:
     # `choices` are the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
         score = metric(texts, *references)
-        print(f"BLEU = {score}  {name}  {score.signature}  ({names}, {len(texts)} lines)")
+        print(
+            f"BLEU = {score}  {name}  {score.signature}  ({names}, {len(texts)} lines)"
+        )

@@ -59,7 +59,9 @@ def add_choice(command: argparse.ArgumentParser, name: str, shown_default: str) 
     field = Options.model_fields[name]
     meaning = field_texts(Options)[name]
     command.add_argument(
-        f"--{name}", choices=get_args(field.annotation), help=f"{meaning} [{shown_default}]"
+        f"--{name}",
+        choices=get_args(field.annotation),
+        help=f"{meaning} [{shown_default}]",
     )
 
 
@@ -72,7 +74,9 @@ def add_threads(command: argparse.ArgumentParser) -> None:
 
 def add_systems(command: argparse.ArgumentParser) -> None:
     """Add the files of two systems' translations, and of their references."""
-    command.add_argument("baseline", type=Path, help="translations of one system, one per line")
+    command.add_argument(
+        "baseline", type=Path, help="translations of one system, one per line"
+    )
     command.add_argument("system", type=Path, help="translations of the other system")
     add_references(command)
 
@@ -108,7 +112,9 @@ def add_tokenized(command: argparse.ArgumentParser) -> None:
 
 
 def add_section(
-    command: argparse.ArgumentParser, section: type[Section], without: Collection[str] = ()
+    command: argparse.ArgumentParser,
+    section: type[Section],
+    without: Collection[str] = (),
 ) -> None:
     """Add an option for each setting of a section, with the setting's description and default.
 
@@ -141,7 +147,9 @@ def number_or_null(text: str) -> int | None:
     try:
         return None if text == "null" else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"expected a whole number or null, not {text!r}") from None
+        raise argparse.ArgumentTypeError(
+            f"expected a whole number or null, not {text!r}"
+        ) from None
 
 
 def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
@@ -159,7 +167,9 @@ def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
     return validated(section, values, "options")
 
 
-def _settings(defaults: Section, prefix: str = "") -> Iterator[tuple[str, object, object, str]]:
+def _settings(
+    defaults: Section, prefix: str = ""
+) -> Iterator[tuple[str, object, object, str]]:
     """Yield the dotted name, the default, the type and the description of each setting.
 
     A setting of an inner section is named ``SECTION.KEY``.
@@ -169,7 +179,12 @@ def _settings(defaults: Section, prefix: str = "") -> Iterator[tuple[str, object
         if isinstance(default, Section):
             yield from _settings(default, f"{prefix}{key}.")
         else:
-            yield prefix + key, default, type(defaults).model_fields[key].annotation, meaning
+            yield (
+                prefix + key,
+                default,
+                type(defaults).model_fields[key].annotation,
+                meaning,
+            )
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -182,7 +197,9 @@ def check_options(arguments: argparse.Namespace) -> None:
         UserError: a value is out of its bounds, or an output cannot be written.
     """
     given = vars(arguments)
-    names = [name for name in CommandOptions.model_fields if given.get(name) is not None]
+    names = [
+        name for name in CommandOptions.model_fields if given.get(name) is not None
+    ]
     values = {name: given[name] for name in names}
     validated(CommandOptions, values, "options")
     folder_option = given.get("makes_folder")

@@ -13,12 +13,16 @@ def add_results(command: argparse.ArgumentParser) -> None:
     A folder beside the page gets all tables and significance tests. Everything is computed from the
     lines of a ledger. Run the command in the folder of config.yaml and config/.
     """
-    command.add_argument("ledger", type=Path, help="ledger file, with a JSON line for each run")
+    command.add_argument(
+        "ledger", type=Path, help="ledger file, with a JSON line for each run"
+    )
     command.add_argument("--scale", required=True, help="scale whose tables to write")
     command.add_argument(
         "--discussion", type=Path, help="Markdown file to append at the end of the page"
     )
-    command.add_argument("--output", type=Path, required=True, help="page to write, a .md file")
+    command.add_argument(
+        "--output", type=Path, required=True, help="page to write, a .md file"
+    )
     command.set_defaults(run=_results)
 
 
@@ -45,8 +49,12 @@ def add_export_results(command: argparse.ArgumentParser) -> None:
     model cards, with checksums and RO-Crate metadata. A reader can check every number without
     training.
     """
-    command.add_argument("folder", type=Path, help="folder of the results, or of one task")
-    command.add_argument("output", type=Path, help="NAME.zip to write, or a folder to create")
+    command.add_argument(
+        "folder", type=Path, help="folder of the results, or of one task"
+    )
+    command.add_argument(
+        "output", type=Path, help="NAME.zip to write, or a folder to create"
+    )
     command.add_argument(
         "--without-text",
         action="store_true",
@@ -59,7 +67,9 @@ def add_export_results(command: argparse.ArgumentParser) -> None:
 def _export_results(arguments: argparse.Namespace) -> None:
     from convs2s.publish.results import export_results
 
-    export_results(arguments.folder, arguments.output, with_text=not arguments.without_text)
+    export_results(
+        arguments.folder, arguments.output, with_text=not arguments.without_text
+    )
 
 
 def add_mirror(command: argparse.ArgumentParser) -> None:
@@ -68,7 +78,9 @@ def add_mirror(command: argparse.ArgumentParser) -> None:
     The replacement of https://HOST/PATH is FOLDER/HOST/PATH, in the format of the original file.
     FOLDER/SHA256SUMS lists the checksums.
     """
-    command.add_argument("folder", type=Path, metavar="FOLDER", help="folder to write the files to")
+    command.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="folder to write the files to"
+    )
     command.set_defaults(run=_mirror, makes_folder="folder")
 
 
@@ -81,9 +93,15 @@ def _mirror(arguments: argparse.Namespace) -> None:
 def add_config(command: argparse.ArgumentParser) -> None:
     """Print the effective configuration of a task, defaults included, or a table of all tasks."""
     group = command.add_mutually_exclusive_group(required=True)
-    group.add_argument("--task", metavar="NAME", help="print the configuration of this task")
-    group.add_argument("--tasks", action="store_true", help="print a table with a row per task")
-    command.add_argument("--model", metavar="NAME", help="model [that of the task's headline]")
+    group.add_argument(
+        "--task", metavar="NAME", help="print the configuration of this task"
+    )
+    group.add_argument(
+        "--tasks", action="store_true", help="print a table with a row per task"
+    )
+    command.add_argument(
+        "--model", metavar="NAME", help="model [that of the task's headline]"
+    )
     command.add_argument(
         "--decoding", metavar="NAME", help="decoding [that of the task's headline]"
     )
@@ -102,11 +120,15 @@ def _config(arguments: argparse.Namespace) -> None:
             raise UserError(
                 "--model and --decoding apply to one task: give --task NAME instead of --tasks"
             )
-        print("| task | what it is | headline: model, runs | ask for |\n| --- | --- | --- | --- |")
+        print(
+            "| task | what it is | headline: model, runs | ask for |\n| --- | --- | --- | --- |"
+        )
         for name, task in sorted(settings.tasks.items()):
             headline = f"`{task.headline.model}`, {', '.join(task.headline_runs())}"
             target = f"`{settings.scale.results_dir}/{name}/{task.metric}.txt`"
             print(f"| `{name}` | {task.description} | {headline} | {target} |")
     else:
         values = settings.effective(arguments.task, arguments.model, arguments.decoding)
-        yaml.safe_dump(with_texts(values, masked), sys.stdout, sort_keys=False, allow_unicode=True)
+        yaml.safe_dump(
+            with_texts(values, masked), sys.stdout, sort_keys=False, allow_unicode=True
+        )

@@ -20,7 +20,9 @@ from convs2s.files.text import read_lines, write_lines
 def add_score(command: argparse.ArgumentParser) -> None:
     """Score translations, or compare the scores of two systems' translations."""
     metrics = command.add_subparsers(required=True, metavar="METRIC")
-    bleu = metrics.add_parser("bleu", help="BLEU of the standard input against references")
+    bleu = metrics.add_parser(
+        "bleu", help="BLEU of the standard input against references"
+    )
     add_references(bleu, "+")
     bleu.add_argument(
         "--lowercase",
@@ -34,7 +36,9 @@ def add_score(command: argparse.ArgumentParser) -> None:
         help="metric of an extension to compute instead of BLEU (docs/extending.md)",
     )
     bleu.add_argument(
-        "--source", type=Path, help="file of the source sentences, if the --metric needs them"
+        "--source",
+        type=Path,
+        help="file of the source sentences, if the --metric needs them",
     )
     bleu.set_defaults(run=_score_bleu)
     add_command(metrics, "rouge", _add_rouge, "ROUGE of a file against references")
@@ -44,7 +48,9 @@ def add_score(command: argparse.ArgumentParser) -> None:
     add_systems(comparison)
     add_tokenized(comparison)
     comparison.set_defaults(run=_score_compare)
-    add_command(metrics, "oracle", add_oracle, "the best BLEU that an n-best list allows")
+    add_command(
+        metrics, "oracle", add_oracle, "the best BLEU that an n-best list allows"
+    )
 
 
 def _score_bleu(arguments: argparse.Namespace) -> None:
@@ -56,7 +62,9 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
             "--tokenized and --lowercase apply to BLEU only: leave them out with --metric"
         )
     if arguments.source and not arguments.metric:
-        raise UserError("--source: BLEU does not read it: name the metric that does with --metric")
+        raise UserError(
+            "--source: BLEU does not read it: name the metric that does with --metric"
+        )
     references, names = read_references(arguments)
     hypotheses = list(standard_input())
     check_lines(hypotheses, references, "standard input", arguments.reference)
@@ -94,10 +102,16 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
     bootstrap.
     """
     add_systems(command)
-    command.add_argument("--source", type=Path, help="file of the source sentences, to show them")
+    command.add_argument(
+        "--source", type=Path, help="file of the source sentences, to show them"
+    )
     add_tokenized(command)
-    command.add_argument("--html", action="store_true", help="print an HTML page, not plain text")
-    command.add_argument("--most", type=int, default=100, help="number of lines to show [100]")
+    command.add_argument(
+        "--html", action="store_true", help="print an HTML page, not plain text"
+    )
+    command.add_argument(
+        "--most", type=int, default=100, help="number of lines to show [100]"
+    )
     command.set_defaults(run=_compare_outputs)
 
 
@@ -119,7 +133,11 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         from convs2s.pages.render import asset, render_page
 
         styles = map(asset, ("page.css", "outputs_page.css"))
-        print(render_page("outputs_page.html.j2", {"comparison": comparison}, styles=styles))
+        print(
+            render_page(
+                "outputs_page.html.j2", {"comparison": comparison}, styles=styles
+            )
+        )
         return
     print(render_text("outputs.txt.j2", comparison=comparison), end="")
 
@@ -130,7 +148,9 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
     They are means over the lines, each followed by its 95% confidence interval by bootstrap. The
     values of a single line equal those of ROUGE-1.5.5.pl (docs/rouge.md).
     """
-    command.add_argument("hypotheses", type=Path, help="file of texts to score, one per line")
+    command.add_argument(
+        "hypotheses", type=Path, help="file of texts to score, one per line"
+    )
     add_references(command)
     command.add_argument(
         "--bytes",
@@ -139,7 +159,9 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
         help="cut all texts to N bytes before scoring (DUC: 75) [no cut]",
     )
     command.add_argument(
-        "--stem", action="store_true", help="compare the stems of words instead of the words"
+        "--stem",
+        action="store_true",
+        help="compare the stems of words instead of the words",
     )
     command.add_argument(
         "--exceptions",
@@ -159,10 +181,17 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
         "references than others",
     )
     command.add_argument(
-        "--samples", type=int, default=1000, metavar="N", help="resamples of the bootstrap [1000]"
+        "--samples",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="resamples of the bootstrap [1000]",
     )
     command.add_argument(
-        "--items", type=Path, metavar="FILE", help="file to write each line's values to, as TSV"
+        "--items",
+        type=Path,
+        metavar="FILE",
+        help="file to write each line's values to, as TSV",
     )
     command.set_defaults(run=_score_rouge)
 
@@ -201,6 +230,8 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     signature = options.signature(len(references), arguments.samples)
     scores = rouge.mean_rouge(items, signature, arguments.samples)
     for key, name in rouge.ROUGE_NAMES.items():
-        values = [f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items()]
+        values = [
+            f"{text} = {scores[key][part]}" for part, text in rouge.ROUGE_PARTS.items()
+        ]
         print(name, *values, sep="  ")
     print(f"{signature}  ({names}, {len(hypotheses)} lines)")

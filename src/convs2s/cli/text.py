@@ -21,7 +21,9 @@ def add_detokenize(command: argparse.ArgumentParser) -> None:
 
 
 def _add_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--language", required=True, help="two-letter code, such as en")
+    command.add_argument(
+        "--language", required=True, help="two-letter code, such as en"
+    )
     # No `choices`: an extension may add a preparation, and `Preparation` reports an unknown name
     # with the most similar known one.
     command.add_argument(

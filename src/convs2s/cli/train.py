@@ -18,26 +18,37 @@ from convs2s.pipeline.living import RUN, living_job
 from convs2s.pipeline.tries import noted_try
 
 WATCH_SECONDS = 2.0  # between two updates of ``status --watch``
-TYPES = 10_000  # size of both vocabularies in ``kernels``, typical for the time of the products
+# Size of both vocabularies in ``kernels``, typical for the time of the products.
+TYPES = 10_000
 
 
 def add_train(command: argparse.ArgumentParser) -> None:
     """Add the options of ``train``."""
     command.description = "Train a model, or resume a training that was stopped."
     command.add_argument(
-        "folder", type=Path, help="folder of a prepared task, such as results/demo_en_fr"
+        "folder",
+        type=Path,
+        help="folder of a prepared task, such as results/demo_en_fr",
     )
     settings = command.add_mutually_exclusive_group(required=True)
-    settings.add_argument("--model", metavar="NAME", help="name of a model in config/models.yaml")
     settings.add_argument(
-        "--settings", type=Path, help="JSON file with the settings of a model, instead of --model"
+        "--model", metavar="NAME", help="name of a model in config/models.yaml"
+    )
+    settings.add_argument(
+        "--settings",
+        type=Path,
+        help="JSON file with the settings of a model, instead of --model",
     )
     command.add_argument("--seed", type=int, default=1, help="random seed [1]")
-    command.add_argument("--output", type=Path, required=True, help="model file to write")
+    command.add_argument(
+        "--output", type=Path, required=True, help="model file to write"
+    )
     command.add_argument(
         "--dictionary", type=Path, help="dictionary.tsv, which replaces unknown words"
     )
-    command.add_argument("--candidates", type=Path, help="candidates.tsv for vocabulary selection")
+    command.add_argument(
+        "--candidates", type=Path, help="candidates.tsv for vocabulary selection"
+    )
     command.add_argument(
         "--truecasers",
         nargs=2,
@@ -244,9 +255,13 @@ def add_status(command: argparse.ArgumentParser) -> None:
         help="folder of the results, of a task or of a run [results]",
     )
     forms = command.add_mutually_exclusive_group()
-    forms.add_argument("--watch", action="store_true", help="update the view every two seconds")
     forms.add_argument(
-        "--json", action="store_true", help="print one JSON object, with times in seconds"
+        "--watch", action="store_true", help="update the view every two seconds"
+    )
+    forms.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object, with times in seconds",
     )
     command.set_defaults(run=_status)
 
@@ -256,7 +271,9 @@ def _status(arguments: argparse.Namespace) -> None:
     from convs2s.pipeline.status_view import console, view
 
     if arguments.json:
-        json.dump(asdict(status(arguments.results)), sys.stdout, ensure_ascii=False, indent=2)
+        json.dump(
+            asdict(status(arguments.results)), sys.stdout, ensure_ascii=False, indent=2
+        )
         print()
         return
     out = console()
@@ -266,7 +283,9 @@ def _status(arguments: argparse.Namespace) -> None:
     from rich.live import Live
 
     if not out.is_terminal:
-        raise UserError("--watch: the output is no terminal: leave out --watch, or use --json")
+        raise UserError(
+            "--watch: the output is no terminal: leave out --watch, or use --json"
+        )
     with (
         suppress(KeyboardInterrupt),  # Ctrl-C is the way to leave the view
         Live(console=out, auto_refresh=False, screen=True) as live,
@@ -284,8 +303,12 @@ def add_remove_states(command: argparse.ArgumentParser) -> None:
         "scores stay, and so do the states of trainings that run or were stopped. Without its "
         "state a model cannot be exported again (docs/operations.md): it is then trained again."
     )
-    command.add_argument("folder", type=Path, help="folder of the results, of a task or of a run")
-    command.add_argument("--yes", action="store_true", help="remove the states [list them only]")
+    command.add_argument(
+        "folder", type=Path, help="folder of the results, of a task or of a run"
+    )
+    command.add_argument(
+        "--yes", action="store_true", help="remove the states [list them only]"
+    )
     command.set_defaults(run=_remove_states)
 
 
@@ -312,7 +335,10 @@ def add_kernels(command: argparse.ArgumentParser) -> None:
         "the one that was faster when kernels were first measured on this machine."
     )
     command.add_argument(
-        "--model", default="small", metavar="NAME", help="model in config/models.yaml [small]"
+        "--model",
+        default="small",
+        metavar="NAME",
+        help="model in config/models.yaml [small]",
     )
     add_threads(command)
     command.set_defaults(run=_kernels)

@@ -6,7 +6,13 @@ import os
 import sys
 from pathlib import Path
 
-from convs2s.cli.options import add_device, add_models, add_section, add_threads, read_section
+from convs2s.cli.options import (
+    add_device,
+    add_models,
+    add_section,
+    add_threads,
+    read_section,
+)
 from convs2s.config.decoding import DecodingSettings
 from convs2s.errors import UserError
 from convs2s.serving.settings import ServerSettings
@@ -24,7 +30,9 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     to resume it.
     """
     add_models(command)
-    command.add_argument("--input", type=Path, help="file to translate [the standard input]")
+    command.add_argument(
+        "--input", type=Path, help="file to translate [the standard input]"
+    )
     command.add_argument(
         "--output", type=Path, help="file to write, with --input [the standard output]"
     )
@@ -57,7 +65,9 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         help="processes that translate a file; they share the --threads and the memory of the "
         "weights [1]",
     )
-    command.add_argument("--quiet", action="store_true", help="print no progress and no hints")
+    command.add_argument(
+        "--quiet", action="store_true", help="print no progress and no hints"
+    )
     add_device(command)
     add_threads(command)
     add_section(command, DecodingSettings)
@@ -66,7 +76,9 @@ def add_translate(command: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a whole number of at least 1"
+        )
     return int(text)
 
 
@@ -75,7 +87,9 @@ def _translate(arguments: argparse.Namespace) -> None:
     # tenth of the time until the first translation.
     gc.disable()
     if Path("-") in (arguments.input, arguments.output):
-        raise UserError("-: leave --input and --output out for the standard input and output")
+        raise UserError(
+            "-: leave --input and --output out for the standard input and output"
+        )
     if arguments.input is None and (arguments.output or arguments.workers > 1):
         raise UserError("--output and --workers are for files: name one with --input")
     is_list = arguments.n_best and not arguments.json
@@ -84,9 +98,12 @@ def _translate(arguments: argparse.Namespace) -> None:
             "--split-sentences: cannot be combined with --pretokenized; with --n-best it needs "
             "--json"
         )
-    may_have_gpu = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(os.environ)
+    may_have_gpu = any(map(os.path.exists, DRIVERS)) or not GRANTS.isdisjoint(
+        os.environ
+    )
     if arguments.device == "cpu" or (arguments.device == "auto" and not may_have_gpu):
-        _translate_on("cpu", arguments)  # without asking torch for a GPU, which takes a second
+        # Without asking torch for a GPU, which takes a second.
+        _translate_on("cpu", arguments)
         return
     from convs2s.devices import held_device
 
@@ -213,7 +230,8 @@ def _attention(arguments: argparse.Namespace) -> None:
             "task": description.task,
             "model": model.name,
             "run": model.parent.name,
-            "scale": "",  # a field for the workflow's report; this command does not know the scale
+            # A field for the workflow's report; this command does not know the scale.
+            "scale": "",
         },
         None if stand_in is None else str(stand_in),
     )

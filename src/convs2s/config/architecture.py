@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, SerializeAsAny, ValidationInfo, WrapValidator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializeAsAny,
+    ValidationInfo,
+    WrapValidator,
+)
 from pydantic_core import PydanticCustomError
 
 from convs2s.config.extensions import check_added, digest_of_extension
@@ -21,7 +27,12 @@ from convs2s.config.section import (
     SomeDistinctItems,
 )
 from convs2s.errors import UserError
-from convs2s.files.limits import LARGEST_KERNEL, LARGEST_WIDTH, MOST_LAYERS, MOST_POSITIONS
+from convs2s.files.limits import (
+    LARGEST_KERNEL,
+    LARGEST_WIDTH,
+    MOST_LAYERS,
+    MOST_POSITIONS,
+)
 
 StackDepth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]
 Width = Annotated[int, Field(ge=1, le=LARGEST_WIDTH)]
@@ -84,12 +95,16 @@ def _expanded(stacks: tuple[Blocks, ...]) -> tuple[Layer, ...]:
 
 def _check_depth(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
     if sum(stack.layers for stack in stacks) > MOST_LAYERS:
-        raise PydanticCustomError("layers", f"expected at most {MOST_LAYERS} blocks in all")
+        raise PydanticCustomError(
+            "layers", f"expected at most {MOST_LAYERS} blocks in all"
+        )
     return stacks
 
 
 Stacks = Annotated[
-    Items[Blocks], Field(min_length=1, max_length=MOST_LAYERS), AfterValidator(_check_depth)
+    Items[Blocks],
+    Field(min_length=1, max_length=MOST_LAYERS),
+    AfterValidator(_check_depth),
 ]
 
 
@@ -99,11 +114,14 @@ class NetworkSettings(Section):
     An extension adds a kind of network as a subclass.
     """
 
-    has_attention: ClassVar[bool] = True  # needed for unknown-word replacement and attention plots
-    runs_onnx: ClassVar[bool] = False  # whether ``convs2s.models.onnx_graphs`` can build its graphs
+    # Needed for unknown-word replacement and attention plots.
+    has_attention: ClassVar[bool] = True
+    # Whether ``convs2s.models.onnx_graphs`` can build its graphs.
+    runs_onnx: ClassVar[bool] = False
 
     kind: str
-    build: ClassVar[Callable[..., Any]]  # extensions only: (source_types, target_types) -> Network
+    # Extensions only: (source_types, target_types) -> Network.
+    build: ClassVar[Callable[..., Any]]
 
     @property
     def blocks(self) -> tuple[Layer, ...]:
@@ -159,7 +177,8 @@ class ConvS2SArchitecture(NetworkSettings):
     first."""
     attention: (
         Annotated[
-            Literal["all"], Expecting("expected all, or a list of block numbers such as [1, 3, 5]")
+            Literal["all"],
+            Expecting("expected all, or a list of block numbers such as [1, 3, 5]"),
         ]
         | SomeDistinctItems[PositiveInt]
     ) = "all"
@@ -228,12 +247,15 @@ class ConvS2SArchitecture(NetworkSettings):
         layers = len(self.decoder_layers)
         last = max(self.attention)
         if last > layers:
-            raise UserError(f"{where}.attention: names block {last}, but the decoder has {layers}")
+            raise UserError(
+                f"{where}.attention: names block {last}, but the decoder has {layers}"
+            )
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
         embedding = self.embedding
-        maps: list[tuple[int, int]] = []  # inputs and outputs of each linear map or convolution
+        # Inputs and outputs of each linear map or convolution.
+        maps: list[tuple[int, int]] = []
         for stack, top in (
             (self.encoder_layers, embedding),
             (self.decoder_layers, self.output_embedding),
@@ -241,7 +263,8 @@ class ConvS2SArchitecture(NetworkSettings):
             below = stack[0].width
             maps.append((embedding, below))
             for layer in stack:
-                maps.append((layer.kernel * below, 2 * layer.width))  # 2: values and gates
+                # 2: values and gates.
+                maps.append((layer.kernel * below, 2 * layer.width))
                 if below != layer.width:
                     maps.append((below, layer.width))  # for the residual connection
                 below = layer.width
@@ -273,7 +296,8 @@ class ConvS2SArchitecture(NetworkSettings):
 class LstmArchitecture(NetworkSettings):
     """The LSTM network (Sutskever et al. 2014), without the sizes of its vocabularies."""
 
-    has_attention: ClassVar[bool] = False  # the decoder gets only the encoder's final state
+    # The decoder gets only the encoder's final state.
+    has_attention: ClassVar[bool] = False
 
     kind: Literal["lstm"]
     """LSTM layers without attention (Sutskever et al. 2014)."""
@@ -294,9 +318,11 @@ class LstmArchitecture(NetworkSettings):
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
-        inputs = self.embedding + (self.layers - 1) * self.cells  # summed over a side's layers
+        # Summed over a side's layers.
+        inputs = self.embedding + (self.layers - 1) * self.cells
         gates = 4 * self.cells  # outputs of a layer's gates; each has two biases
-        layer_parameters = 2 * gates * (inputs + self.layers * (self.cells + 2))  # of both sides
+        # Of both sides.
+        layer_parameters = 2 * gates * (inputs + self.layers * (self.cells + 2))
         embeddings = (source_types + target_types) * self.embedding
         softmax_parameters = target_types * (self.cells + 1)
         return layer_parameters + embeddings + softmax_parameters
@@ -307,7 +333,9 @@ KINDS = "convs2s", "lstm"
 
 
 def _by_kind(
-    stated: object, read_built_in: Callable[[object], Any], info: ValidationInfo[bool | None]
+    stated: object,
+    read_built_in: Callable[[object], Any],
+    info: ValidationInfo[bool | None],
 ) -> Any:
     """Read the settings of a network with the class of their kind, convs2s by default.
 
@@ -322,7 +350,9 @@ def _by_kind(
     section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
     if section is None:
         return read_built_in({"kind": "convs2s"} | stated)
-    return validated(section, stated, f"architecture of kind {kind}", lax=bool(info.context))
+    return validated(
+        section, stated, f"architecture of kind {kind}", lax=bool(info.context)
+    )
 
 
 Architecture: TypeAlias = Annotated[
@@ -339,12 +369,16 @@ class _Stated(Section):
     architecture: Architecture
 
 
-def parse_architecture(stated: Mapping[str, object], where: str = "model file") -> Architecture:
+def parse_architecture(
+    stated: Mapping[str, object], where: str = "model file"
+) -> Architecture:
     """Return the architecture that a model file states.
 
     Raises:
         UserError: It is not valid; the message begins with ``where``.
     """
-    architecture: Architecture = validated(_Stated, {"architecture": stated}, where).architecture
+    architecture: Architecture = validated(
+        _Stated, {"architecture": stated}, where
+    ).architecture
     architecture.check(f"{where}: architecture")
     return architecture

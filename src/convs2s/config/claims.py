@@ -7,7 +7,14 @@ from pydantic import Field
 
 from convs2s.config.messages import check_known
 from convs2s.config.paper import Row, Table, printed_number
-from convs2s.config.section import Items, NonNegativeFloat, PositiveFloat, Section, SomeItems, Text
+from convs2s.config.section import (
+    Items,
+    NonNegativeFloat,
+    PositiveFloat,
+    Section,
+    SomeItems,
+    Text,
+)
 from convs2s.errors import UserError
 
 
@@ -151,7 +158,9 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
         _row_with_value(cell, tables, where)
     for compared in claim.comparisons:
         if compared.margin and compared.within is not None:
-            raise UserError(f"{where}: comparisons: expected margin or within, not both")
+            raise UserError(
+                f"{where}: comparisons: expected margin or within, not both"
+            )
         if len(compared.better) != len(compared.worse):
             raise UserError(
                 f"{where}: comparisons: better has {len(compared.better)} cells and worse has "

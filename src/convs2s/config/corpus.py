@@ -131,7 +131,9 @@ class Titles(Section):
 
 
 TITLE_FILES = tuple(
-    f"{split}.{side}" for split in ("train", "valid", "test") for side in ("sentence", "title")
+    f"{split}.{side}"
+    for split in ("train", "valid", "test")
+    for side in ("sentence", "title")
 )
 """Names of the files that the workflow makes from ``Titles``: titles://TASK/FILE."""
 
@@ -207,7 +209,9 @@ class CleanLimits(Section):
         most = min(bounds, default=self.minimum)
         if self.minimum > most:
             raise PydanticCustomError(
-                "bounds", "expected a minimum of at most {most}, or no pair is kept", {"most": most}
+                "bounds",
+                "expected a minimum of at most {most}, or no pair is kept",
+                {"most": most},
             )
         return self
 
@@ -267,4 +271,6 @@ class VocabularySettings(Section):
         """
         if self.kind == "word":
             return []
-        return ["codes"] if self.joint else [f"codes.{language}" for language in languages]
+        return (
+            ["codes"] if self.joint else [f"codes.{language}" for language in languages]
+        )

@@ -32,7 +32,10 @@ Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 # Values of ARCHITECTURES are not checked to be subclasses of NetworkSettings, as architecture.py,
 # which defines that class, imports this module.
 _EXPECTED: Mapping[Registry, tuple[str, Sequence[str]]] = {
-    "ARCHITECTURES": ("a subclass of NetworkSettings with build", ("count_parameters", "build")),
+    "ARCHITECTURES": (
+        "a subclass of NetworkSettings with build",
+        ("count_parameters", "build"),
+    ),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
     "METRICS": ("a function", ("__call__",)),
 }
@@ -51,7 +54,9 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
     for file in files:
         path = str((root / file).absolute())
         if os.pathsep in path:
-            raise UserError(f"extensions: {path}: rename it, without '{os.pathsep}' in its path")
+            raise UserError(
+                f"extensions: {path}: rename it, without '{os.pathsep}' in its path"
+            )
         paths.append(path)
     without_repetitions = [path for path in dict.fromkeys(paths) if path]
     os.environ[VARIABLE] = os.pathsep.join(without_repetitions)
@@ -68,7 +73,9 @@ def extension_files() -> list[Path]:
         for name, content in option_files(Path.cwd()).items():
             if isinstance(content, dict) and "extensions" in content:
                 # The later file wins.
-                files = validated(Options, {"extensions": content["extensions"]}, name).extensions
+                files = validated(
+                    Options, {"extensions": content["extensions"]}, name
+                ).extensions
         export_extensions(files, Path.cwd())
     return [Path(file) for file in os.environ[VARIABLE].split(os.pathsep) if file]
 
@@ -86,7 +93,9 @@ def added(registry: Registry, built_in: Collection[str]) -> dict[str, object]:
         names = _names(path, registry)
         for name in sorted(names):
             if name in built_in or name in found:
-                raise UserError(f"{path}: {registry}: the name '{name}' is taken: choose another")
+                raise UserError(
+                    f"{path}: {registry}: the name '{name}' is taken: choose another"
+                )
         found |= names
     return found
 
@@ -108,7 +117,9 @@ def check_added(
     if name not in known:
         noun = registry.lower().removesuffix("s")  # architecture, preparation or metric
         message = unknown(noun, name, [*built_in, *known])
-        raise UserError(f"{where}: {message} (docs/extending.md: extensions of config.yaml)")
+        raise UserError(
+            f"{where}: {message} (docs/extending.md: extensions of config.yaml)"
+        )
     return known[name]
 
 
@@ -146,7 +157,8 @@ def failures_of_code(where: object) -> Iterator[None]:
         extensions = [str(file) for file in extension_files()]
         for step in traceback.extract_tb(error.__traceback__):
             if step.filename in extensions:
-                place = f"{step.filename}:{step.lineno}"  # the innermost such line is the last
+                # The innermost such line is the last.
+                place = f"{step.filename}:{step.lineno}"
         if isinstance(error, SyntaxError):
             place = f"{error.filename}:{error.lineno}"
         raise UserError(f"{place}: {type(error).__name__}: {error}") from error
@@ -175,7 +187,9 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UserError(f"extensions or {VARIABLE}: {path}: cannot be read: {reason}") from None
+        raise UserError(
+            f"extensions or {VARIABLE}: {path}: cannot be read: {reason}"
+        ) from None
 
 
 def _names(path: Path, registry: Registry) -> Mapping[str, object]:
@@ -188,7 +202,9 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
     with failures_of_code(path):
         names = getattr(_module(path, _text(path)), registry, {})
     if not isinstance(names, Mapping):
-        raise UserError(f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}")
+        raise UserError(
+            f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}"
+        )
     kind, methods = _EXPECTED[registry]
     for name, value in names.items():
         is_class = isinstance(value, type)
@@ -199,7 +215,9 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
         # Every class can be called, to make an object, but a metric must return a number.
         is_wrong_class = registry == "METRICS" and is_class
         if is_wrong_class or not has_methods:
-            raise UserError(f"{path}: {registry}: {name}: expected {kind}, not {value!r}")
+            raise UserError(
+                f"{path}: {registry}: {name}: expected {kind}, not {value!r}"
+            )
     return names
 
 
@@ -215,7 +233,8 @@ def _module(path: Path, text: str) -> ModuleType:
         first.append(rest.pop(0))
     module = ModuleType(str(path))
     module.__dict__.update(__file__=str(path), _rest=rest)
-    sys.modules[str(path)] = module  # pydantic looks up a class's module by its name here
+    # Pydantic looks up a class's module by its name here.
+    sys.modules[str(path)] = module
     _run(module, first)
     return module
 

@@ -78,9 +78,11 @@ def has_valid_port(address: str) -> bool:
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _WEB_SCHEMES = ("http", "https")
-_READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")  # the workflow makes the files of the last two
+# The workflow makes the files of the last two.
+_READ_SCHEMES = (*_WEB_SCHEMES, "demo", "titles")
 _PLAIN_URL = re.compile(rf"({'|'.join(_READ_SCHEMES)})://[^\s\[\]\\]*")
-LocalFiles = Mapping[str, Path]  # location, as the configuration states it -> file on this machine
+# Location, as the configuration states it -> file on this machine.
+LocalFiles = Mapping[str, Path]
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,9 @@ class FileReference:
 
     def path(self, downloads: Path) -> Path:
         """Return the path of the file on this machine, which for a URL is below ``downloads``."""
-        return local_path(self.location, downloads) if self.is_url else Path(self.location)
+        return (
+            local_path(self.location, downloads) if self.is_url else Path(self.location)
+        )
 
 
 def parse_file_reference(reference: str) -> FileReference:
@@ -115,14 +119,21 @@ def parse_file_reference(reference: str) -> FileReference:
     location, mark, member = reference.partition("#")
     shown = masked(reference)
     if not location or (mark and not member):
-        raise UserError(f"{shown!r}: expected a path or URL, and for an archive #MEMBER after it")
+        raise UserError(
+            f"{shown!r}: expected a path or URL, and for an archive #MEMBER after it"
+        )
     scheme = _SCHEME.match(location)
     if scheme and scheme[1] not in _READ_SCHEMES:
-        raise UserError(f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path")
+        raise UserError(
+            f"{shown}: {scheme[1]}:// is not read; give http(s) or a local path"
+        )
     parsed = FileReference(location, member or None)
-    member_is_records = FileReference(member, None).is_records  # by the suffix of its name
+    # By the suffix of its name.
+    member_is_records = FileReference(member, None).is_records
     if member_is_records and not parsed.is_records:
-        raise UserError(f"{shown}: JSON lines in an archive are not read: unpack the archive")
+        raise UserError(
+            f"{shown}: JSON lines in an archive are not read: unpack the archive"
+        )
     return parsed
 
 
@@ -132,11 +143,15 @@ def files_by_location(references: Iterable[str], files: Iterable[str]) -> LocalF
     ``files`` has one file for each different location, in the order in which ``references`` name
     the locations first.
     """
-    locations = dict.fromkeys(parse_file_reference(reference).location for reference in references)
+    locations = dict.fromkeys(
+        parse_file_reference(reference).location for reference in references
+    )
     return dict(zip(locations, map(Path, files), strict=True))
 
 
-def files_of_pairs(pairs: Iterable[tuple[str, str]], files: Iterable[str]) -> LocalFiles:
+def files_of_pairs(
+    pairs: Iterable[tuple[str, str]], files: Iterable[str]
+) -> LocalFiles:
     """Return the local file of each location in pairs of references; see `files_by_location`."""
     return files_by_location(chain.from_iterable(pairs), files)
 
@@ -149,7 +164,9 @@ def check_model_reference(reference: str, where: str) -> None:
     """
     if parse_file_reference(reference).member is not None:
         shown = masked(reference)
-        raise UserError(f"{where}: {shown}: expected a model file, not a member of an archive")
+        raise UserError(
+            f"{where}: {shown}: expected a model file, not a member of an archive"
+        )
 
 
 def local_path(url: str, downloads: Path) -> Path:
@@ -173,10 +190,13 @@ def local_path(url: str, downloads: Path) -> Path:
             "by hand and name the local file instead"
         )
     place = f"{parts.netloc}{parts.path}"
-    if parts.scheme not in _WEB_SCHEMES:  # a separate folder for files that the workflow makes
+    # A separate folder for files that the workflow makes.
+    if parts.scheme not in _WEB_SCHEMES:
         place = f"{parts.scheme}/{place}"
     if {"", ".", ".."} & set(place.split("/")) or not parts.path:
-        raise UserError(f"{shown}: expected the URL of one file, without .., // or / at its end")
+        raise UserError(
+            f"{shown}: expected the URL of one file, without .., // or / at its end"
+        )
     return downloads / place
 
 
@@ -187,8 +207,12 @@ Url = Annotated[
         pattern=r"^https?://[^#\s]+$",
     ),
 ]
-Sha256 = Annotated[str, Expecting("expected 64 hexadecimal digits", pattern="^[0-9a-f]{64}$")]
-Md5 = Annotated[str, Expecting("expected 32 hexadecimal digits", pattern="^[0-9a-f]{32}$")]
+Sha256 = Annotated[
+    str, Expecting("expected 64 hexadecimal digits", pattern="^[0-9a-f]{64}$")
+]
+Md5 = Annotated[
+    str, Expecting("expected 32 hexadecimal digits", pattern="^[0-9a-f]{32}$")
+]
 
 
 class Download(Section):

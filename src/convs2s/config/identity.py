@@ -27,7 +27,13 @@ from convs2s.config.corpus import (
 )
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.messages import validated
-from convs2s.config.model import BatchLimits, ModelSettings, Recipe, ScheduleSettings, check_model
+from convs2s.config.model import (
+    BatchLimits,
+    ModelSettings,
+    Recipe,
+    ScheduleSettings,
+    check_model,
+)
 from convs2s.config.section import Section, Values
 from convs2s.config.task import Task
 
@@ -126,7 +132,8 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
         UserError: The file is damaged, or its settings do not fit each other. The message names the
             file and the key.
     """
-    from convs2s.files.text import read_json  # imports xopen, which planning does not need
+    # Imports xopen, which planning does not need.
+    from convs2s.files.text import read_json
 
     settings = validated(_TrainingSettings, read_json(path), str(path))
     check_model(f"{path}: model", settings.architecture, settings.training)

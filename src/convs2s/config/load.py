@@ -29,8 +29,17 @@ from convs2s.errors import UserError
 
 Entries = dict[str, Values]  # name -> the keys that its entry states
 
-_COMMAND_LINE = "--config or --configfile"  # name of the command line's values in messages
-FOLDERS_OF_RESULTS = ("archives", "benchmarks", "downloads", "logs", "paper", "scales", "shown")
+# Name of the command line's values in messages.
+_COMMAND_LINE = "--config or --configfile"
+FOLDERS_OF_RESULTS = (
+    "archives",
+    "benchmarks",
+    "downloads",
+    "logs",
+    "paper",
+    "scales",
+    "shown",
+)
 """Folders of the results that are beside the folders of tasks, so no task can have these names."""
 
 
@@ -100,7 +109,12 @@ def load_for_job(config: Mapping[str, object], shipped: str | Path) -> Settings:
 
     ``config`` is Snakemake's merged configuration. ``shipped`` is the folder of the workflow.
     """
-    return load(Path.cwd(), config, shipped=Path(shipped), given_by="the workflow's configuration")
+    return load(
+        Path.cwd(),
+        config,
+        shipped=Path(shipped),
+        given_by="the workflow's configuration",
+    )
 
 
 def merged(base: Mapping[str, object], changes: Mapping[str, object]) -> Values:
@@ -121,8 +135,10 @@ class _Files:
     """
 
     own: Path  # folder of the user's config/
-    shipped: Path | None  # folder of the workflow, for files that the user does not have
-    overrides: Mapping[str, Entries]  # "tasks", "models" or "decodings" -> entry -> keys to replace
+    # Folder of the workflow, for files that the user does not have.
+    shipped: Path | None
+    # "tasks", "models" or "decodings" -> entry -> keys to replace.
+    overrides: Mapping[str, Entries]
     overrides_from: str  # the file or flag that states the overrides
     has_texts: bool  # whether Snakemake may have left numbers in the overrides as texts
 
@@ -139,7 +155,9 @@ class _Files:
         """
         # Hidden files are skipped: an editor's lock file is called .#NAME.
         for file in (self.own / folder).glob("[!.]*.yml"):
-            raise UserError(f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml")
+            raise UserError(
+                f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml"
+            )
         roots = [self.own]
         if self.shipped is not None:
             roots.append(self.shipped)
@@ -155,7 +173,9 @@ class _Files:
     def entries(self, file: str) -> Entries:
         """Return the entries of a file by their names; their keys are not validated yet."""
         entries = read_yaml(self.find(file), file) or {}
-        message = f"{file}: expected a mapping of names, each with a mapping of settings"
+        message = (
+            f"{file}: expected a mapping of names, each with a mapping of settings"
+        )
         if not isinstance(entries, dict):
             raise UserError(message)
         for name, entry in entries.items():
@@ -170,7 +190,10 @@ class _Files:
         ``kind`` is a key of ``overrides``, such as "tasks".
         """
         changes = self.overrides.get(kind, {})
-        return {name: merged(entry, changes.get(name, {})) for name, entry in entries.items()}
+        return {
+            name: merged(entry, changes.get(name, {}))
+            for name, entry in entries.items()
+        }
 
     def check_overrides(self, kind: str, entries: Entries) -> None:
         """Check that each entry that config.yaml overrides exists."""
@@ -249,7 +272,10 @@ def _read_downloads(files: _Files) -> dict[str, Download]:
     """Return the entries of config/downloads.yaml by their addresses."""
     file = "config/downloads.yaml"
     stated = {"downloads": read_yaml(files.find(file), file) or []}
-    return {download.url: download for download in validated(_Downloads, stated, file).downloads}
+    return {
+        download.url: download
+        for download in validated(_Downloads, stated, file).downloads
+    }
 
 
 def _read_tables(
@@ -262,7 +288,9 @@ def _read_tables(
             f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
         )
     for name in scale.without:
-        check_known(f"config/scales/{name_of_scale}.yaml: without", "table", name, tables)
+        check_known(
+            f"config/scales/{name_of_scale}.yaml: without", "table", name, tables
+        )
     shown = {}
     for name, table in tables.items():
         if name not in scale.without and scale.shown_rows(table):
@@ -315,7 +343,9 @@ def _with_shared_text(entries: Entries, name: str, place: str) -> Values:
     shared = {}
     for key in SHARED_WITH_TEXT:
         if key in entry:
-            raise UserError(f"{place}: {key}: is taken from the task '{text}'; state it there")
+            raise UserError(
+                f"{place}: {key}: is taken from the task '{text}'; state it there"
+            )
         if key in entries[text]:
             shared[key] = entries[text][key]
     return entry | shared
@@ -354,7 +384,9 @@ def _read_models(
     return models, scale.model_copy(update={"models": stand_ins | scale.models})
 
 
-def _extended(entries: Entries, name: str, file: str, below: Sequence[str] = ()) -> Values:
+def _extended(
+    entries: Entries, name: str, file: str, below: Sequence[str] = ()
+) -> Values:
     """Return a model's entry merged into the entries that it extends.
 
     ``below`` are the models that extend this one, by which a circle is found.

@@ -51,13 +51,25 @@ class Measure:
 
 
 _DECODE = "{testset}.{decoding}.decode"
-_BLEU = ScoreFile("{testset}.{decoding}.bleu.json", (_DECODE, "{testset}.{decoding}.bleu"))
-_ROUGE = ScoreFile("{testset}.{decoding}.rouge.json", (_DECODE, "{testset}.{decoding}.rouge"))
-RESCORED = ScoreFile("{testset}.rescored.bleu.json", ("{testset}.scored", "{testset}.rescored"))
+_BLEU = ScoreFile(
+    "{testset}.{decoding}.bleu.json", (_DECODE, "{testset}.{decoding}.bleu")
+)
+_ROUGE = ScoreFile(
+    "{testset}.{decoding}.rouge.json", (_DECODE, "{testset}.{decoding}.rouge")
+)
+RESCORED = ScoreFile(
+    "{testset}.rescored.bleu.json", ("{testset}.scored", "{testset}.rescored")
+)
 _PHRASES = ScoreFile("phrases.{phrases}.json", ("phrases.{phrases}",))
-_EXAMPLE = ScoreFile("{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",))
-_CPU = ScoreFile("{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",))
-_CUDA = ScoreFile("{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",))
+_EXAMPLE = ScoreFile(
+    "{testset}.{decoding}.example.json", ("{testset}.{decoding}.example",)
+)
+_CPU = ScoreFile(
+    "{testset}.{decoding}.cpu.speed.json", ("{testset}.{decoding}.cpu.speed",)
+)
+_CUDA = ScoreFile(
+    "{testset}.{decoding}.cuda.speed.json", ("{testset}.{decoding}.cuda.speed",)
+)
 _PERPLEXITY = ScoreFile("{testset}.perplexity.json", ("{testset}.perplexity",))
 _TRAINING = ScoreFile("training.json")
 _SPEED = ScoreFile("training.speed.json", ("training.speed",))
@@ -88,26 +100,40 @@ _BUILT_IN = {
         _PHRASES,
         "apart",
     ),
-    "phrases_chance": Measure("that share by chance, by swaps of meanings", _PHRASES, "chance"),
+    "phrases_chance": Measure(
+        "that share by chance, by swaps of meanings", _PHRASES, "chance"
+    ),
     "phrases_p": Measure("p of that share, by swaps of the meanings", _PHRASES, "p"),
     "attention_layers": Measure(
         "attention of every decoder layer while it translates", _EXAMPLE, "layers"
     ),
-    "perplexity": Measure("perplexity of the validation data", _TRAINING, "validation_perplexity"),
+    "perplexity": Measure(
+        "perplexity of the validation data", _TRAINING, "validation_perplexity"
+    ),
     "types_per_batch": Measure(
         "target types among which a batch of validation data chooses, on average",
         _TRAINING,
         "shortlist.types",
     ),
     "test_perplexity": Measure("perplexity of the test set", _PERPLEXITY, "perplexity"),
-    "training_speed": Measure("target tokens per second", _SPEED, "target_tokens_per_second"),
-    "training_hours": Measure("hours of the updates at the median rate", _SPEED, "device_hours"),
+    "training_speed": Measure(
+        "target tokens per second", _SPEED, "target_tokens_per_second"
+    ),
+    "training_hours": Measure(
+        "hours of the updates at the median rate", _SPEED, "device_hours"
+    ),
     "seconds_cpu": Measure("generation time", _CPU, "seconds"),
     "seconds_cuda": Measure("generation time", _CUDA, "seconds"),
 }
 for _part in ("f1", "recall"):
-    for _name, _key in (("ROUGE-1", "rouge_1"), ("ROUGE-2", "rouge_2"), ("ROUGE-L", "rouge_l")):
-        _BUILT_IN[f"{_key}_{_part}"] = Measure(f"{_name} {_part}", _ROUGE, f"rouge.{_key}.{_part}")
+    for _name, _key in (
+        ("ROUGE-1", "rouge_1"),
+        ("ROUGE-2", "rouge_2"),
+        ("ROUGE-L", "rouge_l"),
+    ):
+        _BUILT_IN[f"{_key}_{_part}"] = Measure(
+            f"{_name} {_part}", _ROUGE, f"rouge.{_key}.{_part}"
+        )
 
 MEASURES = _Measures(_BUILT_IN)
 """Name in config/paper.yaml and in a ledger -> the measure.

@@ -11,7 +11,8 @@ from convs2s.config.file_reference import masked
 from convs2s.config.section import S
 from convs2s.errors import UserError
 
-Place = tuple[str | int, ...]  # the path to a value: keys of mappings and indices of lists
+# The path to a value: keys of mappings and indices of lists.
+Place = tuple[str | int, ...]
 
 _MOST_NAMES = 12  # maximum number of known names that a message lists
 _MOST_SHOWN = 60  # maximum number of characters of a value that a message shows
@@ -44,11 +45,15 @@ def validated(section: type[S], stated: object, where: str, *, lax: bool = False
         UserError: The content is not valid. The message begins with ``where`` and names the key.
     """
     try:
-        return section.model_validate(stated, strict=False if lax else None, context=lax)
+        return section.model_validate(
+            stated, strict=False if lax else None, context=lax
+        )
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
-    except UserError as error:  # raised by the settings of an extension's network (`_by_kind`)
+    except (
+        UserError
+    ) as error:  # raised by the settings of an extension's network (`_by_kind`)
         raise UserError(f"{where}: {error}") from None
 
 
@@ -68,7 +73,9 @@ def unknown(noun: str, name: object, known: Iterable[object]) -> str:
     return f"unknown {noun} '{name}'; expected {one_of}{shown}"
 
 
-def check_known(where: str, noun: str, name: str | None, known: Collection[str]) -> None:
+def check_known(
+    where: str, noun: str, name: str | None, known: Collection[str]
+) -> None:
     """Check that a name is known; None is not checked.
 
     Raises:

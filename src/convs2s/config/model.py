@@ -159,7 +159,9 @@ def check_model(where: str, network: NetworkSettings, recipe: Recipe) -> None:
     if recipe.start is not None:
         check_model_reference(recipe.start.model, f"{where}.training.start.from")
     if recipe.batch.sentences is None and recipe.batch.tokens is None:
-        raise UserError(f"{where}.training.batch: expected a number of sentences, tokens or both")
+        raise UserError(
+            f"{where}.training.batch: expected a number of sentences, tokens or both"
+        )
     epochs = recipe.maximum_epochs
     if schedule.kind == "cosine" and (epochs is None or epochs <= schedule.warmup):
         raise UserError(

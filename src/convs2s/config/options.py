@@ -22,10 +22,13 @@ from convs2s.config.section import (
 )
 from convs2s.files.limits import MOST_LINES_SHOWN, MOST_PROCESSES, MOST_RESAMPLES
 
-HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]  # a leading ~ is expanded
+# A leading ~ is expanded.
+HomePath = Annotated[FileName, AfterValidator(os.path.expanduser)]
 
-Device = Literal["auto", "cpu", "cuda"]  # auto: a GPU if the machine has one, otherwise the CPU
-Products = Literal["auto", "blas", "onednn"]  # library of the matrix products in fp32 on a CPU
+# auto: a GPU if the machine has one, otherwise the CPU.
+Device = Literal["auto", "cpu", "cuda"]
+# Library of the matrix products in fp32 on a CPU.
+Products = Literal["auto", "blas", "onednn"]
 
 
 class Plots(Section):
@@ -122,5 +125,6 @@ class CommandOptions(Section):
     samples: Annotated[PositiveInt, Field(le=MOST_RESAMPLES)] = 1000
     most: Annotated[PositiveInt, Field(le=MOST_LINES_SHOWN)] = 100
     feature: Annotated[
-        str, Expecting("expected a name without blanks, '=' and '|'", pattern=r"^[^\s=|]+$")
+        str,
+        Expecting("expected a name without blanks, '=' and '|'", pattern=r"^[^\s=|]+$"),
     ] = "Model"

@@ -15,7 +15,9 @@ from convs2s.errors import UserError
 
 def _check_lengths(meanings: tuple[Sequence[str], ...]) -> tuple[Sequence[str], ...]:
     if len(set(map(len, meanings))) > 1:
-        raise PydanticCustomError("lengths", "expected the same number of phrases for each meaning")
+        raise PydanticCustomError(
+            "lengths", "expected the same number of phrases for each meaning"
+        )
     return meanings
 
 
@@ -40,7 +42,8 @@ class Phrases(Section):
 
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
-PrintedValues = dict[str, float | str | None]  # key of a column -> a value that the paper prints
+# Key of a column -> a value that the paper prints.
+PrintedValues = dict[str, float | str | None]
 
 
 class Column(Section):
@@ -109,7 +112,9 @@ class ComparedRuns(Section):
 class Row(ComparedRuns, PrintedRow):
     """A row of a table, or a point of a figure."""
 
-    def comparison(self, where: str, columns: Sequence[Column]) -> tuple[str, str] | None:
+    def comparison(
+        self, where: str, columns: Sequence[Column]
+    ) -> tuple[str, str] | None:
         """Return the task and the model whose runs are compared with the row; None without a task.
 
         Raises:
@@ -124,7 +129,9 @@ class Row(ComparedRuns, PrintedRow):
                 needed += MEASURES[measure].file.named_by
         for key in needed:
             if not getattr(self, key):
-                raise UserError(f"{where}: key '{key}' is missing; a row with a task needs it")
+                raise UserError(
+                    f"{where}: key '{key}' is missing; a row with a task needs it"
+                )
         assert self.model is not None
         return self.task, self.model
 
@@ -137,7 +144,9 @@ class Table(Section):
 
     title: str
     """Heading of the table."""
-    source: str = "Gehring et al. (2017), Convolutional Sequence to Sequence Learning, arXiv v3"
+    source: str = (
+        "Gehring et al. (2017), Convolutional Sequence to Sequence Learning, arXiv v3"
+    )
     """The publication from which the printed values are taken."""
     note: str | None = None
     """A note about the whole table; null: there is none."""
@@ -170,6 +179,8 @@ class Table(Section):
         for row in rows:
             if row.kind == "ours":
                 missing = common.model_fields_set - row.model_fields_set
-                row = row.model_copy(update={key: getattr(common, key) for key in missing})
+                row = row.model_copy(
+                    update={key: getattr(common, key) for key in missing}
+                )
             filled.append(row)
         return tuple(filled)

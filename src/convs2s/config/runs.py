@@ -8,14 +8,18 @@ from convs2s.config.section import Expecting
 
 _ENSEMBLE = "ensemble"
 
-SEED_PATTERN = "0|[1-9][0-9]{0,8}"  # without leading zeros, so that each seed has one name
+# Without leading zeros, so that each seed has one name.
+SEED_PATTERN = "0|[1-9][0-9]{0,8}"
 MOST_SEED = 999_999_999
 
 RUN_PATTERN = f"seed({SEED_PATTERN})|ensemble([2-9]|[1-9][0-9])"
 """Regular expression for the name of a trained run; a released model's run is ``released``."""
 
 RunName = Annotated[
-    str, Expecting("expected seedN, or ensembleN with N of 2 to 99", pattern=f"^({RUN_PATTERN})$")
+    str,
+    Expecting(
+        "expected seedN, or ensembleN with N of 2 to 99", pattern=f"^({RUN_PATTERN})$"
+    ),
 ]
 """The name of a run as config/paper.yaml states it."""
 

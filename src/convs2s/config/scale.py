@@ -35,7 +35,9 @@ def _folder(path: str) -> str:
     try:
         return str(Path(path).expanduser())
     except RuntimeError:
-        raise PydanticCustomError("home", "expected ~NAME with a user of this machine") from None
+        raise PydanticCustomError(
+            "home", "expected ~NAME with a user of this machine"
+        ) from None
 
 
 _Folder = Annotated[FileName, AfterValidator(_folder)]
@@ -51,7 +53,8 @@ class Shrinking(Section):
     prefix: Annotated[
         str,
         Expecting(
-            "expected a name of lower-case letters, digits and _", pattern="^[a-z][a-z0-9_]*$"
+            "expected a name of lower-case letters, digits and _",
+            pattern="^[a-z][a-z0-9_]*$",
         ),
     ]
     """The small version of NAME is called PREFIX_NAME."""
@@ -171,7 +174,9 @@ class Scale(Section):
         Downloads below ``results_dir`` move with it; a folder elsewhere stays where it is.
         """
         below = self.downloads_dir.removeprefix(f"{self.results_dir}/")
-        return self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
+        return (
+            self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
+        )
 
     def task_for(self, name: str) -> str:
         """Return the task that stands in for a task of the paper."""
@@ -202,7 +207,11 @@ class Scale(Section):
 
     def shown_rows(self, table: Table) -> list[int]:
         """Return the indices, from 0, of a table's rows that are not left out at this scale."""
-        return [number for number, row in enumerate(table.rows) if not self.why_left_out(row)]
+        return [
+            number
+            for number, row in enumerate(table.rows)
+            if not self.why_left_out(row)
+        ]
 
     def to_shrink(self, tables: Iterable[Table]) -> list[str]:
         """Return the models of the rows that run at this scale, without those in ``models``.

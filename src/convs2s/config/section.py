@@ -19,7 +19,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from convs2s.files.limits import MOST_PROCESSES
 
-Values = dict[str, Any]  # a mapping of YAML as plain data, not as an object of its class
+# A mapping of YAML as plain data, not as an object of its class.
+Values = dict[str, Any]
 
 S = TypeVar("S", bound="Section")
 T = TypeVar("T")
@@ -75,7 +76,8 @@ def field_texts(section: type[Section]) -> dict[str, str]:
 
 
 PositiveInt = Annotated[int, Field(ge=1)]
-Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]  # a number of processes or threads
+# A number of processes or threads.
+Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
 NonNegativeFloat = Annotated[float, Field(ge=0)]
@@ -101,7 +103,9 @@ class Expecting:
         self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         schema = handler(Annotated[source, Field(pattern=self.pattern)])
-        return core_schema.custom_error_schema(schema, "form", custom_error_message=self.message)
+        return core_schema.custom_error_schema(
+            schema, "form", custom_error_message=self.message
+        )
 
 
 def _check_distinct(items: tuple[T, ...]) -> tuple[T, ...]:
@@ -121,7 +125,9 @@ FileName = Annotated[
 """The path or URL of a file or folder that rules read or write."""
 
 DistinctItems = Annotated[
-    Items[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
+    Items[T],
+    Field(json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_check_distinct),
 ]
 """A list without repetitions."""
 
@@ -129,6 +135,8 @@ ExtensionName = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]
 """A name that an extension may add (docs/extending.md). `check_added` checks that one adds it."""
 
 SomeDistinctItems = Annotated[
-    SomeItems[T], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(_check_distinct)
+    SomeItems[T],
+    Field(json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_check_distinct),
 ]
 """A list with at least one item and without repetitions."""

@@ -27,7 +27,8 @@ from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
-_Place = Callable[[str, str, str], str]  # kind, file, entry -> the beginning of messages about it
+# Kind, file, entry -> the beginning of messages about it.
+_Place = Callable[[str, str, str], str]
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ class Settings:
             locations.update(parse_file_reference(file).location for file in pair)
         size = 0
         if not self.scale.generated_mirror:
-            size = sum(download_size(location, self.downloads) for location in locations)
+            size = sum(
+                download_size(location, self.downloads) for location in locations
+            )
         return size >= 1_000_000 * self.options.scatter_above
 
     def dataset_metadata(self, name: str) -> DatasetMetadata:
@@ -168,9 +171,13 @@ class Settings:
         return {
             "task": _with_name(task.name, task),
             "model": _with_name(model, self.model(model)),
-            "decoding": _with_name(decoding, _named(self.decodings, "decoding", decoding)),
+            "decoding": _with_name(
+                decoding, _named(self.decodings, "decoding", decoding)
+            ),
             "scale": _with_name(self.options.scale, self.scale),
-            "options": self.options.model_dump(mode="json", exclude={"scale", "overrides"}),
+            "options": self.options.model_dump(
+                mode="json", exclude={"scale", "overrides"}
+            ),
         }
 
 
@@ -184,7 +191,9 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
     return known[name]
 
 
-def check_replacement(where: str, model: str, decoding: str, settings: Settings) -> None:
+def check_replacement(
+    where: str, model: str, decoding: str, settings: Settings
+) -> None:
     """Check that a decoding replaces unknown words only if the model has attention.
 
     Raises:
@@ -280,7 +289,9 @@ def _check_scale(where: str, settings: Settings) -> None:
         model = scale.n_best.model
         decoding = scale.n_best.decoding
         check_known(f"{where}: n_best.model", "model", model, settings.models)
-        check_known(f"{where}: n_best.decoding", "decoding", decoding, settings.decodings)
+        check_known(
+            f"{where}: n_best.decoding", "decoding", decoding, settings.decodings
+        )
         check_replacement(f"{where}: n_best.decoding", model, decoding, settings)
 
 
@@ -292,7 +303,9 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
             f"for example {source}_text and {source}_summary"
         )
     if bool(task.corpus.valid) == (task.hold_out is not None):
-        raise UserError(f"{where}: expected either corpus.valid or hold_out, for validation data")
+        raise UserError(
+            f"{where}: expected either corpus.valid or hold_out, for validation data"
+        )
     _check_vocabulary(f"{where}: vocabulary", task)
     _check_corpus(f"{where}: corpus", task, settings)
     for name in (task.preparation.train, task.preparation.test):

@@ -45,7 +45,8 @@ class ModelMetadata(Section):
 class DataSource(Section):
     """A file from which text was taken, with its checksums and licence in config/downloads.yaml."""
 
-    file: str  # path or URL; with #MEMBER for a file of an archive, whose checksums these are
+    # Path or URL; with #MEMBER for a file of an archive, whose checksums these are.
+    file: str
     sha256: str | None = None
     md5: str | None = None
     licence: str | None = None
@@ -56,7 +57,8 @@ class DatasetMetadata(ModelMetadata):
 
     vocabulary: VocabularySettings
     sources: Items[DataSource] = ()  # files of the training and validation text
-    stand_in: str | None = None  # what the data is if it is not the paper's; None: it is
+    # What the data is if it is not the paper's; None: it is.
+    stand_in: str | None = None
 
 
 class CorpusMetadata(Section):
@@ -134,7 +136,8 @@ class Task(Section):
     paper_pairs and alignment of the task OTHER, and must not state these keys itself.
     """
 
-    _name: str = PrivateAttr(default="")  # the stem of the file's name; not a key of the file
+    # The stem of the file's name; not a key of the file.
+    _name: str = PrivateAttr(default="")
 
     description: str
     """One line: what the corpus is."""
@@ -192,7 +195,9 @@ class Task(Section):
     defaults."""
 
     @classmethod
-    def named(cls, name: str, stated: object, where: str | None = None, lax: bool = False) -> Self:
+    def named(
+        cls, name: str, stated: object, where: str | None = None, lax: bool = False
+    ) -> Self:
         """Return the task that NAME.yaml states.
 
         ``stated`` is the file's content, with the keys of the task that ``text`` names. ``lax``:
@@ -292,7 +297,10 @@ class Task(Section):
                 f"'{testset}' of the task {self.name} has {count} references, the target as number "
                 f"0 among them; there is no number {number}"
             )
-        return [(pair.target, pair.references[number - 1]) for pair in self._test_pairs(testset)]
+        return [
+            (pair.target, pair.references[number - 1])
+            for pair in self._test_pairs(testset)
+        ]
 
     def _test_pairs(self, testset: str) -> tuple[ScoredFilePair, ...]:
         check_known(f"the task {self.name}", "test set", testset, self.corpus.tests)
@@ -325,7 +333,9 @@ class Task(Section):
                 further += pair.references
         is_made_of_papers = any(side.startswith("titles://") for side in sides)
         papers = self.titles.files if self.titles and is_made_of_papers else ()
-        return list(dict.fromkeys([*sides, *further, *papers, *self.released_references()]))
+        return list(
+            dict.fromkeys([*sides, *further, *papers, *self.released_references()])
+        )
 
     def released_references(self) -> list[str]:
         """Return the file references of the released model; an empty list without one."""
@@ -346,7 +356,9 @@ class Task(Section):
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
         missing = [path for path in paths if not is_made(path)]
         if missing:
-            advice = f"put them there, or name others in config/tasks/{self.text_name}.yaml"
+            advice = (
+                f"put them there, or name others in config/tasks/{self.text_name}.yaml"
+            )
             raise UserError(
                 f"{self.text_name}: missing files: {', '.join(missing)}; "
                 f"{self.corpus.obtain or advice}"
@@ -372,7 +384,11 @@ class Task(Section):
 
     def headline_runs(self) -> list[str]:
         """Return the runs that the headline reports: one for each seed, or the released model."""
-        return ["released"] if self.released else [f"seed{seed}" for seed in self.headline.seeds]
+        return (
+            ["released"]
+            if self.released
+            else [f"seed{seed}" for seed in self.headline.seeds]
+        )
 
     def headline_tests(self) -> list[str]:
         """Return the test sets that the headline reports."""
@@ -431,5 +447,8 @@ class Task(Section):
     def corpus_metadata(self, stand_in: str | None) -> CorpusMetadata:
         """Return the description that is written with the counts of the corpus's pairs."""
         return CorpusMetadata(
-            task=self.name, clean=self.clean, paper_pairs=self.paper_pairs, stand_in=stand_in
+            task=self.name,
+            clean=self.clean,
+            paper_pairs=self.paper_pairs,
+            stand_in=stand_in,
         )

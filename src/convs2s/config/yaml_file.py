@@ -28,16 +28,22 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
                 2020-13-01. The error has the line.
         """
         if node.tag == _TEXT and isinstance(node, yaml.ScalarNode):
-            return node.value  # a shortcut, as most nodes are texts and PyYAML's method is slow
+            # A shortcut, as most nodes are texts and PyYAML's method is slow.
+            return node.value
         try:
             return super().construct_object(node, deep)
-        except (ValueError, LookupError, AttributeError) as error:  # LookupError: an empty !!int
+        except (
+            ValueError,
+            LookupError,
+            AttributeError,
+        ) as error:  # LookupError: an empty !!int
             raise _fault(f"not a valid value: {error}", node) from None
 
 
 # For YAML 1.1, a number with an exponent needs a point and a sign (1.0e-4), so 1e-4 would be text.
 _SCIENTIFIC = re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
-_FIRST_CHARACTERS = list("-+0123456789")  # PyYAML tries the pattern only on texts that begin so
+# PyYAML tries the pattern only on texts that begin so.
+_FIRST_CHARACTERS = list("-+0123456789")
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _SCIENTIFIC, _FIRST_CHARACTERS)
 
 
@@ -71,7 +77,9 @@ def read_yaml(path: Path, name: str) -> object:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{name}{line}: {error.problem or 'not valid YAML'}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from None
+        raise UserError(
+            f"{name}: not valid YAML: {' '.join(str(error).split())}"
+        ) from None
 
 
 def _parse(content: bytes) -> object:
@@ -113,7 +121,9 @@ def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
             size += _check(part, depth - 1, sizes)
         sizes[node] = size
         if sizes[node] > MOST_YAML_VALUES:
-            raise _fault(f"more than {MOST_YAML_VALUES} values if aliases are written out", node)
+            raise _fault(
+                f"more than {MOST_YAML_VALUES} values if aliases are written out", node
+            )
     return sizes[node]
 
 

@@ -11,7 +11,11 @@ from itertools import chain
 from pathlib import Path
 
 from convs2s.config.costs import CostFigure, KnownTraining
-from convs2s.config.file_reference import FileReference, known_download, parse_file_reference
+from convs2s.config.file_reference import (
+    FileReference,
+    known_download,
+    parse_file_reference,
+)
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.costs.exhibits import hours_of
@@ -24,7 +28,8 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
 
 _COMPRESSED = {".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip"}
-_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}  # files whose lines are not sentences
+# Files whose lines are not sentences.
+_MARKED = {".sgm", ".xml", ".tar", ".tgz", ".zip"}
 # Lines are counted if the files are not larger than this in total. That takes seconds, even if they
 # are compressed.
 _MOST_COUNTED_BYTES = 300_000_000
@@ -38,7 +43,8 @@ class Stage:
     written: float  # bytes of the files that it writes
     freed: float = 0  # bytes that are removed after it
     core_hours: float = 0  # the sum over all its jobs
-    memory: float = 0  # bytes of its largest job: the part that grows with the corpus or model
+    # Bytes of its largest job: the part that grows with the corpus or model.
+    memory: float = 0
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,13 @@ class TrainingCost:
     model: str
     runs: int  # the number of trainings
     memory: float  # bytes of memory, of all workers together
-    state_bytes: int  # the size of a training state: the parameters and the optimizer's numbers
-    kept_bytes: int  # the size of the model file and of the parameters that it is exported from
+    # The size of a training state: the parameters and the optimizer's numbers.
+    state_bytes: int
+    # The size of the model file and of the parameters that it is exported from.
+    kept_bytes: int
     known: KnownTraining | None  # the hours; None if they are not known
-    work: Work | None  # for the estimates of GPUs; None for an LSTM, which has no estimate
+    # For the estimates of GPUs; None for an LSTM, which has no estimate.
+    work: Work | None
 
 
 @dataclass(frozen=True)
@@ -62,9 +71,11 @@ class Budget:
     pairs: int | None  # the approximate number of training pairs; None if not known yet
     # Path of each file that is still to be downloaded -> its bytes; None if not known.
     downloads: Mapping[str, int | None]
-    missing: Sequence[str]  # local files that the user has to provide and that do not exist
+    # Local files that the user has to provide and that do not exist.
+    missing: Sequence[str]
     present: int  # bytes of results that exist already
-    stages: Sequence[Stage]  # in the order in which they run; empty for a released model
+    # In the order in which they run; empty for a released model.
+    stages: Sequence[Stage]
     trainings: Sequence[TrainingCost]
 
     @property
@@ -75,7 +86,9 @@ class Budget:
     @property
     def to_train(self) -> Hours:
         """The sum of the hours of the task's trainings, without those whose hours are not known."""
-        known = (hours_of(cost.known) * cost.runs for cost in self.trainings if cost.known)
+        known = (
+            hours_of(cost.known) * cost.runs for cost in self.trainings if cost.known
+        )
         return sum(known, Hours())
 
 
@@ -88,7 +101,9 @@ def levels(stages: Iterable[Stage]) -> Iterator[tuple[Stage, float, float]]:
         yield stage, during, after
 
 
-def budgets(settings: Settings, names: Sequence[str], cells: Sequence[Cell]) -> list[Budget]:
+def budgets(
+    settings: Settings, names: Sequence[str], cells: Sequence[Cell]
+) -> list[Budget]:
     """Return the budgets of tasks.
 
     Tasks may share their text; only the first of them counts it.
@@ -129,7 +144,9 @@ def _budget(
         trainings = _trainings(settings, name, cells, pairs)
         if pairs:
             text_folder = Path(settings.scale.results_dir, task.text_name)
-            stages += _preparation(settings, name, pairs, with_text=text_folder in folders)
+            stages += _preparation(
+                settings, name, pairs, with_text=text_folder in folders
+            )
         stages.append(_train(trainings))
     to_download: dict[str, int | None] = {}
     missing: list[str] = []
@@ -176,7 +193,9 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
-    files = list(map(parse_file_reference, chain.from_iterable(task.file_pairs("train"))))
+    files = list(
+        map(parse_file_reference, chain.from_iterable(task.file_pairs("train")))
+    )
     lines = _lines(files, settings)
     if lines:
         return lines // 2
@@ -225,7 +244,9 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     layout = Layout(scale.results_dir, scale.downloads_dir)
     folders = [layout.downloads]
     if file.is_url:
-        folders += [layout.mirror] if scale.generated_mirror else settings.options.mirrors
+        folders += (
+            [layout.mirror] if scale.generated_mirror else settings.options.mirrors
+        )
     for folder in folders:
         path = file.path(Path(folder))
         if path.is_file():
@@ -234,7 +255,9 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     return None if known is None or scale.generated_mirror else known.bytes
 
 
-def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) -> Iterator[Stage]:
+def _preparation(
+    settings: Settings, name: str, pairs: int, *, with_text: bool
+) -> Iterator[Stage]:
     """Yield the stages that prepare a task, up to its token stores and word alignments.
 
     They begin with the archives, or with the cleaned text if ``with_text`` is False.
@@ -244,7 +267,8 @@ def _preparation(settings: Settings, name: str, pairs: int, *, with_text: bool) 
     if with_text:
         yield from _text_stages(settings, task, pairs)
     if task.vocabulary.kind == "bpe":
-        learners = 1 if task.vocabulary.joint else 2  # one for each side, unless they share codes
+        # One for each side, unless they share codes.
+        learners = 1 if task.vocabulary.joint else 2
         merges = learners * task.vocabulary.merges
         yield Stage("learn BPE", written=0, core_hours=_hours(merges, costs.merge_rate))
     store = pairs * costs.store_bytes.value
@@ -269,8 +293,12 @@ def _text_stages(settings: Settings, task: Task, pairs: int) -> Iterator[Stage]:
     extraction = _hours(readings * pairs, costs.extract_rate)
     preparation = _hours(pairs, costs.prepare_rate)
     if settings.is_large(task.text_name):
-        yield Stage("extract and cut into parts", 2 * text, freed=text, core_hours=extraction)
-        yield Stage("normalize, tokenize, filter", text, freed=text, core_hours=preparation)
+        yield Stage(
+            "extract and cut into parts", 2 * text, freed=text, core_hours=extraction
+        )
+        yield Stage(
+            "normalize, tokenize, filter", text, freed=text, core_hours=preparation
+        )
         yield Stage("join the parts", text, freed=text)
     else:
         hours = extraction + preparation
@@ -292,8 +320,12 @@ def _trainings(
     task = settings.tasks[name]
     trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
     trainings.update(chain.from_iterable(cell.trainings for cell in cells))
-    counts = Counter(model for task_name, model, _ in sorted(trainings) if task_name == name)
-    return [_training(settings, name, model, runs, pairs) for model, runs in counts.items()]
+    counts = Counter(
+        model for task_name, model, _ in sorted(trainings) if task_name == name
+    )
+    return [
+        _training(settings, name, model, runs, pairs) for model, runs in counts.items()
+    ]
 
 
 def _training(
@@ -320,7 +352,8 @@ def _training(
             types=target,
             recipe=recipe,
         )
-    averaged = recipe.average or 1  # the number of sets of parameters that the model is made from
+    # The number of sets of parameters that the model is made from.
+    averaged = recipe.average or 1
     return TrainingCost(
         model=model,
         runs=runs,

@@ -90,7 +90,15 @@ def dry_run(
     """
     words = [word for word in command if word != asked]
     end = words.index("--") if "--" in words else len(words)
-    added = ["--dry-run", "--nolock", "--nocolor", "--quiet", "host", "progress", "reason"]
+    added = [
+        "--dry-run",
+        "--nolock",
+        "--nocolor",
+        "--quiet",
+        "host",
+        "progress",
+        "reason",
+    ]
     if not limits_cores:
         added += ["--cores", str(ALL_CORES)]
     return [*words[:end], *added, "--", *targets, *words[end + 1 :]]
@@ -153,7 +161,9 @@ def parse_plan(text: str, local: Collection[str], translations: int | None) -> D
     return plan
 
 
-def _group_request(name: str, jobs: Sequence[_Job], translations: int | None) -> Request:
+def _group_request(
+    name: str, jobs: Sequence[_Job], translations: int | None
+) -> Request:
     """Return the request of a group, with its resources added up as Snakemake does it.
 
     Snakemake runs the jobs of a group in turns. A turn has all jobs whose inputs the turns before
@@ -161,7 +171,9 @@ def _group_request(name: str, jobs: Sequence[_Job], translations: int | None) ->
     """
     order = TopologicalSorter[int]()
     for index, job in enumerate(jobs):
-        makers = [other for other, maker in enumerate(jobs) if job.inputs & maker.outputs]
+        makers = [
+            other for other, maker in enumerate(jobs) if job.inputs & maker.outputs
+        ]
         order.add(index, *makers)
     order.prepare()
     turns: list[list[Resources]] = []
@@ -198,7 +210,9 @@ def _total(resource: str, turns: Iterable[Iterable[Resources]]) -> str:
     """
     numbers_of_turns = []
     for turn in turns:
-        known = [job[resource] for job in turn if job.get(resource, _UNKNOWN) != _UNKNOWN]
+        known = [
+            job[resource] for job in turn if job.get(resource, _UNKNOWN) != _UNKNOWN
+        ]
         for value in known:
             if not value.isdecimal():
                 # This is a text. Snakemake refuses groups whose jobs have different texts.

@@ -19,7 +19,8 @@ class PrintedCost:
     """The training times that the papers state for the models of some of their tables."""
 
     stated: Sequence[KnownTraining]  # one for each model whose time is stated
-    unstated: Set[tuple[str, str]]  # text and name of each model whose time is not stated
+    # Text and name of each model whose time is not stated.
+    unstated: Set[tuple[str, str]]
 
     @property
     def hours(self) -> float:
@@ -32,8 +33,10 @@ class Cost:
     """The cost of the trainings and other jobs of an exhibit, which is a table or figure."""
 
     trainings: int  # the number of trainings
-    finished: int  # the number of finished trainings, with a record of their time or without
-    measured: Hours | None  # the hours of the trainings with a record; None if none has one
+    # The number of finished trainings, with a record of their time or without.
+    finished: int
+    # The hours of the trainings with a record; None if none has one.
+    measured: Hours | None
     jobs: float  # the core-hours of the other finished jobs, which decode and score
     # The expected hours of the missing trainings, as far as they are known; None if trainings are
     # missing and the hours of none are known.
@@ -47,11 +50,15 @@ class PaperCosts:
     """The costs of all tables and figures."""
 
     exhibits: Mapping[str, Cost]  # name of a table or figure -> its cost
-    shared: float  # the core-hours of all other jobs, such as those for text and vocabularies
-    total: Cost  # the cost of all exhibits: each training counts once, and the shared jobs count
+    # The core-hours of all other jobs, such as those for text and vocabularies.
+    shared: float
+    # The cost of all exhibits: each training counts once, and the shared jobs count.
+    total: Cost
 
 
-def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path) -> PaperCosts:
+def costs(
+    settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: Path
+) -> PaperCosts:
     """Return the costs of tables and figures.
 
     Args:
@@ -62,9 +69,13 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
     Raises:
         UserError: a record of a training, or a benchmark file, is damaged.
     """
-    trained = {name: _trainings(settings, its_cells) for name, its_cells in cells.items()}
+    trained = {
+        name: _trainings(settings, its_cells) for name, its_cells in cells.items()
+    }
     # Several exhibits may need the same training, which has one anchor.
-    every_training = {run.anchor: run for runs in trained.values() for run in runs}.values()
+    every_training = {
+        run.anchor: run for runs in trained.values() for run in runs
+    }.values()
     expectation = Expectation(settings, every_training)
     exhibits = {}
     jobs_of_exhibits: set[Path] = set()
@@ -76,7 +87,9 @@ def costs(settings: Settings, cells: Mapping[str, Sequence[Cell]], benchmarks: P
     return PaperCosts(
         exhibits=exhibits,
         shared=_core_hours(every_job - jobs_of_exhibits),
-        total=_cost(every_training, expectation, every_job, printed_cost(settings, cells)),
+        total=_cost(
+            every_training, expectation, every_job, printed_cost(settings, cells)
+        ),
     )
 
 
@@ -106,7 +119,9 @@ class Expectation:
         """Take the trainings of this scale. Trainings without a record of their time are unused."""
         self._settings = settings
         self._timed = [(run, run.hours) for run in trained if run.hours is not None]
-        self._kinds = {name: model.architecture.kind for name, model in settings.models.items()}
+        self._kinds = {
+            name: model.architecture.kind for name, model in settings.models.items()
+        }
 
     def hours(self, task: str, model: str) -> Hours | None:
         """Return the expected hours of a training of a model on a task; None if not known.
@@ -121,7 +136,11 @@ class Expectation:
 
         The last two need a recipe with a fixed number of epochs.
         """
-        of_seeds = [hours for run, hours in self._timed if (run.task, run.model) == (task, model)]
+        of_seeds = [
+            hours
+            for run, hours in self._timed
+            if (run.task, run.model) == (task, model)
+        ]
         if of_seeds:
             return sum(of_seeds, Hours()) * (1 / len(of_seeds))
         text = self._settings.tasks[task].text_name
@@ -131,7 +150,9 @@ class Expectation:
         epochs = self._settings.models[model].training.maximum_epochs
         if epochs is None:
             return None
-        return self._by_tokens(task, model, epochs) or self._by_another_model(text, model, epochs)
+        return self._by_tokens(task, model, epochs) or self._by_another_model(
+            text, model, epochs
+        )
 
     def _by_tokens(self, task: str, model: str, epochs: float) -> Hours | None:
         """Return the hours of a number of epochs, at the median rate of networks of the same kind.
@@ -139,7 +160,8 @@ class Expectation:
         They are hours of the kind of device, GPUs or cores, that most of these trainings ran on.
         """
         tokens_per_epoch = [0]  # of trainings on this task; the largest number counts
-        rates: dict[str, list[float]] = {"gpus": [], "cores": []}  # tokens per hour of a device
+        # Tokens per hour of a device.
+        rates: dict[str, list[float]] = {"gpus": [], "cores": []}
         for run, _ in self._timed:
             if run.task == task:
                 tokens_per_epoch += [epoch.tokens for epoch in run.epochs]
@@ -201,12 +223,16 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     return trainings
 
 
-def _benchmarks_of(settings: Settings, cells: Iterable[Cell], folder: Path) -> Iterator[Path]:
+def _benchmarks_of(
+    settings: Settings, cells: Iterable[Cell], folder: Path
+) -> Iterator[Path]:
     """Yield the existing benchmark files of the jobs that make cells' scores from their models."""
     for cell in cells:
         stems = list(cell.jobs)
         if decoding := settings.decodings.get(cell.decoding or ""):
-            tuned_on = settings.scale.development_set(settings.tasks[cell.task], decoding)
+            tuned_on = settings.scale.development_set(
+                settings.tasks[cell.task], decoding
+            )
             if tuned_on:
                 stems += cell.tuning_jobs(tuned_on)
         for run in cell.runs:

@@ -14,7 +14,8 @@ OPTIMIZER_NUMBERS = {"sgd": 1, "nesterov": 2, "adam": 3}
 """Optimizer -> how many numbers it keeps for each parameter, including the parameter itself."""
 
 _TYPES_PER_MERGE = 1.12  # 40,000 merges gave 44,463 types (WMT'14 English-French)
-_TYPES_OF_ALL = 50_000  # if a vocabulary keeps all types of a text whose size is not known
+# If a vocabulary keeps all types of a text whose size is not known.
+_TYPES_OF_ALL = 50_000
 
 # The memory of a training's process apart from its network: torch, its libraries and their buffers.
 # The demo's training, of a million parameters, takes 0.5 to 0.6 GB at most in total (its benchmark
@@ -24,11 +25,14 @@ _PROCESS_BYTES = 400_000_000
 # from other sources, not measured here.
 _GPU_PROCESS_BYTES = 3_000_000_000
 _LEAST_REQUEST_BYTES = 16_000_000_000  # the minimum request of a training's job
-_OUTPUTS = 3  # arrays of all types for each token: the scores, their softmax and its gradient
+# Arrays of all types for each token: the scores, their softmax and its gradient.
+_OUTPUTS = 3
 _MICRO_BATCH_TOKENS = 4000  # for recipes that do not limit the tokens of a micro-batch
 
 
-def worker_memory(recipe: Recipe, parameters: int, target_types: int, *, gpu: bool = False) -> int:
+def worker_memory(
+    recipe: Recipe, parameters: int, target_types: int, *, gpu: bool = False
+) -> int:
     """Return the bytes of main memory that one worker of a training takes.
 
     A worker on a GPU needs main memory for copies of its weights, when it writes a state.

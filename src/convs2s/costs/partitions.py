@@ -71,7 +71,8 @@ def parse_sinfo(text: str) -> list[Partition]:
     """
     partitions: dict[str, Partition] = {}
     for printed_name, time, cpus, memory, count, gres in _NODES.findall(text):
-        name = printed_name.removesuffix("*")  # the asterisk marks the default partition
+        # The asterisk marks the default partition.
+        name = printed_name.removesuffix("*")
         if name not in partitions:
             is_default = name != printed_name
             partitions[name] = Partition(name, minutes(time), is_default=is_default)
@@ -94,7 +95,10 @@ def minutes(time: str) -> float:
 
 
 def refusals(
-    request: Request, partitions: Sequence[Partition], *, chooses_partition: bool = False
+    request: Request,
+    partitions: Sequence[Partition],
+    *,
+    chooses_partition: bool = False,
 ) -> list[Refusal]:
     """Return the reasons why a request can never run on a cluster; an empty list if it can.
 
@@ -115,7 +119,9 @@ def refusals(
     possible = named.split(",")
     if not named:
         possible = [
-            partition.name for partition in partitions if chooses_partition or partition.is_default
+            partition.name
+            for partition in partitions
+            if chooses_partition or partition.is_default
         ]
     misfits = {partition.name: _misfits(request, partition) for partition in partitions}
     misfits_of_possible = [found for name, found in misfits.items() if name in possible]
@@ -129,7 +135,10 @@ def refusals(
     for name, found in misfits.items():
         if not found:
             other = f"--set-resources RULE:slurm_partition={name}"
-            return [replace(refusal, to_set=f"{refusal.to_set}, or {other}") for refusal in fewest]
+            return [
+                replace(refusal, to_set=f"{refusal.to_set}, or {other}")
+                for refusal in fewest
+            ]
     return fewest
 
 
@@ -145,13 +154,18 @@ def _misfits(request: Request, partition: Partition) -> list[Refusal]:
         fewer_gpus = f"--set-resources RULE:gres={gres}"
     # Only nodes with as many GPUs as requested can run the request. If none has so many, compare
     # with the nodes that have the most, because the user can ask for fewer GPUs.
-    with_gpus = [nodes for nodes in partition.nodes if nodes.gpus_of(model) >= min(gpus, most_gpus)]
+    with_gpus = [
+        nodes
+        for nodes in partition.nodes
+        if nodes.gpus_of(model) >= min(gpus, most_gpus)
+    ]
     cpus = max((nodes.cpus for nodes in with_gpus), default=0)
     memory = max((nodes.memory for nodes in with_gpus), default=0)
     count = sum(nodes.count for nodes in with_gpus)
     asked_cpus = _cpus_per_node(request)
     asked_memory = request.number("mem_mb") or 0
-    memory_per_cpu = request.number("mem_mb_per_cpu")  # a site's profile may state this instead
+    # A site's profile may state this instead.
+    memory_per_cpu = request.number("mem_mb_per_cpu")
     if memory_per_cpu:
         asked_memory = memory_per_cpu * asked_cpus
     resource = "--set-resources RULE"

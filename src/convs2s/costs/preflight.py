@@ -180,7 +180,10 @@ def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
             )
     disk = _disk(task_budgets)
     incoming = sum(size or 0 for size in _all_downloads(task_budgets).values())
-    needs = [("results", disk, machine.results), ("downloads", incoming, machine.downloads)]
+    needs = [
+        ("results", disk, machine.results),
+        ("downloads", incoming, machine.downloads),
+    ]
     if machine.is_one_disk:
         needs = [("results and downloads", disk + incoming, machine.results)]
     for files, needed, free in needs:
@@ -201,7 +204,9 @@ def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
 
 def _all_downloads(task_budgets: Sequence[Budget]) -> dict[str, int | None]:
     """Return path -> bytes of every file that is still to be downloaded, each once."""
-    return {path: size for budget in task_budgets for path, size in budget.downloads.items()}
+    return {
+        path: size for budget in task_budgets for path, size in budget.downloads.items()
+    }
 
 
 def _disk(task_budgets: Sequence[Budget]) -> float:
@@ -211,7 +216,9 @@ def _disk(task_budgets: Sequence[Budget]) -> float:
 
 def _memory(task_budgets: Sequence[Budget]) -> float:
     """Return the bytes of memory of the largest job of all tasks."""
-    return max((stage.memory for budget in task_budgets for stage in budget.stages), default=0)
+    return max(
+        (stage.memory for budget in task_budgets for stage in budget.stages), default=0
+    )
 
 
 def _runs(count: int) -> str:

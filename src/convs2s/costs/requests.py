@@ -12,7 +12,14 @@ from pathlib import Path
 
 import yaml
 
-from convs2s.costs.dry_run import ALL_CORES, DryRun, Request, dry_run, local_rules, parse_plan
+from convs2s.costs.dry_run import (
+    ALL_CORES,
+    DryRun,
+    Request,
+    dry_run,
+    local_rules,
+    parse_plan,
+)
 from convs2s.costs.partitions import ask_sinfo, refusals
 from convs2s.scoring.text_table import aligned, underlined
 
@@ -92,7 +99,9 @@ def requests_report(
     if submission.is_local or asked not in command:
         return
     yield ""
-    yield from underlined(f"requests to the cluster, by its executor {submission.executor}")
+    yield from underlined(
+        f"requests to the cluster, by its executor {submission.executor}"
+    )
     targets = [prefix + target for target in targets]
     yield f"planning {', '.join(targets)}, without running anything"
     done = subprocess.run(
@@ -108,7 +117,9 @@ def requests_report(
         yield f"WARNING: the requests are not known, because planning failed: {last_line}"
         return
     local = local_rules(path.read_text("utf-8") for path in snakefiles)
-    plan = parse_plan(done.stdout, {prefix + name for name in local}, submission.translations)
+    plan = parse_plan(
+        done.stdout, {prefix + name for name in local}, submission.translations
+    )
     yield from table(plan)
     yield from warnings(plan, submission)
 
@@ -130,12 +141,20 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--directory", "-d")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
-    options, _ = parser.parse_known_args(words)  # to find the profiles; read again below
+    # To find the profiles; read again below.
+    options, _ = parser.parse_known_args(words)
     folder = Path.cwd()
-    if options.directory is not None and (started_in / options.directory).resolve() == folder:
+    if (
+        options.directory is not None
+        and (started_in / options.directory).resolve() == folder
+    ):
         folder = started_in
     user_config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    profile_folders = [folder, Path(user_config, "snakemake"), Path("/etc/xdg/snakemake")]
+    profile_folders = [
+        folder,
+        Path(user_config, "snakemake"),
+        Path("/etc/xdg/snakemake"),
+    ]
     # The options in a profile are defaults of the command line's options. The workflow's profile
     # comes last, because it overrides the other one.
     for profile in (options.profile, options.workflow_profile):
@@ -171,7 +190,9 @@ def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
             path = max(versions, key=versions.__getitem__, default=path)
         if path.is_file():
             options = yaml.safe_load(path.read_text("utf-8")) or {}
-            return {option.replace("-", "_"): value for option, value in options.items()}
+            return {
+                option.replace("-", "_"): value for option, value in options.items()
+            }
     return {}
 
 

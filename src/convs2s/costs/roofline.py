@@ -27,7 +27,8 @@ _COMPILED = 1 / 3  # the share of operations that the host still starts with `co
 class Work:
     """The sizes of a network and the recipe, from which the work of an update is computed."""
 
-    weights: int  # the parameters that each token is multiplied by, so without embeddings
+    # The parameters that each token is multiplied by, so without embeddings.
+    weights: int
     parameters: int  # all parameters
     blocks: int  # the number of blocks of encoder and decoder together
     widths: int  # the sum of the widths of these blocks
@@ -43,7 +44,9 @@ class Estimate(NamedTuple):
     hours: float  # hours of the whole training
 
 
-def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> Estimate | None:
+def estimate(
+    work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs
+) -> Estimate | None:
     """Return the estimate for a training on a GPU; None if the GPU lacks the recipe's precision.
 
     The hours are those that the paper states, times the calculated ratio of the GPU's time for a
@@ -59,11 +62,15 @@ def estimate(work: Work, known: KnownTraining, gpu: GpuRates, costs: Costs) -> E
     return Estimate(precision_of_products, 1 / seconds, hours)
 
 
-def _seconds_per_token(work: Work, gpu: GpuRates, costs: Costs, precision: str) -> float:
+def _seconds_per_token(
+    work: Work, gpu: GpuRates, costs: Costs, precision: str
+) -> float:
     """Return the seconds for each target token of an update on a single GPU."""
     recipe = work.recipe
     sentences = recipe.batch.sentences or math.inf
-    tokens = min(recipe.batch.tokens or math.inf, sentences * costs.sentence_tokens.value)
+    tokens = min(
+        recipe.batch.tokens or math.inf, sentences * costs.sentence_tokens.value
+    )
     micro_batches = math.ceil(tokens / (recipe.batch.micro_batch_tokens or tokens))
     # TFLOP/s of matrix products. A GPU without the faster precision multiplies in fp32.
     matrix_rate = gpu.bf16 if precision == "bf16" else gpu.tf32

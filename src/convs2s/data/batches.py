@@ -109,7 +109,9 @@ def plan_batches(
         micro_starts: list[int] = []
         micro_ends: list[int] = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            cuts = start + cut_starts(longest[start:end], None, limits.micro_batch_tokens)
+            cuts = start + cut_starts(
+                longest[start:end], None, limits.micro_batch_tokens
+            )
             micro_starts += cuts.tolist()
             micro_ends += cuts[1:].tolist()
             micro_ends.append(end)
@@ -127,18 +129,23 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     This is a counting sort. Besides the result it needs memory for one chunk and for one number per
     length. numpy's sorts return 8 bytes per row and need as many again while they run.
     """
-    sizes = int(lengths.max(initial=0)) + 1  # L, the number of possible lengths 0 .. maximum
+    # L, the number of possible lengths 0 .. maximum.
+    sizes = int(lengths.max(initial=0)) + 1
     counts = np.zeros(sizes, np.int64)  # (L,), number of rows of each length
     for start in range(0, len(lengths), SORT_CHUNK):
         counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=sizes)
-    next_index = np.cumsum(counts) - counts  # (L,), index in result of the next row of each length
+    next_index = (
+        np.cumsum(counts) - counts
+    )  # (L,), index in result of the next row of each length
     result = np.empty_like(order)
     for start in range(0, len(order), SORT_CHUNK):
         rows = order[start : start + SORT_CHUNK]  # (C,)
         rows = rows[np.argsort(lengths[rows], kind="stable")]
         chunk_lengths = lengths[rows]  # (C,), ascending
         chunk_counts = np.bincount(chunk_lengths, minlength=sizes)  # (L,)
-        first = np.cumsum(chunk_counts) - chunk_counts  # (L,), index in rows of each length's first
+        first = (
+            np.cumsum(chunk_counts) - chunk_counts
+        )  # (L,), index in rows of each length's first
         shift = next_index - first  # (L,), from an index in rows to the index in result
         result[np.arange(len(rows)) + shift[chunk_lengths]] = rows
         next_index += chunk_counts
@@ -167,7 +174,9 @@ def cut(
     return np.split(order, starts[1:]) if len(order) else []
 
 
-def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) -> Indices:
+def cut_starts(
+    lengths: "Lengths", sentences: int | None, tokens: int | None
+) -> Indices:
     """Cut consecutive rows into runs greedily, and return the index at which each run starts.
 
     Each run takes as many rows as the limits allow: at most ``sentences`` rows, and at most
@@ -193,7 +202,9 @@ def cut_starts(lengths: "Lengths", sentences: int | None, tokens: int | None) ->
         # This many rows fit even if the longest row of the window is among them. Then find how many
         # more rows fit.
         fitting = max(1, tokens // longest)
-        run_sizes = np.arange(fitting + 1, len(window) + 1)  # (W - fitting,), rows of longer runs
+        run_sizes = np.arange(
+            fitting + 1, len(window) + 1
+        )  # (W - fitting,), rows of longer runs
         padded_tokens = np.maximum.accumulate(window)[fitting:] * run_sizes  # ascending
         start += fitting + int(np.searchsorted(padded_tokens, tokens, side="right"))
     return np.array(starts, np.int64)

@@ -82,7 +82,10 @@ def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
 
 
 def _split_pairs(
-    pairs: Sequence[FileNamePair], files: LocalFiles, hold_out: HoldOutPart | None, output: Path
+    pairs: Sequence[FileNamePair],
+    files: LocalFiles,
+    hold_out: HoldOutPart | None,
+    output: Path,
 ) -> Iterator[LinePair]:
     """Yield the line pairs of a split.
 
@@ -139,7 +142,9 @@ def split_training_text(
     with scratch_folder(parts[0][0].parent) as folder:
         source = folder / "source.zst"
         target = folder / "target.zst"
-        extract_corpus(pairs=pairs, files=files, hold_out=hold_out, output=(source, target))
+        extract_corpus(
+            pairs=pairs, files=files, hold_out=hold_out, output=(source, target)
+        )
         return cut_text(source=source, target=target, outputs=parts)
 
 
@@ -158,7 +163,9 @@ def join_training_text(
     write_json(report, added_reports(reports))
 
 
-def extract_reference(*, pairs: Sequence[FileNamePair], files: LocalFiles, output: Path) -> int:
+def extract_reference(
+    *, pairs: Sequence[FileNamePair], files: LocalFiles, output: Path
+) -> int:
     """Write a further reference translation of a test set, and return the number of lines.
 
     ``pairs`` are (target, reference) files. Only the references are written. The targets are read
@@ -223,7 +230,9 @@ def _read_pairs(pairs: Iterable[FileNamePair], files: LocalFiles) -> Iterator[Li
                 yield source, target
 
 
-def _check_same_ids(source: Segment, target: Segment, number: int, names: tuple[str, str]) -> None:
+def _check_same_ids(
+    source: Segment, target: Segment, number: int, names: tuple[str, str]
+) -> None:
     """Raise a UserError if the N-th segments of two files, called ``names``, have different ids."""
     if source.is_beside(target):
         return
@@ -237,7 +246,9 @@ def _check_same_ids(source: Segment, target: Segment, number: int, names: tuple[
 
 
 @contextmanager
-def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterator[str]]]:
+def open_lines(
+    reference: str, files: LocalFiles
+) -> Iterator[tuple[str, Iterator[str]]]:
     """Open a file that the configuration names, and yield its name for messages and its lines.
 
     What counts as a line depends on the reference and the file's name: a field of each JSON record,
@@ -251,7 +262,8 @@ def open_lines(reference: str, files: LocalFiles) -> Iterator[tuple[str, Iterato
     with open_member(path, None if parsed.is_records else member) as stream:
         lines = text_lines(stream.readline, name)
         file = PurePath(member or path)
-        suffixes = PurePath(file.name.lower()).suffixes[-2:]  # the last may be a compression's: .gz
+        # The last may be a compression's: .gz.
+        suffixes = PurePath(file.name.lower()).suffixes[-2:]
         if parsed.is_records:
             lines = read_field(lines, member or "", name)
         elif not _SEGMENTED.isdisjoint(suffixes):

@@ -21,7 +21,9 @@ CountsRow = tuple[str, int, int]
 """A row of a table: its name, and the numbers for the training and the validation text."""
 
 
-def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetadata) -> None:
+def count_pairs(
+    *, train: Path, valid: Path, table: Path, metadata: CorpusMetadata
+) -> None:
     """Write a table of the pairs in the filter's reports of the training and the validation text.
 
     The last line gives the paper's number of training pairs, if ``metadata`` has it.
@@ -54,7 +56,9 @@ def count_pairs(*, train: Path, valid: Path, table: Path, metadata: CorpusMetada
     write_lines(table, lines)
 
 
-def counts_table(title: str, stand_in: str | None, rows: Iterable[CountsRow]) -> list[str]:
+def counts_table(
+    title: str, stand_in: str | None, rows: Iterable[CountsRow]
+) -> list[str]:
     """Return the lines of a table with its title.
 
     If ``stand_in`` is given, the first line says that the data are a stand-in for real data.
@@ -62,6 +66,9 @@ def counts_table(title: str, stand_in: str | None, rows: Iterable[CountsRow]) ->
     lines = [f"STAND-IN DATA: {stand_in}", ""] if stand_in else []
     lines += underlined(title)
     lines.append("")
-    figures = [[name, f"{training:,}", f"{validation:,}"] for name, training, validation in rows]
+    figures = [
+        [name, f"{training:,}", f"{validation:,}"]
+        for name, training, validation in rows
+    ]
     lines += aligned(["", "training", "validation"], figures)
     return lines

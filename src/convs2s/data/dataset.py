@@ -40,7 +40,8 @@ class StoreDescription(DatasetMetadata):
     """
 
     pairs: int  # rows of the store
-    dropped: int  # pairs left out because a side has more tokens than the task's clean.tokens
+    # Pairs left out because a side has more tokens than the task's clean.tokens.
+    dropped: int
     source_tokens: int
     source_unknown: int
     target_tokens: int
@@ -48,7 +49,14 @@ class StoreDescription(DatasetMetadata):
     sha256: str  # SHA-256 of the store's bytes
 
 
-_COUNTS = ("pairs", "dropped", "source_tokens", "source_unknown", "target_tokens", "target_unknown")
+_COUNTS = (
+    "pairs",
+    "dropped",
+    "source_tokens",
+    "source_unknown",
+    "target_tokens",
+    "target_unknown",
+)
 
 # Number of words whose indices are cached, about 400 bytes each. Most words of a text have occurred
 # shortly before, and the cache is bounded because a corpus may have any number of distinct words.
@@ -105,7 +113,9 @@ def build_vocabulary(
             # minimum_count leaves out of the table must therefore be split again as well.
             frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
             if not frequent:
-                raise UserError(f"{words}: no BPE token occurs {threshold} times: lower threshold")
+                raise UserError(
+                    f"{words}: no BPE token occurs {threshold} times: lower threshold"
+                )
             tokens = count_tokens(read_counts(words), Bpe(codes, frequent, glossaries))
         counts = tokens.items()
     write_counts(output, most_frequent(counts, size, minimum_count))
@@ -116,12 +126,16 @@ def frequent_tokens(counts: Iterable[tuple[str, int]], threshold: int) -> set[st
     return {token for token, count in counts if count >= threshold}
 
 
-def splitter(codes: Path | None, vocabulary: Path, settings: VocabularySettings) -> Bpe | None:
+def splitter(
+    codes: Path | None, vocabulary: Path, settings: VocabularySettings
+) -> Bpe | None:
     """Return the `Bpe` that splits the words of a side, or None if the task keeps words whole."""
     if codes is None:
         return None
     threshold = settings.threshold
-    frequent = frequent_tokens(read_counts(vocabulary), threshold) if threshold else None
+    frequent = (
+        frequent_tokens(read_counts(vocabulary), threshold) if threshold else None
+    )
     return Bpe(read_codes(codes), frequent, settings.glossaries)
 
 
@@ -201,14 +215,18 @@ def binarize(
 
     counts["pairs"] = write_store(store, encoded_pairs())
     if counts["dropped"]:
-        print(f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens")
+        print(
+            f"{store}: dropped {counts['dropped']} pairs of more than {most_tokens} tokens"
+        )
     # The checksum is computed once, here. Otherwise every training would have to read gigabytes
     # before it starts.
     made = {**metadata.model_dump(mode="json"), **counts, "sha256": sha256(store)}
     write_json(description, made)
 
 
-def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | None) -> None:
+def count_dataset(
+    *, train: Path, valid: Path, table: Path, most_tokens: int | None
+) -> None:
     """Write a table of how many pairs the token stores contain, and how many were too long.
 
     ``train`` and ``valid`` are the descriptions of the stores. ``most_tokens`` is the maximum
@@ -224,7 +242,13 @@ def count_dataset(*, train: Path, valid: Path, table: Path, most_tokens: int | N
         )
     ]
     if most_tokens is not None:
-        rows.append((f"dropped: over {most_tokens} tokens", training.dropped, validation.dropped))
+        rows.append(
+            (
+                f"dropped: over {most_tokens} tokens",
+                training.dropped,
+                validation.dropped,
+            )
+        )
     rows.append(("kept", training.pairs, validation.pairs))
     title = f"Token pairs of {training.task}"
     write_lines(table, counts_table(title, training.stand_in, rows))

@@ -21,11 +21,14 @@ _FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 _TAG = re.compile(r"<(?:doc|seg)\b[^<>]*>|</seg\s*>", re.IGNORECASE)
 _ID_ATTRIBUTE = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
-_BLANKS = " \t\r\n"  # str.strip() would also remove no-break spaces, which belong to the text
+# str.strip() would also remove no-break spaces, which belong to the text.
+_BLANKS = " \t\r\n"
 
 # Lines about a talk that are not translated text: addresses, numbers, keywords and names. The title
 # and the description are translated text like all other lines.
-_ABOUT = re.compile(r"\s*</?(?:doc|url|keywords|speaker|talkid|reviewer|translator)\b[^<>]*>")
+_ABOUT = re.compile(
+    r"\s*</?(?:doc|url|keywords|speaker|talkid|reviewer|translator)\b[^<>]*>"
+)
 _TAG_OF_TEXT = re.compile(r"</?(?:title|description)>")
 
 
@@ -46,7 +49,9 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
     """
     match = _FIELD.fullmatch(field)
     if not match:
-        raise UserError(f"{name}: expected a field NAME or NAME[N] after #, not {field!r}")
+        raise UserError(
+            f"{name}: expected a field NAME or NAME[N] after #, not {field!r}"
+        )
     key = match["name"]
     item = match["number"]
     for number, line in enumerate(lines, start=1):
@@ -54,7 +59,9 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{place}: not JSON: {error}; expected one record a line") from None
+            raise UserError(
+                f"{place}: not JSON: {error}; expected one record a line"
+            ) from None
         if not isinstance(record, dict):
             raise UserError(f"{place}: expected a JSON object in braces")
         if key not in record:
@@ -62,7 +69,9 @@ def read_field(lines: Iterable[str], field: str, name: str) -> Iterator[str]:
         texts = record[key]
         if isinstance(texts, str):
             texts = [texts]
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(texts, list) or not all(
+            isinstance(text, str) for text in texts
+        ):
             raise UserError(f"{place}: '{key}' is neither a text nor a list of texts")
         if item:
             index = int(item)
@@ -142,7 +151,8 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
             too long, or there is no segment. The message begins with ``name``, the name of the
             file. Unless the file has no segment, the number of a line follows.
     """
-    opened = 0  # number of the line on which the current segment begins, 0 outside of segments
+    # Number of the line on which the current segment begins, 0 outside of segments.
+    opened = 0
     count = 0
     number = 0
     length = 0  # characters of the current segment so far
@@ -159,7 +169,9 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
             closes = tag.startswith("</")
             is_open = opened > 0
             if closes != is_open:
-                raise UserError(f"{name}:{number}: unexpected {tag}: segments cannot be nested")
+                raise UserError(
+                    f"{name}:{number}: unexpected {tag}: segments cannot be nested"
+                )
             if closes:
                 parts.append(line[position : match.start()])
                 segment = Segment(_joined(parts))
@@ -178,11 +190,17 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
             parts.append(part)
             length += len(part)
             if length > LONGEST_SEGMENT:
-                raise UserError(f"{name}:{opened}: this <seg> is too long to be a sentence")
+                raise UserError(
+                    f"{name}:{opened}: this <seg> is too long to be a sentence"
+                )
     if opened:
-        raise UserError(f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends")
+        raise UserError(
+            f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends"
+        )
     if not count:
-        raise UserError(f"{name}: no <seg> in its {number} lines: is it really an sgm file?")
+        raise UserError(
+            f"{name}: no <seg> in its {number} lines: is it really an sgm file?"
+        )
 
 
 def _id(tag: str) -> str | None:

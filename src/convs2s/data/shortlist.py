@@ -62,7 +62,8 @@ class Shortlist:
             frequent: Number of most frequent target types that are always selected.
             most: Maximum number of candidates of a source word.
         """
-        rows: list[list[int]] = [[] for _ in range(len(source))]  # candidates of each source type
+        # Candidates of each source type.
+        rows: list[list[int]] = [[] for _ in range(len(source))]
         for source_word, target_words in table:
             if source_word not in source:
                 continue
@@ -100,7 +101,9 @@ class Shortlist:
         is_selected[np.asarray(target, np.int64)] = True
         return np.flatnonzero(is_selected)
 
-    def of_sentences(self, sources: Sequence[Sequence[int]]) -> tuple[Types, npt.NDArray[np.bool_]]:
+    def of_sentences(
+        self, sources: Sequence[Sequence[int]]
+    ) -> tuple[Types, npt.NDArray[np.bool_]]:
         """Select types for each of B sentences separately.
 
         A sentence may only use the types that are selected for it, so that its translation does not

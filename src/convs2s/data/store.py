@@ -20,7 +20,8 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.files.atomic import atomic_path
 
 Lengths = npt.NDArray[np.integer[Any]]
-TokenRow = npt.NDArray[np.int32]  # the indices of a sentence's tokens, the last of them </s>
+# The indices of a sentence's tokens, the last of them </s>.
+TokenRow = npt.NDArray[np.int32]
 
 SIDES = ("source", "target")
 ROWS_PER_BATCH = 16384
@@ -62,7 +63,10 @@ def _lists(rows: Sequence[Sequence[int]]) -> pa.ListArray:
     parts = []
     for numbers in (offsets, values):
         # pa.array is not used because it imports pandas.
-        buffers = [None, pa.py_buffer(numbers)]  # None: no validity bitmap, as no value is missing
+        buffers = [
+            None,
+            pa.py_buffer(numbers),
+        ]  # None: no validity bitmap, as no value is missing
         parts.append(pa.Array.from_buffers(pa.int32(), len(numbers), buffers))
     return pa.ListArray.from_arrays(*parts)
 
@@ -102,10 +106,15 @@ class TokenStore:
         with failures_of_file(str(path), "not a token store"):
             reader = pa.ipc.open_file(pa.memory_map(str(path)))
             if reader.schema != _SCHEMA:
-                raise UserError(f"{path}: not a token store: its columns are {reader.schema.names}")
-            batches = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+                raise UserError(
+                    f"{path}: not a token store: its columns are {reader.schema.names}"
+                )
+            batches = [
+                reader.get_batch(index) for index in range(reader.num_record_batches)
+            ]
             for batch in batches:
-                batch.validate()  # checks only the first and the last offset, so it is fast
+                # Checks only the first and the last offset, so it is fast.
+                batch.validate()
         if any(batch.num_rows != ROWS_PER_BATCH for batch in batches[:-1]):
             raise UserError(
                 f"{path}: its batches do not have {ROWS_PER_BATCH} pairs each, so another version "

@@ -17,7 +17,8 @@ from convs2s.files.text import write_json, write_lines
 from convs2s.text.sentences import first_sentence
 
 _NUMERIC_ID = re.compile(r"(\d{3,4})\.(\d+)")
-_FIVE_DIGITS_SINCE = 1501  # since January 2015, arXiv ids have five digits after the full stop
+# Since January 2015, arXiv ids have five digits after the full stop.
+_FIVE_DIGITS_SINCE = 1501
 _WITHDRAWN = re.compile(r"\b(has|have) been withdrawn\b", re.IGNORECASE)
 
 
@@ -31,7 +32,12 @@ class Paper:
 
 
 def write_title_corpus(
-    *, records: Sequence[str], files: LocalFiles, one_in: int, outputs: Path, counts: Path
+    *,
+    records: Sequence[str],
+    files: LocalFiles,
+    one_in: int,
+    outputs: Path,
+    counts: Path,
 ) -> dict[str, Any]:
     """Write the pairs of the parts train, valid and test, and counts of the papers.
 
@@ -65,7 +71,9 @@ def write_title_corpus(
             columns = ("arxiv_id", "title", "abstract")
             for id_text, title, abstract in read_columns(lines, columns, name):
                 identifier = arxiv_identifier(id_text)
-                paper = Paper(identifier, first_sentence(abstract), " ".join(title.split()))
+                paper = Paper(
+                    identifier, first_sentence(abstract), " ".join(title.split())
+                )
                 papers.setdefault(identifier, paper)
                 read += 1
     kept, dropped = _without_unsuitable(papers.values())
@@ -79,7 +87,9 @@ def write_title_corpus(
             f"of them, or lower titles.one_in ({one_in})"
         )
     for part, part_papers in parts.items():
-        write_lines(outputs / f"{part}.sentence", (paper.sentence for paper in part_papers))
+        write_lines(
+            outputs / f"{part}.sentence", (paper.sentence for paper in part_papers)
+        )
         write_lines(outputs / f"{part}.title", (paper.title for paper in part_papers))
     found = {
         "records": read,

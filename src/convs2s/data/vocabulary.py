@@ -33,7 +33,9 @@ class Vocabulary:
             UserError: a type occurs twice.
         """
         self.tokens = (*SPECIAL_TOKENS, *types)
-        self._index = {token: index for index, token in enumerate(types, len(SPECIAL_TOKENS))}
+        self._index = {
+            token: index for index, token in enumerate(types, len(SPECIAL_TOKENS))
+        }
         if len(self._index) + len(SPECIAL_TOKENS) != len(self.tokens):
             raise UserError("a type occurs twice in the vocabulary")
 
@@ -92,7 +94,9 @@ def read_counts(path: str | Path) -> Iterator[tuple[str, int]]:
     """
     for number, (token, count) in enumerate(read_rows(path, HEADER), start=2):
         if not _COUNT.fullmatch(count):
-            raise UserError(f"{path}:{number}: expected the count of {token!r}, found {count!r}")
+            raise UserError(
+                f"{path}:{number}: expected the count of {token!r}, found {count!r}"
+            )
         yield token, int(count)
 
 

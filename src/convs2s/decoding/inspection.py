@@ -109,7 +109,9 @@ class FinalStates:
 
     tokens: list[list[str]]  # the tokens of each line that the model reads
     unknown: list[list[str]]  # the tokens of each line that are not in the vocabulary
-    states: NDArray[np.floating[Any]]  # (lines, numbers): outputs and cells, bottom layer first
+    states: NDArray[
+        np.floating[Any]
+    ]  # (lines, numbers): outputs and cells, bottom layer first
 
 
 @torch.inference_mode()

@@ -31,7 +31,12 @@ from convs2s.decoding.parallel import translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files.atomic import check_not_read, check_place, is_written_in_place, writing
+from convs2s.files.atomic import (
+    check_not_read,
+    check_place,
+    is_written_in_place,
+    writing,
+)
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
 from convs2s.files.text import read_lines, write_text
@@ -82,10 +87,14 @@ def translate_long_file(
     """
     if source.exists():
         if not source.is_file():
-            raise UserError(f"{source}: is not a file that can be read twice; use standard input")
+            raise UserError(
+                f"{source}: is not a file that can be read twice; use standard input"
+            )
         if output is not None:
             for suffix in ("", ".part", ".part.json"):
-                check_not_read(_beside(output, suffix), [source, *translate.translator.files()])
+                check_not_read(
+                    _beside(output, suffix), [source, *translate.translator.files()]
+                )
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
     with handling(STOPPING, interrupt):
@@ -94,7 +103,8 @@ def translate_long_file(
         digest = sha256(source)
         with growing_output(output, {**identity, "input": digest}) as growing:
             rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
-            chunks = iter(lambda: list(islice(rest, size)), [])  # until no lines are left
+            # Until no lines are left.
+            chunks = iter(lambda: list(islice(rest, size)), [])
             with (
                 progress(" sentences", count, done=growing.done, silent=silent) as bar,
                 closing(translate_chunks(translate, chunks, workers)) as translated,
@@ -104,7 +114,8 @@ def translate_long_file(
                         growing.append(part, lines)
                         bar.update(lines)
                     if not count:
-                        growing.append("", 0)  # a compressed file without text is not empty
+                        # A compressed file without text is not empty.
+                        growing.append("", 0)
                 except Interrupted as stop:
                     if output is None:
                         raise
@@ -135,9 +146,14 @@ def identity_of(
     return {
         "models": list(map(sha256, models)),
         "networks": [description.architecture.code() for description in described],
-        **settings.model_dump(mode="json", exclude=SPEED_ALONE if device == "cpu" else None),
+        **settings.model_dump(
+            mode="json", exclude=SPEED_ALONE if device == "cpu" else None
+        ),
         "device": device,
-        "code": [__version__, digest_of_extension("PREPARATIONS", described[0].preparation)],
+        "code": [
+            __version__,
+            digest_of_extension("PREPARATIONS", described[0].preparation),
+        ],
         **others,
     }
 
@@ -173,7 +189,8 @@ class GrowingOutput:
         self._path = path
         self._part = part
         self._identity = identity
-        self._compress = _COMPRESSORS.get(path.suffix)  # None: the output is not compressed
+        # None: the output is not compressed.
+        self._compress = _COMPRESSORS.get(path.suffix)
         self.message_end = f"are in {path}.part: rerun the same command to resume"
         state = self._resumed()
         self.done = state.lines
@@ -201,7 +218,9 @@ class GrowingOutput:
 
         ``done`` may be less, if a signal has interrupted `append` after it wrote the state.
         """
-        return _STATE.validate_json(_beside(self._path, ".part.json").read_bytes()).lines
+        return _STATE.validate_json(
+            _beside(self._path, ".part.json").read_bytes()
+        ).lines
 
     def _write_state(self, state: _State) -> None:
         write_text(_beside(self._path, ".part.json"), json.dumps(asdict(state)))
@@ -232,14 +251,17 @@ class GrowingOutput:
         else:
             ours = self._identity
             theirs = state.identity
-            names = dict.fromkeys([*theirs, *ours])  # each name of either identity, once
+            # Each name of either identity, once.
+            names = dict.fromkeys([*theirs, *ours])
             differing = [name for name in names if theirs.get(name) != ours.get(name)]
             if differing:
                 reason = f"it differs from this command in {' and '.join(differing)}"
             elif size < state.bytes:
                 reason = "its text is shorter than its state says"
             else:
-                print(f"{self._path}: resuming after line {state.lines}", file=sys.stderr)
+                print(
+                    f"{self._path}: resuming after line {state.lines}", file=sys.stderr
+                )
                 return state
         print(
             f"{self._path}: starting over; there is an unfinished output, but {reason}",
@@ -302,7 +324,10 @@ def growing_output(
             # lockf takes a record lock. It ends with this process. A lock of flock would last as
             # long as any worker that was forked from this process.
             fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):  # POSIX allows both if the lock is held
+        except (
+            BlockingIOError,
+            PermissionError,
+        ):  # POSIX allows both if the lock is held
             raise UserError(
                 f"{unfinished}: another process is writing it; wait for it, or name another output"
             ) from None

@@ -132,7 +132,8 @@ def translate_chunks(
         ) from None
     except (KeyboardInterrupt, GeneratorExit):
         for worker in set(active_children()) - other_children:
-            worker.kill()  # do not wait for its chunk, whose translation is lost in any case
+            # Do not wait for its chunk, whose translation is lost in any case.
+            worker.kill()
         raise
     finally:
         pool.shutdown(cancel_futures=True)

@@ -80,7 +80,8 @@ class GivenTargets(NamedTuple):
     source_location: str | None = None  # None: messages give the first target's
 
 
-_Key = tuple[int, int]  # index of a source in its chunk, index of a target of that source
+# Index of a source in its chunk, index of a target of that source.
+_Key = tuple[int, int]
 
 
 class _Unit(NamedTuple):
@@ -113,7 +114,9 @@ class PairScorer:
             if description.splittable is not None:
                 problem = "its BPE has a frequency threshold (vocabulary.threshold)"
             elif unmade := types_of_other_codes(codes, description.target_types):
-                problem = f"its source's BPE codes do not make {unmade} of its target's types"
+                problem = (
+                    f"its source's BPE codes do not make {unmade} of its target's types"
+                )
         if problem is not None:
             raise UserError(
                 f"{description.task}: {problem}, and a model file does not say how targets are "
@@ -139,7 +142,9 @@ class PairScorer:
         average: Average = "probabilities",
     ) -> Self:
         """Load the models. Several models form an ensemble."""
-        ensemble, description = load_ensemble(models, device, DecodingSettings(ensemble=average))
+        ensemble, description = load_ensemble(
+            models, device, DecodingSettings(ensemble=average)
+        )
         return cls(ensemble, description, device, form)
 
     def score(self, given: Iterable[GivenTargets]) -> Iterator[list[PairScore]]:
@@ -173,11 +178,15 @@ class PairScorer:
             for start in range(0, len(rows), TARGETS_PER_UNIT):
                 part = by_length[start : start + TARGETS_PER_UNIT]
                 targets = [rows[index] for index in part]
-                units.append(_Unit(source, targets, [(source_index, index) for index in part]))
+                units.append(
+                    _Unit(source, targets, [(source_index, index) for index in part])
+                )
         units.sort(key=_sort_key)
         threads = torch.get_num_threads() if self.device == "cpu" else 1
         scores: dict[_Key, PairScore] = {}
-        for batch_scores in search_in_threads(self._score_batch, list(_batches(units)), threads):
+        for batch_scores in search_in_threads(
+            self._score_batch, list(_batches(units)), threads
+        ):
             scores |= batch_scores
         for source_index, item in enumerate(given):
             yield [scores[source_index, index] for index in range(len(item.targets))]
@@ -196,7 +205,9 @@ class PairScorer:
             rows += [[]] * (width - len(unit.targets))
         source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
         target = torch.from_numpy(pad(rows)).view(len(batch), width, -1)  # (B, K, n)
-        totals = log_probabilities(self.ensemble, source.to(self.device), target.to(self.device))
+        totals = log_probabilities(
+            self.ensemble, source.to(self.device), target.to(self.device)
+        )
         scores = {}
         for unit, unit_totals in zip(batch, totals.tolist(), strict=True):
             # The rows of padding are last, so the totals of this unit's targets come first.
@@ -287,7 +298,9 @@ def score_pairs(
     Messages call the files of the two sides ``source_name`` and ``target_name``.
     """
     given = (
-        GivenTargets(source, [target], [f"{target_name}:{number}"], f"{source_name}:{number}")
+        GivenTargets(
+            source, [target], [f"{target_name}:{number}"], f"{source_name}:{number}"
+        )
         for number, (source, target) in enumerate(pairs, start=1)
     )
     for (score,) in scorer.score(given):  # each source has one target
@@ -418,4 +431,6 @@ def measure_perplexity(
     tokens = sum(score.tokens for score in scores)
     perplexity = math.exp(-sum(score.log_probability for score in scores) / tokens)
     measured = {"score": perplexity, "signature": f"{tokens:,} tokens"}
-    write_json(output, {"lines": len(scores), "perplexity": measured, "manifest": manifest})
+    write_json(
+        output, {"lines": len(scores), "perplexity": measured, "manifest": manifest}
+    )

@@ -65,7 +65,11 @@ def beam_search(
     source = np.asarray(source)
     is_plain = shortlist is None and settings.finished == "replace" and len(source) == 1
     # The graph always selects 2 x beam candidates, so the vocabulary must have more types.
-    if is_plain and isinstance(ensemble, OnnxEnsemble) and 2 * settings.beam < len(ensemble.types):
+    if (
+        is_plain
+        and isinstance(ensemble, OnnxEnsemble)
+        and 2 * settings.beam < len(ensemble.types)
+    ):
         finished = [_search_alone(ensemble, source, settings)]
     else:
         search = _Search(ensemble, source, settings, shortlist)
@@ -93,13 +97,16 @@ def _search_alone(
     steps = ensemble.search_alone(
         source, beam, settings.minimum_length, maximum, settings.unknown_penalty
     )
-    start: tuple[list[int], list[int]] = ([], [])  # tokens and alignment of a hypothesis
+    # Tokens and alignment of a hypothesis.
+    start: tuple[list[int], list[int]] = ([], [])
     hypotheses = [start] * beam
     # The arrays of a step describe its candidates, the best first. Only `places` has an entry for
     # each hypothesis that the step extends: the source position with the most attention.
     for length, (scores, parents, chosen, places) in enumerate(steps, start=1):
         extended: list[tuple[list[int], list[int]]] = []
-        for rank, (score, parent, token) in enumerate(zip(scores, parents, chosen, strict=True)):
+        for rank, (score, parent, token) in enumerate(
+            zip(scores, parents, chosen, strict=True)
+        ):
             tokens, alignment = hypotheses[parent]
             if token == END:
                 if rank < beam and len(finished) < beam and score > -math.inf:
@@ -139,7 +146,9 @@ class _Search:
         beam = settings.beam
         self.settings = settings
         self.decoder = ensemble.start_search(source, beam, shortlist)
-        self.sentences = np.arange(batch)  # (A,): row -> index of its sentence in the batch
+        self.sentences = np.arange(
+            batch
+        )  # (A,): row -> index of its sentence in the batch
         # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the
         # rows of those that are done stay in the arrays and are computed, too.
         self.is_active = np.ones(batch, bool)
@@ -147,7 +156,9 @@ class _Search:
         self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
         # (A, K, t): for each token, the source position with the most attention; None without
         # attention.
-        self.alignment = np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
+        self.alignment = (
+            np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
+        )
         self.previous = np.full((batch, beam), END)  # (A, K)
         # Before the first step, the hypotheses of a sentence are equal. Only the first may be
         # extended, otherwise all candidates would be there K times.
@@ -188,7 +199,9 @@ class _Search:
         parent_tokens = self.tokens[rows, parents]  # (A, K, t)
         self.tokens = np.concatenate([parent_tokens, tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
-            alignment = np.concatenate([self.alignment, candidates.places[:, :, None]], 2)
+            alignment = np.concatenate(
+                [self.alignment, candidates.places[:, :, None]], 2
+            )
             self.alignment = alignment[rows, parents]
         if beam > 1:  # with a beam of 1, the parent of each hypothesis is itself
             self.decoder.select((rows * beam + parents).ravel())
@@ -216,7 +229,9 @@ class _Search:
             return
         length = self.tokens.shape[2] + 1  # with </s>
         score = float(total) / math.pow(length, self.settings.alpha)
-        alignment = None if self.alignment is None else self.alignment[row, parent].tolist()
+        alignment = (
+            None if self.alignment is None else self.alignment[row, parent].tolist()
+        )
         finished.append(Hypothesis(self.tokens[row, parent].tolist(), score, alignment))
 
     def _keep(self, goes_on: NDArray[np.bool_]) -> None:

@@ -26,7 +26,8 @@ class SplitLines:
     ) -> None:
         """Split lines of raw text in ``language``. If it is None, each line is one sentence."""
         self.sentences = list[tuple[int, str]]()
-        self._lines = list[tuple[str, int]]()  # each line and the number of its sentences
+        # Each line and the number of its sentences.
+        self._lines = list[tuple[str, int]]()
         for number, line in lines:
             sentences = split_sentences(line, language) if language else [line]
             self._lines.append((line, len(sentences)))
@@ -42,7 +43,9 @@ class SplitLines:
         translated_lines = list[Translation]()
         for line, sentence_count in self._lines:
             translation = join(list(islice(rest, sentence_count)), " ")
-            n_best = [replace(hypothesis, source=line) for hypothesis in translation.n_best]
+            n_best = [
+                replace(hypothesis, source=line) for hypothesis in translation.n_best
+            ]
             translated_lines.append(replace(translation, source=line, n_best=n_best))
         return translated_lines
 
@@ -74,7 +77,8 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
             moved: Replacement = {
                 **replacement,
                 "position": len(fields["words_before"]) + replacement["position"],
-                "source_position": len(fields["source_words"]) + replacement["source_position"],
+                "source_position": len(fields["source_words"])
+                + replacement["source_position"],
             }
             replacements.append(moved)
         for position in part.alignment or ():
@@ -93,7 +97,9 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
         replacements=replacements,
         alignment=None if first.alignment is None else alignment,
         n_best=n_best,
-        attention=_join_attention([part.attention for part in parts if part.attention is not None]),
+        attention=_join_attention(
+            [part.attention for part in parts if part.attention is not None]
+        ),
     )
 
 

@@ -66,7 +66,9 @@ class ChunkTranslator:
                     file=sys.stderr,
                 )
         split = SplitLines(chunk, self._language)
-        translated_sentences = self.translator.translate_chunk(split.sentences, self.n_best)
+        translated_sentences = self.translator.translate_chunk(
+            split.sentences, self.n_best
+        )
         return "".join(map(self.lines, split.joined(translated_sentences)))
 
     def lines(self, translation: Translation) -> str:
@@ -110,7 +112,8 @@ class ArrivingBytes:
     def __init__(self, stream: BufferedReader) -> None:
         """Read from a pipe, a terminal, a file, or bytes in memory."""
         self._stream = stream
-        self._pending = bytearray()  # bytes that were read from the stream, but not returned yet
+        # Bytes that were read from the stream, but not returned yet.
+        self._pending = bytearray()
         self._ended = False
 
     def readline(self, limit: int) -> bytes:
@@ -119,7 +122,11 @@ class ArrivingBytes:
         A line is cut after ``limit`` bytes; the next call goes on with its rest. At the end of the
         stream, the result is empty.
         """
-        while b"\n" not in self._pending and len(self._pending) < limit and not self._ended:
+        while (
+            b"\n" not in self._pending
+            and len(self._pending) < limit
+            and not self._ended
+        ):
             self._fill()
         end = self._pending.find(b"\n", 0, limit) + 1
         if end == 0:

@@ -18,11 +18,27 @@ import numpy as np
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices, cut, pad
-from convs2s.decoding.parallel import Chunk, one_thread, search_in_threads, sentences_for_each
+from convs2s.decoding.parallel import (
+    Chunk,
+    one_thread,
+    search_in_threads,
+    sentences_for_each,
+)
 from convs2s.decoding.search import Hypothesis, beam_search
-from convs2s.decoding.words import Form, Replacement, Splitter, cut_overlong, replace_unknown
+from convs2s.decoding.words import (
+    Form,
+    Replacement,
+    Splitter,
+    cut_overlong,
+    replace_unknown,
+)
 from convs2s.errors import UserError
-from convs2s.model_file import ModelDescription, describe_model, load_model, load_weights
+from convs2s.model_file import (
+    ModelDescription,
+    describe_model,
+    load_model,
+    load_weights,
+)
 from convs2s.models.onnx_ensemble import OnnxEnsemble
 from convs2s.models.onnx_graphs import Weights
 from convs2s.models.steps import Shortlisted
@@ -91,7 +107,9 @@ class Translation:
         del content["attention"]
         hypotheses = []
         for hypothesis in self.n_best:
-            hypotheses.append({name: getattr(hypothesis, name) for name in _HYPOTHESIS_FIELDS})
+            hypotheses.append(
+                {name: getattr(hypothesis, name) for name in _HYPOTHESIS_FIELDS}
+            )
         if hypotheses:
             content["n_best"] = hypotheses
         return content
@@ -120,7 +138,9 @@ class LineTranslator:
                 model has attention.
         """
         self.models = models
-        self._files = {path.absolute(): _stamp(path) for path in models if path.is_file()}
+        self._files = {
+            path.absolute(): _stamp(path) for path in models if path.is_file()
+        }
         self.ensemble, self.description = load_searched(models, device, settings)
         self.pretokenized = pretokenized
         self.threads = threads if device == "cpu" else 1
@@ -129,7 +149,9 @@ class LineTranslator:
         languages = self.description.languages
         form: Form = "tokens" if pretokenized else "raw"
         self._split = Splitter(self.description, languages["source"], form)
-        self._target_side = Preparation(self.description.preparation, languages["target"])
+        self._target_side = Preparation(
+            self.description.preparation, languages["target"]
+        )
         self._reads_words = self.description.bpe_codes is None
         self._is_truecased = bool(self.description.truecasers)
 
@@ -139,7 +161,9 @@ class LineTranslator:
                 f"{self.models[0]}: has no attention, which the replacement of unknown words "
                 "needs; translate with `replace_unknown: false` (--no-replace-unknown)"
             )
-        self.settings = settings.model_copy(update={"precision": self.ensemble.precision})
+        self.settings = settings.model_copy(
+            update={"precision": self.ensemble.precision}
+        )
         uses_shortlist = settings.vocabulary_selection == "model"
         self.shortlist = self.description.shortlist if uses_shortlist else None
 
@@ -179,16 +203,22 @@ class LineTranslator:
         sources = [self.prepare(text, number) for number, text in lines]
         searched = self._search_in_batches(sources)
         translations = []
-        for (number, text), source, hypotheses in zip(lines, sources, searched, strict=True):
+        for (number, text), source, hypotheses in zip(
+            lines, sources, searched, strict=True
+        ):
             wanted = hypotheses[: n_best or 1]
-            finished = [self._finish(number, text, source, hypothesis) for hypothesis in wanted]
+            finished = [
+                self._finish(number, text, source, hypothesis) for hypothesis in wanted
+            ]
             best = finished[0]
             if n_best is not None:
                 best = replace(best, n_best=finished)
             translations.append(best)
         return translations
 
-    def _search_in_batches(self, sources: Sequence[Sequence[str]]) -> list[list[Hypothesis]]:
+    def _search_in_batches(
+        self, sources: Sequence[Sequence[str]]
+    ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, the best first.
 
         An empty sentence is not searched for; its only hypothesis is empty.
@@ -197,8 +227,11 @@ class LineTranslator:
         # Sort by length, so that sentences of similar length share a batch.
         by_length = np.argsort(lengths, kind="stable")
         empty_sentences = np.count_nonzero(lengths == 0)
-        order = by_length[empty_sentences:]  # empty sentences are the shortest, so they come first
-        batch_size = sentences_for_each(len(order), self.threads, self.settings.batch_sentences)
+        # Empty sentences are the shortest, so they come first.
+        order = by_length[empty_sentences:]
+        batch_size = sentences_for_each(
+            len(order), self.threads, self.settings.batch_sentences
+        )
         batches = list(cut(order, lengths, batch_size, self.settings.batch_tokens))
 
         def search(indices: Indices, stopped: Event) -> list[list[Hypothesis]]:
@@ -220,7 +253,9 @@ class LineTranslator:
         """
         for path, stamp in self._files.items():
             if not path.is_file() or _stamp(path) != stamp:
-                raise UserError(f"{path}: was changed since it was loaded; load it again")
+                raise UserError(
+                    f"{path}: was changed since it was loaded; load it again"
+                )
         return list(self._files)
 
     @cached_property
@@ -257,7 +292,9 @@ class LineTranslator:
         If the line is longer than the model can read, it is cut, with a warning that gives its
         ``number``.
         """
-        return cut_overlong(self._split(text), self.ensemble.positions("source"), number, text)
+        return cut_overlong(
+            self._split(text), self.ensemble.positions("source"), number, text
+        )
 
     def search(
         self,
@@ -277,7 +314,9 @@ class LineTranslator:
         shortlist: Shortlisted | None = None
         if self.shortlist is not None:
             shortlist = Shortlisted(*self.shortlist.of_sentences(rows))
-        results = beam_search(self.ensemble, pad(rows), self.settings, shortlist, stopped.is_set)
+        results = beam_search(
+            self.ensemble, pad(rows), self.settings, shortlist, stopped.is_set
+        )
         if not all(results) and not stopped.is_set():
             names = " ".join(map(str, self.models))
             raise UserError(
@@ -300,11 +339,15 @@ class LineTranslator:
         replacements: list[Replacement] = []
         if alignment is not None and self.settings.replace_unknown:
             dictionary = self.description.dictionary
-            tokens_after, replacements = replace_unknown(tokens, alignment, source, dictionary)
+            tokens_after, replacements = replace_unknown(
+                tokens, alignment, source, dictionary
+            )
             # Turn positions in tokens into positions in words.
             for item in replacements:
                 item["position"] = self._word_position(tokens, item["position"])
-                item["source_position"] = self._word_position(source, item["source_position"])
+                item["source_position"] = self._word_position(
+                    source, item["source_position"]
+                )
         return Translation(
             line=number,
             source=text,
@@ -458,11 +501,15 @@ def load_ensemble(
             # Imported here, so that other decodings start faster.
             from convs2s.models.recorded_ensemble import RecordedEnsemble
 
-            return RecordedEnsemble(networks, settings.ensemble, precision), descriptions[0]
+            return RecordedEnsemble(
+                networks, settings.ensemble, precision
+            ), descriptions[0]
         return Ensemble(networks, settings.ensemble, precision), descriptions[0]
 
 
-def _check_alike(models: Sequence[Path], descriptions: Sequence[ModelDescription]) -> None:
+def _check_alike(
+    models: Sequence[Path], descriptions: Sequence[ModelDescription]
+) -> None:
     """Check that the models can form an ensemble: their fields in `ALIKE` must be equal."""
     first = descriptions[0]
     for path, description in zip(models, descriptions, strict=True):

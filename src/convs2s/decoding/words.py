@@ -26,12 +26,15 @@ class Splitter:
     ) -> None:
         self._form = form
         self._preparation = Preparation(description.preparation, language)
-        self._steps: list[Callable[[str], str]] = []  # applied to words one after the other
+        # Applied to words one after the other.
+        self._steps: list[Callable[[str], str]] = []
         cased_words = description.truecasers.get(language)
         if cased_words is not None:
             self._steps.append(Truecaser(cased_words))
         if description.bpe_codes is not None:
-            bpe = Bpe(description.bpe_codes, description.splittable, description.glossaries)
+            bpe = Bpe(
+                description.bpe_codes, description.splittable, description.glossaries
+            )
             self._steps.append(bpe.split)
 
     def __call__(self, line: str) -> list[str]:

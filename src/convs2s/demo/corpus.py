@@ -32,9 +32,13 @@ def shipped_data(path: Path, sha256: str) -> bytes:
     try:
         data = lzma.decompress(path.read_bytes())
     except (lzma.LZMAError, EOFError, OSError) as error:
-        raise UserError(f"{path}: cannot be read: {error}; install convs2s again") from None
+        raise UserError(
+            f"{path}: cannot be read: {error}; install convs2s again"
+        ) from None
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise UserError(f"{path}: damaged, because its SHA-256 is wrong; install convs2s again")
+        raise UserError(
+            f"{path}: damaged, because its SHA-256 is wrong; install convs2s again"
+        )
     return data
 
 

@@ -28,9 +28,18 @@ from convs2s.files.compressed import (
     open_input,
     refuse_bomb,
 )
-from convs2s.files.limits import LARGEST_TAR_HEADER_BYTES, LARGEST_ZIP_LIST_BYTES, MOST_NAMES
+from convs2s.files.limits import (
+    LARGEST_TAR_HEADER_BYTES,
+    LARGEST_ZIP_LIST_BYTES,
+    MOST_NAMES,
+)
 
-_ZIP_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA}
+_ZIP_METHODS = {
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+    zipfile.ZIP_BZIP2,
+    zipfile.ZIP_LZMA,
+}
 _ARCHIVE = re.compile(r"[^/]\.(tar(\.[^./]+)?|tgz|tbz2?|txz|zip)$")
 # Types of tar headers that describe the following header, such as its long name.
 _ABOUT_THE_NEXT = {
@@ -66,11 +75,15 @@ def open_member(path: str | Path, member: str | None = None) -> Iterator[BinaryI
     with open_input(path) as file:
         if not is_archive(path):
             if member is not None:
-                raise UserError(f"{path}: not an archive, so it has no member {member!r}")
+                raise UserError(
+                    f"{path}: not an archive, so it has no member {member!r}"
+                )
             yield decompressed(file, path.name, str(path))
             return
         if member is None:
-            raise UserError(f"{path}: an archive: name the member to read, as in {path}#MEMBER")
+            raise UserError(
+                f"{path}: an archive: name the member to read, as in {path}#MEMBER"
+            )
         name = f"{path}#{member}"
         find = _zip_member if path.suffix.lower() == ".zip" else _tar_member
         with find(file, path, _safe_name(member, name)) as stream:
@@ -95,7 +108,9 @@ def _safe_name(name: str, where: str) -> str:
         UserError: the name leads out of the archive. The message begins with ``where``.
     """
     if _leads_out(name):
-        raise UserError(f"{where}: refused: the member name {name!r} leads out of the archive")
+        raise UserError(
+            f"{where}: refused: the member name {name!r} leads out of the archive"
+        )
     return posixpath.normpath(name)
 
 
@@ -125,10 +140,14 @@ def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> He
     )
 
 
-def _refuse_another(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> None:
+def _refuse_another(
+    entries: Iterator[tuple[str, Header]], member: str, path: Path
+) -> None:
     """Read the remaining headers, and raise a UserError if one has the name ``member`` again."""
     if any(name == member for name, _ in entries):
-        raise UserError(f"{path}: refused: it holds the member {member!r} more than once")
+        raise UserError(
+            f"{path}: refused: it holds the member {member!r} more than once"
+        )
 
 
 def _member_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
@@ -152,7 +171,9 @@ class _TarInfo(tarfile.TarInfo):
             return super().frombuf(block, encoding, errors)
         except tarfile.HeaderError:
             if block != bytes(tarfile.BLOCKSIZE):
-                raise tarfile.ReadError("a damaged header, or its end mark is missing") from None
+                raise tarfile.ReadError(
+                    "a damaged header, or its end mark is missing"
+                ) from None
             raise
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
@@ -163,7 +184,9 @@ class _TarInfo(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
 
 
-def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, tarfile.TarInfo]]:
+def _tar_entries(
+    archive: tarfile.TarFile, path: Path
+) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """Yield the normalized name and the header of each member of a tar archive.
 
     Once all members have been yielded, the data after the end of the archive are checked as well.
@@ -183,9 +206,13 @@ def _tar_entries(archive: tarfile.TarFile, path: Path) -> Iterator[tuple[str, ta
         folder = posixpath.dirname(name) if entry.issym() else ""
         link_target = posixpath.normpath(posixpath.join(folder, entry.linkname))
         if _leads_out(link_target):
-            raise UserError(f"{path}: refused: its link {name!r} leads out of the archive")
+            raise UserError(
+                f"{path}: refused: its link {name!r} leads out of the archive"
+            )
         if entry.isdev() or entry.issparse():
-            raise UserError(f"{path}: refused: its member {name!r} is a device or a sparse file")
+            raise UserError(
+                f"{path}: refused: its member {name!r} is a device or a sparse file"
+            )
         yield name, entry
     while data := archive.fileobj.read(BUFFER_BYTES):
         if data.strip(b"\0"):
@@ -204,7 +231,9 @@ def _tar_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     entry = _found(entries, member, path)
     stream = archive.extractfile(entry) if entry.isreg() else None
     if stream is None:
-        raise UserError(f"{path}: refused: its member {member!r} is a link or a folder, not a file")
+        raise UserError(
+            f"{path}: refused: its member {member!r} is a link or a folder, not a file"
+        )
     reader = file_of(_member_blocks(stream, f"{path}#{member}"))
     yield reader
     # The rest of the archive is checked only if the member was read to its end. A caller who needed
@@ -231,11 +260,15 @@ def open_zip(file: BinaryIO, path: Path) -> zipfile.ZipFile:
     first = min((entry.header_offset for entry in archive.infolist()), default=0)
     file.seek(-_ZIP_END_BYTES - len(archive.comment), io.SEEK_END)
     if first or file.read(4) != b"PK\5\6":
-        raise UserError(f"{path}: refused: there is something before or after the zip archive")
+        raise UserError(
+            f"{path}: refused: there is something before or after the zip archive"
+        )
     return archive
 
 
-def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+def _zip_entries(
+    archive: zipfile.ZipFile, path: Path
+) -> Iterator[tuple[str, zipfile.ZipInfo]]:
     """Yield the normalized name and the header of each member of a zip archive.
 
     Raises:
@@ -246,7 +279,9 @@ def _zip_entries(archive: zipfile.ZipFile, path: Path) -> Iterator[tuple[str, zi
         # The file type of Unix, which is 0 if the archive was made on another system.
         file_type = stat.S_IFMT(entry.external_attr >> 16)
         if file_type not in (0, stat.S_IFREG, stat.S_IFDIR):
-            raise UserError(f"{path}: refused: its member {name!r} is a link or a device")
+            raise UserError(
+                f"{path}: refused: its member {name!r} is a link or a device"
+            )
         yield name, entry
 
 
@@ -258,7 +293,9 @@ def _zip_member(file: BinaryIO, path: Path, member: str) -> Iterator[BinaryIO]:
     entry = _found(entries, member, path)
     _refuse_another(entries, member, path)
     if entry.is_dir():
-        raise UserError(f"{path}: refused: its member {member!r} is a folder, not a file")
+        raise UserError(
+            f"{path}: refused: its member {member!r} is a folder, not a file"
+        )
     if entry.flag_bits & _ENCRYPTED or entry.compress_type not in _ZIP_METHODS:
         raise UserError(
             f"{path}: its member {member!r} is encrypted, or compressed by another method than "

@@ -113,7 +113,9 @@ def listed_checksum(mirror: str, url: str) -> str:
     )
 
 
-def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> list[str]:
+def _sources(
+    url: str, mirrors: Sequence[str], generated_mirror: str | None
+) -> list[str]:
     """Return the paths and URLs to try for a file, in this order."""
     if not is_url(url):
         raise UserError(f"{url}: only http and https URLs are downloaded")
@@ -133,7 +135,10 @@ def _sources(url: str, mirrors: Sequence[str], generated_mirror: str | None) -> 
 
 
 def _no_source(
-    url: str, failures: dict[str, SourceError], generated_mirror: str | None, record: Path | None
+    url: str,
+    failures: dict[str, SourceError],
+    generated_mirror: str | None,
+    record: Path | None,
 ) -> UserError:
     """Return the error whose message says why each source failed, and what to do.
 
@@ -147,7 +152,9 @@ def _no_source(
             f"URL that holds {local_path(url, Path()).as_posix()}"
         )
     elif record:
-        advice = f"it has changed since its first download: to accept that, delete {record}"
+        advice = (
+            f"it has changed since its first download: to accept that, delete {record}"
+        )
     else:
         advice = (
             "a mirror has another file, or upstream has changed: only if the new file is the one "

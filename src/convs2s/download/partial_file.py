@@ -144,7 +144,8 @@ class PartialFile:
         try:
             origin = Origin(**json.loads(self._origin_path.read_text("utf-8")))
         except (ValueError, TypeError, RecursionError):
-            return None  # this module did not write it, so the download starts at byte 0
+            # This module did not write it, so the download starts at byte 0.
+            return None
         return origin if origin.source == source else None
 
     def begin(self, origin: Origin) -> None:
@@ -182,7 +183,9 @@ class PartialFile:
         for kind in (UPSTREAM, MIRROR):
             PartialFile(self._output, kind).discard()
 
-    def append(self, read: Callable[[], bytes], total: int | None, expected: Expected) -> None:
+    def append(
+        self, read: Callable[[], bytes], total: int | None, expected: Expected
+    ) -> None:
         """Append the bytes that ``read`` returns until it returns none; show progress on stderr.
 
         ``total`` is the size of the complete file, if known.
@@ -206,14 +209,16 @@ class PartialFile:
             total=total,
             unit="B",
             unit_scale=True,
-            mininterval=0.1 if sys.stderr.isatty() else 60,  # seconds; fewer lines in a log file
+            # Seconds; fewer lines in a log file.
+            mininterval=0.1 if sys.stderr.isatty() else 60,
         )
         with stream, progress:
             while data := read():
                 rest = memoryview(data)
                 try:
                     while rest:
-                        written = stream.write(rest)  # an unbuffered stream may write only a part
+                        # An unbuffered stream may write only a part.
+                        written = stream.write(rest)
                         rest = rest[written:]
                 except OSError as error:
                     raise UserError(
@@ -224,4 +229,6 @@ class PartialFile:
                 size += len(data)
                 if expected.size is not None and size > expected.size:
                     self.discard()
-                    raise WrongFileError(f"has more than the expected {expected.size} bytes")
+                    raise WrongFileError(
+                        f"has more than the expected {expected.size} bytes"
+                    )

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Never, cast
 from urllib.error import HTTPError, URLError
 
-from convs2s.config.file_reference import authorization, has_valid_port, masked, without_credentials
+from convs2s.config.file_reference import (
+    authorization,
+    has_valid_port,
+    masked,
+    without_credentials,
+)
 from convs2s.download.partial_file import (
     BLOCK_BYTES,
     Expected,
@@ -37,7 +42,9 @@ class _NoFtp(urllib.request.FTPHandler):
         raise URLError("a redirection to ftp")
 
 
-def fetch(source: str, part: PartialFile, expected: Expected, waits: Sequence[float]) -> None:
+def fetch(
+    source: str, part: PartialFile, expected: Expected, waits: Sequence[float]
+) -> None:
     """Transfer a complete file from an http(s) URL or a path to a partial file, and check it.
 
     If the partial file has bytes from the same source, and the source still has the same file, the
@@ -149,7 +156,9 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
-def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: Expected) -> None:
+def _receive(
+    response: HTTPResponse, source: str, part: PartialFile, expected: Expected
+) -> None:
     """Append the body of a response to the partial file, or replace the partial file by it.
 
     Before the partial file is changed, two kinds of responses are refused: a web page, such as the
@@ -175,7 +184,9 @@ def _receive(response: HTTPResponse, source: str, part: PartialFile, expected: E
     if is_part:
         earlier = part.origin_from(source)
         if not earlier or start != part.size or not origin.continues(earlier, expected):
-            raise StartOverError("the server has another file than when the download began")
+            raise StartOverError(
+                "the server has another file than when the download began"
+            )
     else:
         part.begin(origin)
     # All bytes up to the end of the file were requested, so the end of the body is the file's size.

@@ -125,7 +125,10 @@ def sole_writer(path: Path) -> Iterator[None]:
         with stream:
             with suppress(OSError):  # the file system has no locks
                 if not try_lock(stream):
-                    print(f"{path}: waiting for another process that writes it", file=sys.stderr)
+                    print(
+                        f"{path}: waiting for another process that writes it",
+                        file=sys.stderr,
+                    )
                     wait_for_lock(stream)
             # The process that held the lock before may have removed the file, and a third process
             # may have created it again. Then this lock is of no use, and the new file is locked.
@@ -202,7 +205,9 @@ def whole_files(folder: Path) -> Iterator[Path]:
             subfolders.clear()  # os.walk then does not descend into them
             continue
         seen.add(real)
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith(PREFIX))
+        subfolders[:] = sorted(
+            name for name in subfolders if not name.startswith(PREFIX)
+        )
         for name in sorted(names):
             yield Path(current, name)
 
@@ -241,4 +246,6 @@ def check_parent(path: Path) -> None:
     The folder is not created, because its name may be a typing error.
     """
     if not path.parent.is_dir():
-        raise UserError(f"{path}: cannot be written: no folder {path.parent}: make it first")
+        raise UserError(
+            f"{path}: cannot be written: no folder {path.parent}: make it first"
+        )

@@ -16,7 +16,16 @@ from pathlib import Path
 from convs2s.errors import UserError
 
 # Suffixes of files whose checksum their readers check.
-CHECKED_BY_READERS = (".zst", ".gz", ".xz", ".bz2", ".tgz", ".zip", ".arrow", ".safetensors")
+CHECKED_BY_READERS = (
+    ".zst",
+    ".gz",
+    ".xz",
+    ".bz2",
+    ".tgz",
+    ".zip",
+    ".arrow",
+    ".safetensors",
+)
 
 
 def sha256(path: str | Path) -> str:
@@ -53,7 +62,9 @@ def recorded_sha256(download: Path) -> str | None:
         return None
     digits = re.match(rb"[0-9a-f]{64}\b", record.read_bytes())
     if digits is None:
-        raise UserError(f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it")
+        raise UserError(
+            f"{record}:1: expected a SHA-256 of 64 digits; delete the file to renew it"
+        )
     return digits[0].decode()
 
 
@@ -89,7 +100,8 @@ def note_checksums(paths: Iterable[str | Path], results: str | Path | None) -> N
         try:
             partial.write_text(f"{sha256(path)}  {name}\n", encoding="utf-8")
             with partial.open("rb") as written:
-                os.fsync(written.fileno())  # otherwise a power cut may leave an empty note
+                # Otherwise a power cut may leave an empty note.
+                os.fsync(written.fileno())
             partial.replace(note)
         except OSError as error:
             raise UserError(

@@ -61,7 +61,9 @@ _FORMATS = (
         b"\x1f\x8b",
         lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     ),
-    _Format("bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor, (STEP_BYTES,)),
+    _Format(
+        "bzip2", (".bz2", ".tbz", ".tbz2"), b"BZh", bz2.BZ2Decompressor, (STEP_BYTES,)
+    ),
     _Format(
         "xz",
         (".xz", ".txz"),
@@ -107,7 +109,8 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
     compressed_bytes = 0
     plain_bytes = 0
     decompressor = form.decompressor()
-    is_complete = False  # whether the last stream has ended, so that the file may end here
+    # Whether the last stream has ended, so that the file may end here.
+    is_complete = False
     is_foreign = False  # whether the data after the end of a stream have another format
     while data := stream.read(form.input_bytes):
         compressed_bytes += len(data)

@@ -13,7 +13,9 @@ The command takes the lock only to find out whether another process holds it.
 _SECONDS_BETWEEN_TRIES = 0.1
 
 
-def try_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False, tries: int = 1) -> bool:
+def try_lock(
+    file: int | IO[str] | IO[bytes], *, shared: bool = False, tries: int = 1
+) -> bool:
     """Try to lock an open file, and return whether this succeeded.
 
     The lock is exclusive, or else ``shared``. It is released when the file is closed or the process
@@ -27,7 +29,9 @@ def try_lock(file: int | IO[str] | IO[bytes], *, shared: bool = False, tries: in
         if attempt:
             time.sleep(_SECONDS_BETWEEN_TRIES)
         try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            fcntl.flock(
+                file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+            )
         except BlockingIOError:
             continue
         return True

@@ -160,7 +160,9 @@ def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
     are sorted by name.
     """
     widest_first = [*reversed(_TYPES)]
-    return sorted(tensors, key=lambda name: (widest_first.index(str(tensors[name].dtype)), name))
+    return sorted(
+        tensors, key=lambda name: (widest_first.index(str(tensors[name].dtype)), name)
+    )
 
 
 def _header(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> bytes:
@@ -211,7 +213,9 @@ def _start_digests(pool: ThreadPoolExecutor, content: memoryview) -> Iterator[by
 def _digest(tensors: Mapping[str, "Tensor"], description: Mapping[str, Any]) -> str:
     """Return the digest of tensors and their description, computed on all cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        started = {name: _start_digests(pool, _content(part)) for name, part in tensors.items()}
+        started = {
+            name: _start_digests(pool, _content(part)) for name, part in tensors.items()
+        }
         digests = {name: b"".join(pieces) for name, pieces in started.items()}
     return _combined(tensors, description, digests)
 
@@ -262,7 +266,9 @@ def _check_text(path: Path, description: Mapping[str, object]) -> None:
         _json(description).encode()
     except UnicodeEncodeError as error:
         around = ascii(error.object[max(0, error.start - 20) : error.end + 20])
-        raise UserError(f"{path}: has half a surrogate pair, which is not text: {around}") from None
+        raise UserError(
+            f"{path}: has half a surrogate pair, which is not text: {around}"
+        ) from None
 
 
 @contextmanager
@@ -273,5 +279,8 @@ def _opened(path: Path, framework: str = "numpy") -> Iterator[Any]:
     # A missing or unreadable file gives a clear UserError here, unlike in safe_open.
     open_input(path).close()
     expected = "not a model: expected a .safetensors file that convs2s wrote"
-    with failures_of_file(str(path), expected), safe_open(path, framework=framework) as stored:
+    with (
+        failures_of_file(str(path), expected),
+        safe_open(path, framework=framework) as stored,
+    ):
         yield stored

@@ -41,7 +41,9 @@ def read_lines(path: str | Path, *, mark: str = BYTE_ORDER_MARK) -> Iterator[str
             message names the line.
     """
     with decompressed_file(path) as stream:
-        yield from text_lines(stream.readline, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark)
+        yield from text_lines(
+            stream.readline, str(path), LONGEST_LINE_OF_FILES_BYTES, mark=mark
+        )
 
 
 def text_lines(
@@ -70,7 +72,9 @@ def text_lines(
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
-            encoding = "UTF-16" if line[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "LATIN1"
+            encoding = (
+                "UTF-16" if line[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else "LATIN1"
+            )
             raise UserError(
                 f"{name}:{number}: not UTF-8: byte 0x{line[error.start]:02x} at column "
                 f"{error.start + 1}; convert it, such as by: iconv -f {encoding} -t UTF-8, or "
@@ -110,11 +114,16 @@ def read_line_pairs(
     source: str | Path, target: str | Path, *, mark: str = BYTE_ORDER_MARK
 ) -> Iterator[tuple[str, str]]:
     """Yield the line pairs of two parallel files; see `read_lines` and `paired`."""
-    return paired(read_lines(source, mark=mark), read_lines(target, mark=mark), source, target)
+    return paired(
+        read_lines(source, mark=mark), read_lines(target, mark=mark), source, target
+    )
 
 
 def paired(
-    source_lines: Iterable[str], target_lines: Iterable[str], source: object, target: object
+    source_lines: Iterable[str],
+    target_lines: Iterable[str],
+    source: object,
+    target: object,
 ) -> Iterator[tuple[str, str]]:
     """Yield the lines of the two sides of a corpus as pairs.
 
@@ -127,7 +136,8 @@ def paired(
     for pairs_before, (source_line, target_line) in enumerate(pairs):
         if source_line is None or target_line is None:
             shorter = pairs_before
-            longer = pairs_before + 1 + sum(1 for _ in pairs)  # this line and all lines after it
+            # This line and all lines after it.
+            longer = pairs_before + 1 + sum(1 for _ in pairs)
             source_count = shorter if source_line is None else longer
             target_count = shorter if target_line is None else longer
             raise UserError(
@@ -173,4 +183,6 @@ def read_json(path: str | Path) -> object:
 
 def write_json(path: str | Path, content: object) -> None:
     """Write a dataclass, or plain data that may contain dataclasses, as indented JSON."""
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=2, default=asdict) + "\n")
+    write_text(
+        path, json.dumps(content, ensure_ascii=False, indent=2, default=asdict) + "\n"
+    )

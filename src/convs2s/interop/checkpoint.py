@@ -69,13 +69,19 @@ def read_checkpoint(path: Path) -> Checkpoint:
         refused_class = re.search(r"\bGLOBAL (\S+)", reason)
         if refused_class:
             reason = f"it asks for {refused_class[1]}, which no checkpoint needs"
-        raise UserError(f"{path}: refused, not a fairseq checkpoint: {reason[:200]}") from None
+        raise UserError(
+            f"{path}: refused, not a fairseq checkpoint: {reason[:200]}"
+        ) from None
     weights = content.get("model") if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(map(torch.is_tensor, weights.values())):
-        raise UserError(f"{path}: not a fairseq checkpoint: it holds no weights under 'model'")
+        raise UserError(
+            f"{path}: not a fairseq checkpoint: it holds no weights under 'model'"
+        )
     for name, tensor in weights.items():
         # _is_plain raises if torch lacks an operation for the tensor's type.
-        with failures_of_file(str(path), f"not a fairseq checkpoint: {str(name)[:60]!r}"):
+        with failures_of_file(
+            str(path), f"not a fairseq checkpoint: {str(name)[:60]!r}"
+        ):
             is_plain = isinstance(name, str) and _is_plain(tensor)
         if not is_plain:
             raise UserError(
@@ -89,7 +95,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if arguments is None and isinstance(configuration, dict):
         arguments = configuration.get("model")
     if not isinstance(arguments, argparse.Namespace):
-        raise UserError(f"{path}: not a fairseq checkpoint: no settings under 'args' or 'cfg'")
+        raise UserError(
+            f"{path}: not a fairseq checkpoint: no settings under 'args' or 'cfg'"
+        )
     return Checkpoint(vars(arguments), weights)
 
 
@@ -111,12 +119,16 @@ def _check_zip(path: Path) -> None:
         is_stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         size = sum(entry.file_size for entry in entries)
         if not is_stored or size > path.stat().st_size:
-            raise UserError(f"{path}: refused, not a fairseq checkpoint: members are compressed")
+            raise UserError(
+                f"{path}: refused, not a fairseq checkpoint: members are compressed"
+            )
         damaged = "damaged: fetch or copy the file again"
         with failures_of_file(str(path), damaged):
             member = archive.testzip()
         if member is not None:
-            raise UserError(f"{path}: {damaged}: its member {member!r} has another CRC-32")
+            raise UserError(
+                f"{path}: {damaged}: its member {member!r} has another CRC-32"
+            )
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -129,7 +141,9 @@ def _is_plain(tensor: Tensor) -> bool:
         return False
     if tensor.is_quantized or tensor.is_complex():
         return False
-    fits_storage = tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
+    fits_storage = (
+        tensor.numel() * tensor.element_size() <= tensor.untyped_storage().nbytes()
+    )
     return fits_storage and bool(torch.isfinite(tensor.float()).all())
 
 

@@ -127,7 +127,9 @@ def import_fairseq(
             f"({strange} types): give the codes that the model was trained with"
         )
     if codes is None and any(token.endswith("@@") for token in source_types):
-        raise UserError(f"{files.source_dictionary}: has parts of words (@@): give --bpe-codes")
+        raise UserError(
+            f"{files.source_dictionary}: has parts of words (@@): give --bpe-codes"
+        )
     description = ModelDescription(
         task=task,
         languages=dict(languages),
@@ -150,7 +152,9 @@ def _languages(checkpoint: Checkpoint, name: str) -> dict[str, str]:
     source = checkpoint.arguments.get("source_lang")
     target = checkpoint.arguments.get("target_lang")
     if not isinstance(source, str) or not isinstance(target, str):
-        raise UserError(f"{name}: does not state its languages: give --languages SOURCE TARGET")
+        raise UserError(
+            f"{name}: does not state its languages: give --languages SOURCE TARGET"
+        )
     return {"source": source, "target": target}
 
 
@@ -187,7 +191,9 @@ def import_released(
             bpe_codes=folder / "bpe_codes" if references.get("bpe_codes") else None,
         )
         try:
-            import_fairseq(copies, output, task=task, languages=languages, preparation=preparation)
+            import_fairseq(
+                copies, output, task=task, languages=languages, preparation=preparation
+            )
         except UserError as error:
             # The message names a copy, which is removed by now. Name the original file instead.
             message = str(error)
@@ -206,7 +212,9 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
     arguments = checkpoint.arguments
     for setting in SETTINGS:
         if setting not in arguments:
-            raise UserError(f"{name}: not an fconv network: its settings have no {setting!r}")
+            raise UserError(
+                f"{name}: not an fconv network: its settings have no {setting!r}"
+            )
     encoder = _layers(arguments, "encoder_layers", name)
     decoder = _layers(arguments, "decoder_layers", name)
     # The setting is a list with a value for each layer, or one value for all layers.
@@ -218,7 +226,9 @@ def architecture_of(checkpoint: Checkpoint, name: str) -> Architecture:
             f"{name}: decoder_attention: expected True or False for each of {len(decoder)} layers, "
             f"not {arguments['decoder_attention']}"
         )
-    attending_layers = [number for number, attend in enumerate(attends, start=1) if attend]
+    attending_layers = [
+        number for number, attend in enumerate(attends, start=1) if attend
+    ]
     source_rows = _rows(checkpoint, "encoder.embed_positions.weight")
     target_rows = _rows(checkpoint, "decoder.embed_positions.weight")
     if source_rows != target_rows:
@@ -266,7 +276,9 @@ def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:
     """Return layers as the configuration describes them, as stacks of equal adjacent layers."""
     stacks = []
     for (width, kernel), equal_layers in groupby(layers):
-        stacks.append({"layers": len(list(equal_layers)), "width": width, "kernel": kernel})
+        stacks.append(
+            {"layers": len(list(equal_layers)), "width": width, "kernel": kernel}
+        )
     return stacks
 
 
@@ -283,9 +295,13 @@ def read_types(dictionary: Path, checkpoint: Checkpoint, side: str) -> list[str]
     for number, line in enumerate(read_lines(dictionary), start=1):
         token, _, count = line.rstrip().rpartition(" ")
         if not (token and count.isdecimal()):
-            raise UserError(f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}")
+            raise UserError(
+                f"{dictionary}:{number}: expected 'TYPE COUNT', found {line[:60]!r}"
+            )
         if token in types:
-            raise UserError(f"{dictionary}:{number}: has the type {token[:60]!r} a second time")
+            raise UserError(
+                f"{dictionary}:{number}: has the type {token[:60]!r} a second time"
+            )
         types[token] = None
     rows = _rows(checkpoint, f"{side}.embed_tokens.weight")
     dictionary_types = len(types) - 1  # without <s>
@@ -381,7 +397,9 @@ def _normalized(weight: Tensor) -> tuple[Tensor, Tensor]:
     return weight_v.view_as(weight), weight_g
 
 
-def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dict[str, Tensor]:
+def convert(
+    weights: Mapping[str, Tensor], network: nn.Module, name: str
+) -> dict[str, Tensor]:
     """Return the weights of any version of fairseq under our names and in our layout.
 
     ``network`` is a network of this package with the same architecture. Only the names and shapes
@@ -400,7 +418,9 @@ def convert(weights: Mapping[str, Tensor], network: nn.Module, name: str) -> dic
                 f"{name}: not the network that its settings describe: it {has} {theirs!r}; only "
                 "fconv networks for translation are read"
             )
-    converted = {ours: to_ours(ours, given[theirs]) for theirs, ours in expected.items()}
+    converted = {
+        ours: to_ours(ours, given[theirs]) for theirs, ours in expected.items()
+    }
     for ours, parameter in network.named_parameters():
         if converted[ours].shape != parameter.shape:
             raise UserError(

@@ -36,7 +36,12 @@ def take_codes(*, model: Path, output: Path) -> None:
 
 
 def take_vocabulary(
-    *, model: Path, words: Path, side: Literal["source", "target"], vocabulary: str, output: Path
+    *,
+    model: Path,
+    words: Path,
+    side: Literal["source", "target"],
+    vocabulary: str,
+    output: Path,
 ) -> None:
     """Write the vocabulary of one side of a model, with the counts of the task's own text.
 

@@ -55,7 +55,9 @@ def contents() -> dict[str, Content]:
     """Read the shipped data; return HOST/PATH of each file of the mirror -> its content."""
     files: dict[str, bytes] = {}
     archives: dict[str, dict[str, bytes]] = {}
-    with tarfile.open(fileobj=io.BytesIO(shipped_data(CONTENTS, CONTENTS_SHA256))) as tar:
+    with tarfile.open(
+        fileobj=io.BytesIO(shipped_data(CONTENTS, CONTENTS_SHA256))
+    ) as tar:
         for member in tar:
             stream = tar.extractfile(member)
             assert stream is not None  # the archive has files only
@@ -84,7 +86,9 @@ def packed(name: str, content: Content) -> bytes:
                     entry.external_attr = FILE_MODE << 16
                     archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
         else:
-            with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+            with tarfile.open(
+                fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT
+            ) as tar:
                 for member, data in members.items():
                     header = tarfile.TarInfo(member)
                     header.size = len(data)

@@ -8,7 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture, NetworkSettings
+from convs2s.config.architecture import (
+    ConvS2SArchitecture,
+    LstmArchitecture,
+    NetworkSettings,
+)
 from convs2s.config.extensions import run_rest
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.lstm import Lstm

@@ -121,7 +121,9 @@ class Block(nn.Module):
         ``keep_prob`` is the probability that dropout before the convolution keeps an input.
         """
         super().__init__()
-        self.convolution = GatedConvolution(inputs, layer.width, layer.kernel, keep_prob)
+        self.convolution = GatedConvolution(
+            inputs, layer.width, layer.kernel, keep_prob
+        )
         self.residual: nn.Identity | Linear
         if inputs == layer.width:
             self.residual = nn.Identity()
@@ -193,7 +195,9 @@ class ConvEncoder(nn.Module):
             # Scale only the gradients of the encoder's parameters, not those of the embeddings.
             for module in (self.in_projection, self.blocks, self.out_projection):
                 for parameter in module.parameters():
-                    parameter.register_hook(lambda gradient: gradient / attention_layers)
+                    parameter.register_hook(
+                        lambda gradient: gradient / attention_layers
+                    )
 
     def forward(
         self,

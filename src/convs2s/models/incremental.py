@@ -121,7 +121,8 @@ class ConvS2SState:
         self._windows.end()
         self._rows = self._identity[: previous.numel()]
         mean = torch.stack(attentions).mean(0)  # over all layers (section 4.3)
-        return features, mean[:, :, : self._length]  # without the padding to whole vectors
+        # Without the padding to whole vectors.
+        return features, mean[:, :, : self._length]
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""

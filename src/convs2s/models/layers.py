@@ -65,7 +65,9 @@ class WeightNormalized(nn.Module):
         if v.device.type != "cpu" and torch.compiler.is_compiling():
             # From these operations torch.compile makes one kernel each way, with the casts to the
             # precision of autocast. It cannot fuse ``_weight_norm`` with anything.
-            norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)  # (outputs, 1)
+            norm: Tensor = torch.linalg.vector_norm(
+                v, dim=1, keepdim=True
+            )  # (outputs, 1)
             return v * (g / norm)
         # This kernel passes over memory once forward and once backward. ``g * v / v.norm()`` would
         # take several passes each way.
@@ -198,7 +200,9 @@ class Embedding(nn.Module):
         self.tokens = nn.Parameter(torch.empty(types, width).normal_(0.0, 0.1))
         self.positions: nn.Parameter | None = None
         if positions is not None:
-            self.positions = nn.Parameter(torch.empty(positions, width).normal_(0.0, 0.1))
+            self.positions = nn.Parameter(
+                torch.empty(positions, width).normal_(0.0, 0.1)
+            )
         self.dropout = drop_probability
 
     def forward(

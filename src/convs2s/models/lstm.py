@@ -101,7 +101,9 @@ class LstmEncoder(nn.Module):
         types: int,
     ) -> None:
         super().__init__()
-        self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
+        self.embedding = Embedding(
+            types, architecture.embedding, None, architecture.dropout
+        )
         self.layers = Layers(architecture)
 
     def forward(
@@ -145,7 +147,9 @@ class LstmDecoder(nn.Module):
         types: int,
     ) -> None:
         super().__init__()
-        self.embedding = Embedding(types, architecture.embedding, None, architecture.dropout)
+        self.embedding = Embedding(
+            types, architecture.embedding, None, architecture.dropout
+        )
         self.layers = Layers(architecture)
         self.output = PlainOutput(architecture.cells, types)
 
@@ -237,7 +241,9 @@ class InferenceLstm:
         bias = network.output.bias.detach()
         self.output = LinearMap(weight, bias, precision)
         is_bf16 = precision == "bf16"
-        self._autocast = torch.autocast(weight.device.type, torch.bfloat16, enabled=is_bf16)
+        self._autocast = torch.autocast(
+            weight.device.type, torch.bfloat16, enabled=is_bf16
+        )
 
     def start(
         self,
@@ -259,7 +265,9 @@ class InferenceLstm:
             layers.append(torch.cat([hidden, cells]))  # (2, B', c)
         states = torch.stack(layers)  # (layers, 2, B', c)
         states = states[:, :, : len(source)]  # (layers, 2, B, c)
-        return LstmIncrementalState(self._network.decoder, states, hypotheses, self._autocast)
+        return LstmIncrementalState(
+            self._network.decoder, states, hypotheses, self._autocast
+        )
 
 
 class LstmIncrementalState:

@@ -360,7 +360,9 @@ class Graph:
             constants.append(tensor)
             memory = OrtValue.ortvalue_from_numpy(array)
             options.add_external_initializers([name], [memory])
-        return InferenceSession(self._model(constants), options, ["CPUExecutionProvider"])
+        return InferenceSession(
+            self._model(constants), options, ["CPUExecutionProvider"]
+        )
 
     def save(self, path: Path) -> None:
         """Write the graph with all its constants to a file for ONNX Runtime."""
@@ -371,7 +373,9 @@ class Graph:
 
     def _model(self, constants: Sequence[TensorProto]) -> bytes:
         """Return the serialized graph with these constants."""
-        graph = helper.make_graph(self._nodes, "graph", self._inputs, self._outputs, constants)
+        graph = helper.make_graph(
+            self._nodes, "graph", self._inputs, self._outputs, constants
+        )
         standard_operators = helper.make_opsetid("", OPSET)
         contributed_operators = helper.make_opsetid(MICROSOFT, 1)
         model = helper.make_model(

@@ -24,7 +24,14 @@ from convs2s.models.onnx_search import (
     penalties,
     search,
 )
-from convs2s.models.steps import VECTOR, Candidates, Limits, Numbers, Shortlisted, least_positions
+from convs2s.models.steps import (
+    VECTOR,
+    Candidates,
+    Limits,
+    Numbers,
+    Shortlisted,
+    least_positions,
+)
 
 VECTORS = 64
 """Number of fp32 values that a softmax adds at a time if a row has at least this many.
@@ -96,7 +103,9 @@ class OnnxEnsemble:
 
         ``side`` is ``source`` or ``target``.
         """
-        limits = [architecture.positions.rows(side) for architecture in self._architectures]
+        limits = [
+            architecture.positions.rows(side) for architecture in self._architectures
+        ]
         return least_positions(limits)
 
     def start_search(
@@ -124,8 +133,11 @@ class OnnxEnsemble:
             types,
             is_masked=True,
         )
-        missing = -len(types) % GROUP  # types that the graph adds to fill the last group
-        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with the added ones)
+        # Types that the graph adds to fill the last group.
+        missing = -len(types) % GROUP
+        mask = np.pad(
+            shortlist.mask, ((0, 0), (0, missing))
+        )  # (B, S with the added ones)
         barred = np.where(mask, np.float32(BARRED), np.float32(0))
         return OnnxDecoder(
             self,
@@ -240,7 +252,8 @@ class OnnxDecoder:
         self._types = types
         self._mask = mask
         self._position = 0
-        self._rows = np.arange(rows)  # the row of the states that each hypothesis continues
+        # The row of the states that each hypothesis continues.
+        self._rows = np.arange(rows)
         self._states = ensemble.first_states(rows)
 
     def best(

@@ -437,15 +437,20 @@ def _decode(
     kept_widths = _kept_widths(layers)
     state_width = sum(kept_widths)
     state = graph.input(f"{prefix}state", FLOATS, ["R'", state_width])
-    earlier: list[Value] = []  # inputs that were kept: those of the blocks not yet computed
+    # Inputs that were kept: those of the blocks not yet computed.
+    earlier: list[Value] = []
     if kept_widths:  # All kernels may be 1, and Split needs an output.
         ordered = op("Gather", state, graph.value("rows"))  # (R, width)
         earlier = graph.ops("Split", len(kept_widths), ordered, kept_widths, axis=1)
     previous = graph.value("previous")
     by_sentence = _by_sentence(graph, previous)  # the shape [B, K, -1]
-    embedded = _embed(graph, weights, "target", previous, graph.value("position"))  # (B, K, f)
+    embedded = _embed(
+        graph, weights, "target", previous, graph.value("position")
+    )  # (B, K, f)
     embedded_columns = graph.columns(embedded, f)  # (B, f, K)
-    common = graph.value(f"{prefix}keys") @ embedded_columns  # (B, m, K), see ``_attend``
+    common = (
+        graph.value(f"{prefix}keys") @ embedded_columns
+    )  # (B, m, K), see ``_attend``
     inputs = layers[0].width
     embedded_rows = graph.rows(embedded, f)  # (R, f)
     in_weight, in_bias = weights.linear("decoder.in_projection", inputs, f)
@@ -476,7 +481,9 @@ def _decode(
     next_state = op("Concat", *later, axis=1) if later else state
     graph.output(f"{prefix}state.next", next_state)
     output_width = architecture.output_embedding
-    out_weight, out_bias = weights.linear("decoder.out_projection", output_width, inputs)
+    out_weight, out_bias = weights.linear(
+        "decoder.out_projection", output_width, inputs
+    )
     features = graph.linear(x, out_weight, out_bias)  # (R, f_out)
     graph.output(f"{prefix}features", features)
     return state_width, graph.mean(attentions)

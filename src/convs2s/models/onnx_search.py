@@ -290,7 +290,9 @@ def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, TypedValu
     # An output is finished if its ``</s>`` is among the K best candidates.
     is_possible = op("Greater", best, -np.inf)
     can_end = ended & is_possible  # (1, C)
-    finished = op("Slice", can_end, [0], hypotheses, [1])  # (1, K), the first K of axis 1
+    finished = op(
+        "Slice", can_end, [0], hypotheses, [1]
+    )  # (1, K), the first K of axis 1
     finished = op("Cast", finished, to=INDICES)
     newly_finished = op("ReduceSum", finished)  # (1, 1)
     count = body.value("finished") + newly_finished  # (1, 1)

@@ -31,9 +31,12 @@ class Windows:
         """
         self._widths = [(kernel - 1) * inputs for kernel, inputs in shapes]
         self._earlier = like.new_zeros(rows, sum(self._widths))
-        self.position = like.new_full((1,), -1, dtype=torch.long)  # of the newest inputs
-        self._blocks: Sequence[Tensor] = []  # for each block: what it reads again in this step
-        self._later: list[Tensor] = []  # for each block: what it will read again in the next step
+        # Of the newest inputs.
+        self.position = like.new_full((1,), -1, dtype=torch.long)
+        # For each block: what it reads again in this step.
+        self._blocks: Sequence[Tensor] = []
+        # For each block: what it will read again in the next step.
+        self._later: list[Tensor] = []
 
     def begin(self, order: Tensor) -> None:
         """Begin the step of the next position; ``order`` (R',) are the rows to continue."""

@@ -13,7 +13,11 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json
 from convs2s.pages.render import asset, render_page
-from convs2s.paper.attention_maps import ExampleAttention, LayerCount, plot_attention_maps
+from convs2s.paper.attention_maps import (
+    ExampleAttention,
+    LayerCount,
+    plot_attention_maps,
+)
 
 
 def attend_to_example(
@@ -73,7 +77,9 @@ def attention_page(example: ExampleAttention) -> str:
     view = asset("attention_view.js") + asset("attention.js")
     styles = map(asset, ("page.css", "attention_view.css", "attention_page.css"))
     content = {"example": example}
-    return render_page("attention_page.html.j2", content, programs=[view, is_ready], styles=styles)
+    return render_page(
+        "attention_page.html.j2", content, programs=[view, is_ready], styles=styles
+    )
 
 
 def sentence_of(stated: str | None, text: str, line: int | None) -> str:
@@ -96,4 +102,6 @@ def plot_attention(
 ) -> None:
     """Draw the attention on one line (counted from 1) of a decoded test set (JSON lines)."""
     attention = attention_of(model, translations, line)
-    plot_attention_maps(attention.weights, attention.source, attention.target, heading, outputs)
+    plot_attention_maps(
+        attention.weights, attention.source, attention.target, heading, outputs
+    )

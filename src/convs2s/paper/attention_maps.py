@@ -17,7 +17,8 @@ _LONGEST_LABEL = 24  # characters
 _SMALLEST_CELL = 14  # pixels
 _LARGEST_CELL = 28  # pixels
 _LARGEST_MAP = 430  # pixels
-_FONT_SHARE = 0.68  # font size as a share of a cell's height, so that adjacent labels do not touch
+# Font size as a share of a cell's height, so that adjacent labels do not touch.
+_FONT_SHARE = 0.68
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,25 @@ class ExampleAttention:
     model: str
     run: str
     scale: str  # the scale at which the run was made
-    stand_in: str | None  # the data that stands in for the paper's; None for the paper's data
+    # The data that stands in for the paper's; None for the paper's data.
+    stand_in: str | None
     source: str
     source_tokens: Sequence[str]  # the tokens that the model reads, </s> last
     translation: str
     target_tokens: Sequence[str]  # the tokens that the model writes, </s> last
     layers: LayerCount
-    weights: Sequence[Sequence[Sequence[float]]]  # (layers, target, source), sum 1 over the source
+    weights: Sequence[
+        Sequence[Sequence[float]]
+    ]  # (layers, target, source), sum 1 over the source
 
     def strongest(self) -> list[tuple[str, list[str]]]:
         """Return each target token with the source token of the largest weight in each layer."""
         positions = np.array(self.weights).argmax(axis=2).T  # (target, layers)
         strongest = []
         for token, in_layers in zip(self.target_tokens, positions, strict=True):
-            strongest.append((token, [self.source_tokens[position] for position in in_layers]))
+            strongest.append(
+                (token, [self.source_tokens[position] for position in in_layers])
+            )
         return strongest
 
 
@@ -62,7 +68,9 @@ def read_example(path: Path) -> ExampleAttention:
     Raises:
         UserError: the file is damaged.
     """
-    expected = "not the attention on an example sentence; delete the file and make it again"
+    expected = (
+        "not the attention on an example sentence; delete the file and make it again"
+    )
     with failures_of_file(str(path), expected):
         return TypeAdapter(ExampleAttention).validate_json(path.read_bytes())
 
@@ -71,7 +79,9 @@ def plot_example(*, example: Path, outputs: Sequence[Path]) -> None:
     """Draw a heat map for each decoder layer, two in a row, as wide as a column of a paper."""
     shown = read_example(example)
     cell = max(4, PANEL_WIDTH // 2 // len(shown.target_tokens))
-    panels = attention_maps(shown.weights, shown.source_tokens, shown.target_tokens, cell=cell)
+    panels = attention_maps(
+        shown.weights, shown.source_tokens, shown.target_tokens, cell=cell
+    )
     heading = [spread_note(len(shown.source_tokens))]
     save_figure(panels, outputs, heading=heading, stand_in=shown.stand_in, columns=2)
 
@@ -84,10 +94,15 @@ def plot_attention_maps(
     outputs: Sequence[Path],
 ) -> None:
     """Draw a heat map for each layer, arranged for a screen: see `attention_maps`."""
-    cell = min(_LARGEST_CELL, max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))))
+    cell = min(
+        _LARGEST_CELL,
+        max(_SMALLEST_CELL, _LARGEST_MAP // max(len(source), len(target))),
+    )
     panels = attention_maps(weights, source, target, cell=cell)
     columns = map_columns(len(panels), len(source), len(target))
-    save_figure(panels, outputs, heading=[heading, spread_note(len(source))], columns=columns)
+    save_figure(
+        panels, outputs, heading=[heading, spread_note(len(source))], columns=columns
+    )
 
 
 def map_columns(layers: int, sources: int, targets: int) -> int:
@@ -124,7 +139,11 @@ def attention_maps(
         )
     # The legend has symbols, not a gradient. A gradient has an id that counts up within a process,
     # so the bytes of the SVG would depend on what was drawn before.
-    symbols = {"type": "symbol", "symbolType": "square", "values": [0, 0.2, 0.4, 0.6, 0.8, 1]}
+    symbols = {
+        "type": "symbol",
+        "symbolType": "square",
+        "values": [0, 0.2, 0.4, 0.6, 0.8, 1],
+    }
     panels = []
     for number, layer in enumerate(maps, start=1):
         rows: list[Point] = []

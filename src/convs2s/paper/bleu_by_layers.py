@@ -14,7 +14,8 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import Panel, Point, described, padded, save_figure
 from convs2s.paper.results import entries_of, results
 
-_LINE = 54  # maximum characters in a line of the note below a panel, as wide as the panel
+# Maximum characters in a line of the note below a panel, as wide as the panel.
+_LINE = 54
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Depth:
     layers: int  # number of layers on this side
     paper: float | None  # BLEU that the paper prints; None if the paper only plots it
     bleu: float | None  # mean over our seeds; None if no seed was run
-    deviation: float | None  # standard deviation over our seeds; None with fewer than two
+    # Standard deviation over our seeds; None with fewer than two.
+    deviation: float | None
     seeds: int  # number of seeds that were run
 
 
@@ -77,7 +79,9 @@ def depths(printed: Table, rows: Iterable[int], shown: Iterable[Cell]) -> list[D
     that of the first column.
     """
     bleu = printed.columns[0].key
-    cell_of_row = {cell.address.row: cell for cell in shown if cell.address.column == bleu}
+    cell_of_row = {
+        cell.address.row: cell for cell in shown if cell.address.column == bleu
+    }
     found = []
     for number in rows:
         row = printed.rows[number]
@@ -105,7 +109,8 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
     """
     ours = []
     papers = []
-    absent: dict[str, list[int]] = {}  # side -> layers of the networks that were not run
+    # Side -> layers of the networks that were not run.
+    absent: dict[str, list[int]] = {}
     for network in networks:
         if network.bleu is not None:
             ours.append(_point("ours", network, network.bleu, network.deviation))

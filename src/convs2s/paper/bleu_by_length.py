@@ -17,7 +17,8 @@ from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.scoring.n_best import every_sentence, read_n_best
 from convs2s.scoring.translations import read_translations
 
-GROUPS = 8  # groups of sentences, of about equal size; the paper's axis also has 8 spans
+# Groups of sentences, of about equal size; the paper's axis also has 8 spans.
+GROUPS = 8
 
 AXES = {
     "length": "source sentence length (words)",
@@ -67,7 +68,9 @@ def plot_bleu_by_length(
     translated = {system: [" ".join(line.words) for line in read_translations(system)]}
     if baseline is not None:
         groups = every_sentence(read_n_best(read_lines(baseline), str(baseline)))
-        translated[baseline] = [max(group, key=lambda row: row.score).text for group in groups]
+        translated[baseline] = [
+            max(group, key=lambda row: row.score).text for group in groups
+        ]
     for file, lines in {source: sources, **translated}.items():
         if len(lines) != len(references):
             raise UserError(
@@ -82,7 +85,9 @@ def plot_bleu_by_length(
 
 def ranks(vocabulary: Path) -> dict[str, int]:
     """Return the frequency rank of each type in a vocabulary file; the most frequent has rank 1."""
-    return {word: rank for rank, (word, _) in enumerate(read_counts(vocabulary), start=1)}
+    return {
+        word: rank for rank, (word, _) in enumerate(read_counts(vocabulary), start=1)
+    }
 
 
 def bleu_by_length(
@@ -102,14 +107,18 @@ def bleu_by_length(
     lengths = [len(row) for row in words]
     mean_ranks = []
     for row in words:
-        mean_ranks.append(sum(rank_of_word.get(word, unknown) for word in row) / max(len(row), 1))
+        mean_ranks.append(
+            sum(rank_of_word.get(word, unknown) for word in row) / max(len(row), 1)
+        )
     for by, values in (("length", lengths), ("rank", mean_ranks)):
         numbers = np.array(values, dtype=float)
         groups = groups_of_equal_size(numbers, count)
         for curve, lines in curves.items():
             for group in groups:
                 values_of_group = numbers[group]
-                score = tokenized_bleu([lines[i] for i in group], [references[i] for i in group])
+                score = tokenized_bleu(
+                    [lines[i] for i in group], [references[i] for i in group]
+                )
                 yield GroupBleu(
                     curve,
                     by,
@@ -122,13 +131,18 @@ def bleu_by_length(
                 )
 
 
-def groups_of_equal_size(values: NDArray[np.float64], count: int) -> list[NDArray[np.intp]]:
+def groups_of_equal_size(
+    values: NDArray[np.float64], count: int
+) -> list[NDArray[np.intp]]:
     """Divide values into at most ``count`` groups by rising value, and return their indices.
 
     The groups are of about equal size. Equal values are in the same group.
     """
-    edges = np.unique(np.quantile(values, np.arange(1, count) / count, method="inverted_cdf"))
-    group_of = np.searchsorted(edges, values)  # a value that equals an edge is in the lower group
+    edges = np.unique(
+        np.quantile(values, np.arange(1, count) / count, method="inverted_cdf")
+    )
+    # A value that equals an edge is in the lower group.
+    group_of = np.searchsorted(edges, values)
     return [np.flatnonzero(group_of == group) for group in np.unique(group_of)]
 
 
@@ -142,7 +156,9 @@ def _panel(points: Sequence[GroupBleu], by: str) -> Panel:
     # The label of each group, by its number. The axis has the numbers, as labels may be equal.
     spans = []
     for curve in curves:
-        points_of_curve = [point for point in points if (point.curve, point.by) == (curve, by)]
+        points_of_curve = [
+            point for point in points if (point.curve, point.by) == (curve, by)
+        ]
         for number, point in enumerate(points_of_curve):
             rows.append({"curve": curve, "bleu": point.bleu, "group": number})
             if curve == curves[0]:

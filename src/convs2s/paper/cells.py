@@ -47,12 +47,17 @@ class Cell:
     testset: str | None
     decoding: str | None
     phrases: str | None
-    records: Sequence[LedgerEntry]  # a planned record, without scores, for each run of the cell
-    n_best: str | None = None  # an n-best list's file, or the run whose list stands in for it
+    # A planned record, without scores, for each run of the cell.
+    records: Sequence[LedgerEntry]
+    # An n-best list's file, or the run whose list stands in for it.
+    n_best: str | None = None
     # `results` fills the fields below.
-    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)  # run -> record with scores
+    entries: Mapping[str, LedgerEntry] = field(
+        default_factory=dict
+    )  # run -> record with scores
     missing: Sequence[LedgerEntry] = ()  # planned records of the runs without scores
-    failures: Mapping[str, str] = field(default_factory=dict)  # run without scores -> why it failed
+    # Run without scores -> why it failed.
+    failures: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)  # run -> its score
     signatures: Sequence[str] = ()  # the different signatures of the metric
     mean: float | None = None  # None without scores, or if their signatures differ
@@ -82,7 +87,11 @@ class Cell:
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs that compute the numbers from the models, in their order."""
-        names = {"testset": self.testset, "decoding": self.decoding, "phrases": self.phrases}
+        names = {
+            "testset": self.testset,
+            "decoding": self.decoding,
+            "phrases": self.phrases,
+        }
         return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
@@ -94,7 +103,9 @@ class Cell:
         return [job.format(**names) for job in _TUNING] if self.jobs else []
 
 
-def cells_of_tables(settings: Settings, results: str | None = None) -> dict[str, list[Cell]]:
+def cells_of_tables(
+    settings: Settings, results: str | None = None
+) -> dict[str, list[Cell]]:
     """Return the cells of every table and figure; for ``results`` see `cells`."""
     return {name: cells(settings, name, results) for name in settings.paper}
 
@@ -189,7 +200,9 @@ def _cell(
         inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
         numbers_file = f"{layout.task(task).run(model, run)}/{path}"
         run_names = RunNames(task, model, run, testset, names["decoding"])
-        records.append(planned_entry(inputs, numbers_file, run_names, settings.options.scale))
+        records.append(
+            planned_entry(inputs, numbers_file, run_names, settings.options.scale)
+        )
     return Cell(
         address,
         measure,

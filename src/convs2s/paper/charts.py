@@ -34,7 +34,8 @@ COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 """Shapes of points, which distinguish them in print without colors as well."""
 
-PANEL_WIDTH = 300  # pixels: one column of panels fits into a column of a two-column paper
+# pixels: one column of panels fits into a column of a two-column paper.
+PANEL_WIDTH = 300
 
 # Margin at each end of an axis, as a share of the values' range. It is half the height of a ring
 # around a point in panels of the usual heights.

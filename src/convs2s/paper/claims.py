@@ -36,17 +36,22 @@ from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
 LEVEL = 0.05  # the level of significance: a verdict needs a corrected p below it
 LEAST_POINTS = 3  # the minimum number of different values of x in a trend
-_ERRORS_FROM_LEVEL = 3  # a verdict needs a p that is more Monte Carlo errors from LEVEL than this
+# A verdict needs a p that is more Monte Carlo errors from LEVEL than this.
+_ERRORS_FROM_LEVEL = 3
 # If lengths differ from the references by more than this share, findings also have the difference
 # of BLEU without brevity penalty.
 _BREVITY = 0.03
 
-HIERARCHICAL = f"runs and sentences drawn anew (hierarchical bootstrap, {DRAWS:,} draws)"
+HIERARCHICAL = (
+    f"runs and sentences drawn anew (hierarchical bootstrap, {DRAWS:,} draws)"
+)
 RUNS = "t-test over runs"
 PERMUTATIONS = "swaps of the phrases' meanings, the largest p of the runs"
 SAME_MODELS = ", the same models on both sides"
 
-Verdict = Literal["held", "not held", "undecided", "no verdict", "not run", "not tested"]
+Verdict = Literal[
+    "held", "not held", "undecided", "no verdict", "not run", "not tested"
+]
 """A verdict on a finding or on a claim.
 
 - held, not held: the effect is significant, in the direction of the claim or against it.
@@ -66,8 +71,10 @@ class Finding:
     # A difference or a slope. It is positive if it agrees with the claim; if the claim is that two
     # sides are equal, it is the first side less the second.
     value: float | None = None
-    measure: str | None = None  # the measure of the value, as the heading of its column names it
-    printed: float | None = None  # the same difference of the paper's values, if it prints all
+    # The measure of the value, as the heading of its column names it.
+    measure: str | None = None
+    # The same difference of the paper's values, if it prints all.
+    printed: float | None = None
     # The 95% confidence interval of the value; without a verdict, over test sentences alone.
     interval: tuple[float, float] | None = None
     p: float | None = None  # the two-sided p-value of the effect, before the correction
@@ -76,13 +83,16 @@ class Finding:
     # For a trend: the p-value of the clearest pair of rows in the reverse order, corrected for the
     # number of pairs. `correct` then corrects it by Holm's method too.
     p_reversal: float | None = None
-    tests: int = 0  # the number of tests: one, and for a trend one more for each pair of rows
+    # The number of tests: one, and for a trend one more for each pair of rows.
+    tests: int = 0
     # The difference of BLEU without brevity penalty, if the translations of a side are shorter or
     # longer than the references by more than 3 percent.
     without_brevity: float | None = None
     test: str | None = None  # the name of the statistical test
-    runs: str | None = None  # the numbers of runs on both sides, or the names of ensembles
-    test_set: str | None = None  # the test sets and their numbers of lines; None for validation
+    # The numbers of runs on both sides, or the names of ensembles.
+    runs: str | None = None
+    # The test sets and their numbers of lines; None for validation.
+    test_set: str | None = None
     metric: str | None = None  # the metrics with their signatures
     note: str | None = None  # what a reader must know, such as why nothing was tested
 
@@ -99,7 +109,9 @@ class Finding:
             for entry in cell.entries:
                 measures.append(cell.heading)
                 if entry.run.testset:
-                    lines = f" ({entry.lines:,} lines)" if entry.lines is not None else ""
+                    lines = (
+                        f" ({entry.lines:,} lines)" if entry.lines is not None else ""
+                    )
                     test_sets.append(f"{entry.run.task} {entry.run.testset}{lines}")
                 signature = entry.scores[cell.measure].signature or ""
                 metrics.append(f"{MEASURES[cell.measure].label} {signature}".strip())
@@ -163,7 +175,9 @@ def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
         if not claim.untested:
             verdict = verdict_of(finding.verdict for finding in findings)
         judged.append(
-            JudgedClaim(name, claim.says, claim.source, verdict, tuple(findings), claim.untested)
+            JudgedClaim(
+                name, claim.says, claim.source, verdict, tuple(findings), claim.untested
+            )
         )
     return judged
 
@@ -179,11 +193,15 @@ def correct(findings: Iterable[Finding]) -> None:
     with_reversal = [finding for finding in tested if finding.p_reversal is not None]
     p_values = [finding.p for finding in tested if finding.p is not None]
     p_of_reversals = [
-        finding.p_reversal for finding in with_reversal if finding.p_reversal is not None
+        finding.p_reversal
+        for finding in with_reversal
+        if finding.p_reversal is not None
     ]
     # One correction for both kinds of tests. First come all p, then all p of reversals.
     corrected = holm(p_values + p_of_reversals)
-    for finding, p_reversal in zip(with_reversal, corrected[len(tested) :], strict=True):
+    for finding, p_reversal in zip(
+        with_reversal, corrected[len(tested) :], strict=True
+    ):
         finding.p_reversal = p_reversal
     for finding, p_holm in zip(tested, corrected[: len(tested)], strict=True):
         finding.p_holm = p_holm
@@ -233,7 +251,9 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             write_json(output, {**about, "claims": [asdict(claim) for claim in judged]})
         elif output.suffix == ".csv":
             scale_in_words = f"{scale} (STAND-IN DATA)" if stand_in else scale
-            rows = [{**row, "Scale": scale_in_words} for row in rows_of_findings(judged)]
+            rows = [
+                {**row, "Scale": scale_in_words} for row in rows_of_findings(judged)
+            ]
             write_text(output, csv(Sheet([], rows, "Verdict")))
         else:
             claims, findings = printed_claims(settings, judged)
@@ -241,7 +261,9 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
             write_text(output, f"{markdown(claims)}\n#{markdown(findings)}")
 
 
-def printed_claims(settings: Settings, judged: Sequence[JudgedClaim]) -> tuple[Sheet, Sheet]:
+def printed_claims(
+    settings: Settings, judged: Sequence[JudgedClaim]
+) -> tuple[Sheet, Sheet]:
     """Return two tables: the claims with their verdicts, and the findings of all claims."""
     headings = ["Claims of the papers, with verdicts"]
     if settings.scale.stand_in:
@@ -288,7 +310,9 @@ def rows_of_findings(judged: Sequence[JudgedClaim]) -> list[dict[str, str]]:
     """Return a row for each finding. A claim without findings has one row, "not tested"."""
     rows = []
     for claim in judged:
-        for finding in claim.findings or [Finding("", "not tested", note=claim.untested)]:
+        for finding in claim.findings or [
+            Finding("", "not tested", note=claim.untested)
+        ]:
             p = _p_value(finding.p)
             if finding.p_error:
                 p += f" ± {finding.p_error:.4f}"
@@ -344,7 +368,9 @@ def _describe_if_scored(finding: Finding, cells: Collection[Evidence]) -> bool:
     return True
 
 
-def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder) -> Finding:
+def compare_cells(
+    settings: Settings, compared: CellsCompared, find: CellFinder
+) -> Finding:
     """Test one comparison of cells, before the correction of p."""
     found = find([*compared.better, *compared.worse])
     better = found[: len(compared.better)]
@@ -366,7 +392,9 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
     labels_of_worse = " + ".join(cell.label for cell in worse)
     finding = Finding(f"{labels_of_better} {link} {labels_of_worse}")
     if all(cell.printed is not None for cell in cells):
-        finding.printed = sum(weight * (cell.printed or 0.0) for weight, cell in weighted)
+        finding.printed = sum(
+            weight * (cell.printed or 0.0) for weight, cell in weighted
+        )
     if not _describe_if_scored(finding, cells):
         return finding
     runs_of_better = " + ".join(cell.runs_in_words for cell in better)
@@ -375,7 +403,9 @@ def compare_cells(settings: Settings, compared: CellsCompared, find: CellFinder)
     models = min(cell.trainings for cell in better)
     has_all_models = compared.models is None or models >= compared.models
     if not has_all_models:
-        finding.add_note(f"the claim is of {compared.models} models together, here are {models}")
+        finding.add_note(
+            f"the claim is of {compared.models} models together, here are {models}"
+        )
     judge_effect(settings, finding, weighted, region, decides=has_all_models)
     return finding
 
@@ -422,9 +452,12 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     if why_not:
         finding.add_note(why_not)
     if not all("phrases_chance" in entry.scores for entry in cell.entries):
-        finding.add_note("the record has no test by swaps of meanings; run project_phrases again")
+        finding.add_note(
+            "the record has no test by swaps of meanings; run project_phrases again"
+        )
         return finding
-    excesses: list[float] = []  # of each run: the share of variance, less that by chance
+    # Of each run: the share of variance, less that by chance.
+    excesses: list[float] = []
     p_values: list[float] = []
     for entry in cell.entries:
         share = entry.scores["phrases_apart"].score
@@ -452,7 +485,9 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
     cells = dict(zip(trend.x, found, strict=True))
     first = min(trend.x, key=trend.x.__getitem__)
     last = max(trend.x, key=trend.x.__getitem__)
-    finding = Finding(f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows")
+    finding = Finding(
+        f"better from {cells[first].label} to {cells[last].label}, {len(cells)} rows"
+    )
     scored = {row: cell for row, cell in cells.items() if cell.entries}
     without_score = [repr(row) for row in cells if row not in scored]
     if without_score:
@@ -461,7 +496,9 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
         finding.add_note(f"scores at {LEAST_POINTS} different values of x are needed")
         return finding
     finding.describe(scored.values())
-    finding.runs = f"{sum(cell.trainings for cell in scored.values())} in {len(scored)} rows"
+    finding.runs = (
+        f"{sum(cell.trainings for cell in scored.values())} in {len(scored)} rows"
+    )
     finding.measure = f"{finding.measure} per {trend.per}"
     sign = _sign(found)
     # The slope of least squares is a weighted sum of the rows' means.
@@ -473,9 +510,14 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
     judge_effect(settings, finding, weighted, (0.0, math.inf))
     if finding.p is None:
         return finding
-    pairs = [(low, high) for low, high in permutations(scored, 2) if trend.x[low] < trend.x[high]]
+    pairs = [
+        (low, high)
+        for low, high in permutations(scored, 2)
+        if trend.x[low] < trend.x[high]
+    ]
     finding.tests = 1 + len(pairs)
-    reversals: list[tuple[float, str, str]] = []  # p, row of the lower x, row of the higher x
+    # p, row of the lower x, row of the higher x.
+    reversals: list[tuple[float, str, str]] = []
     for low, high in pairs:
         effect = effect_of(samples_of([(sign, scored[high]), (-sign, scored[low])]))
         if effect.value < 0:
@@ -488,7 +530,9 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
         finding.p_reversal = min(p, 1.0)
         if finding.p_reversal < LEVEL:
             chance = f"p = {finding.p_reversal:.4f} of {len(pairs)} pairs, before Holm"
-            finding.add_note(f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})")
+            finding.add_note(
+                f"{low!r} is better than {high!r} in {scored[low].heading} ({chance})"
+            )
     return finding
 
 

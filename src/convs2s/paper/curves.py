@@ -14,7 +14,8 @@ from convs2s.paper.charts import COLORS, Panel, Point, described, padded, save_f
 from convs2s.training.history import EpochRecord, perplexity, read_history
 
 _MOST_POINTS = 60  # with more epochs, the curves have no points
-_MOST_TICKS = 5  # with more different values, a logarithmic axis has no tick for each value
+# With more different values, a logarithmic axis has no tick for each value.
+_MOST_TICKS = 5
 # The label of the training curve. It is not called perplexity, because the training loss is
 # measured with dropout and smoothed labels.
 TRAINING = "e^(training loss)"
@@ -23,7 +24,9 @@ TRAININGS = "trainings"
 """The table of this project with a row for each model; models that are compared form a group."""
 
 
-def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path]) -> None:
+def plot_learning_curve(
+    *, history: Path, heading: str, outputs: Sequence[Path]
+) -> None:
     """Draw the perplexity and the learning rate of a training by epoch, and BLEU if measured.
 
     Raises:
@@ -31,7 +34,9 @@ def plot_learning_curve(*, history: Path, heading: str, outputs: Sequence[Path])
     """
     record = read_history(history)
     if not record.epochs:
-        raise UserError(f"{history}: no epoch, so there is no curve; train for at least one epoch")
+        raise UserError(
+            f"{history}: no epoch, so there is no curve; train for at least one epoch"
+        )
     best = _best(record.epochs)
     bleu = "" if best.valid_bleu is None else f", BLEU {best.valid_bleu:.2f},"
     lines = [heading, f"best: {best.valid_perplexity:.4g}{bleu} in epoch {best.epoch}"]
@@ -50,7 +55,9 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     """
     points = _points_of(runs)
     last_epoch = max(point["epoch"] for point in points)
-    perplexities = [point[data] for point in points for data in ("validation", TRAINING)]
+    perplexities = [
+        point[data] for point in points for data in ("validation", TRAINING)
+    ]
     # With few epochs each has a point, as a single epoch has no line. The shape of the points and
     # the dashes of the lines both distinguish training from validation. The legend shows only the
     # shapes, or only the dashes if there are no points.
@@ -67,10 +74,13 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         legend=legend_of_points if has_points else legend_of_lines,
         point={"size": 30} if has_points else False,
         perplexity=_log_axis(perplexities, "perplexity", "perplexity"),
-        rate=_log_axis([point["drawn rate"] for point in points], "drawn rate", "learning rate"),
+        rate=_log_axis(
+            [point["drawn rate"] for point in points], "drawn rate", "learning rate"
+        ),
     )
     if not has_points:
-        panels["perplexity"]["layer"][1]["layer"].pop()  # the layer that draws the points
+        # The layer that draws the points.
+        panels["perplexity"]["layer"][1]["layer"].pop()
     if all(point["BLEU"] is None for point in points):
         del panels["BLEU"]
     return panels
@@ -114,7 +124,13 @@ def _log_axis(values: Iterable[float], field: str, title: str) -> Panel:
     if len(levels) <= _MOST_TICKS:
         axis["values"] = levels
     scale = {"type": "log", "nice": False, "domain": padded(levels, is_log=True)}
-    return {"field": field, "type": "quantitative", "title": title, "scale": scale, "axis": axis}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": title,
+        "scale": scale,
+        "axis": axis,
+    }
 
 
 def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
@@ -128,7 +144,11 @@ def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:
         for run, entry in cell.entries.items():
             for epoch, value in enumerate(entry.curve, start=1):
                 share = value / min(entry.curve)
-                point = {"training": f"{row.system}, {run}", "epoch": epoch, "share": share}
+                point = {
+                    "training": f"{row.system}, {run}",
+                    "epoch": epoch,
+                    "share": share,
+                }
                 groups.setdefault(row.group, []).append(point)
     panels = list[Panel]()
     for group, points in groups.items():
@@ -157,7 +177,9 @@ def plot_length_penalty(
     Raises:
         UserError: a file is damaged.
     """
-    with failures_of_file(str(table), "not the table of a tuning; delete the file and tune again"):
+    with failures_of_file(
+        str(table), "not the table of a tuning; delete the file and tune again"
+    ):
         points = pd.read_csv(table, sep="\t", dtype=float)
         points.columns = points.columns.str.removesuffix("_bleu")
         shown = ["length_penalty", "length_ratio", "tokenized", "detokenized"]

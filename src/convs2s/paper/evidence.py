@@ -27,7 +27,13 @@ from convs2s.scoring.significance import (
     measured,
 )
 
-LOWER_IS_BETTER = ("perplexity", "test_perplexity", "training_hours", "seconds_cpu", "seconds_cuda")
+LOWER_IS_BETTER = (
+    "perplexity",
+    "test_perplexity",
+    "training_hours",
+    "seconds_cpu",
+    "seconds_cuda",
+)
 """Measures whose lower value is better. For all other measures the higher value is better."""
 
 LEAST_RUNS_IN_WORDS = {3: "three"}[LEAST_RUNS]
@@ -53,9 +59,11 @@ class Evidence:
     address: CellAddress
     label: str  # the name of the cell in the text of a comparison
     heading: str  # the heading of the cell's column
-    measure: str  # empty if the cell only has a printed value, and its column names no measure
+    # Empty if the cell only has a printed value, and its column names no measure.
+    measure: str
     printed: float | None  # the paper's number; None if the paper prints none
-    is_cited: bool  # whether the row cites the results of others, which are not computed here
+    # Whether the row cites the results of others, which are not computed here.
+    is_cited: bool
     entries: tuple[LedgerEntry, ...]  # the runs that have a score, sorted by name
     missing: str | None  # the reason why there is no score; None if there is one
 
@@ -99,7 +107,9 @@ class Evidence:
         Return None unless the ledger has the sentences of every run.
         """
         # The score of a cell that measures length ratios is itself a length ratio.
-        computed: Quantity = "length_ratio" if self.measure == "length_ratio" else quantity
+        computed: Quantity = (
+            "length_ratio" if self.measure == "length_ratio" else quantity
+        )
         arrays = self._from_sentences(computed, drawn_measures)
         return np.stack(arrays) if len(arrays) == len(self.entries) else None
 
@@ -134,7 +144,11 @@ class Evidence:
     def length_ratio(self) -> float | None:
         """The mean length ratio of the runs; None unless the sentences of every run are known."""
         ratios = self.scores("length_ratio")
-        return float(np.mean(ratios)) if ratios and len(ratios) == len(self.entries) else None
+        return (
+            float(np.mean(ratios))
+            if ratios and len(ratios) == len(self.entries)
+            else None
+        )
 
 
 ProcessorsOfRun = Callable[[LedgerEntry], list[str | None]]
@@ -184,7 +198,11 @@ def _why_missing(settings: Settings, table: str, row: Row) -> str:
     """Return why a row that this project computes has no score."""
     if table not in settings.paper or settings.scale.why_left_out(row):
         return "left out at this scale"
-    if row.model and settings.scale.has_task(row.task) and settings.scale.model_for(row.model):
+    if (
+        row.model
+        and settings.scale.has_task(row.task)
+        and settings.scale.model_for(row.model)
+    ):
         return "not run"
     return "no stand-in"
 
@@ -203,7 +221,9 @@ def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
         score = entry.scores.get("perplexity")
         if entry.processor and score:
             by_processor = perplexities.setdefault(_kernels(entry), {})
-            by_processor.setdefault(entry.processor, {})[entry.fingerprint] = score.score
+            by_processor.setdefault(entry.processor, {})[entry.fingerprint] = (
+                score.score
+            )
 
     def processors(entry: LedgerEntry) -> list[str | None]:
         """Return the processors that would give an entry's numbers, the entry's own first."""
@@ -249,7 +269,9 @@ def on_one_processor(
             counts_in_tables.update(entry.processor for entry in entries_of_cell)
 
     def rank(processor: str | None) -> tuple[bool, int, int, str]:
-        return processor in made_here, *rank_of(processor, counts_in_cells, counts_in_tables)
+        return processor in made_here, *rank_of(
+            processor, counts_in_cells, counts_in_tables
+        )
 
     candidates = set(chain.from_iterable(map(processors, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):
@@ -364,7 +386,9 @@ def samples_of(weighted: Weighted, quantity: Quantity = "score") -> list[Sampled
     return samples
 
 
-def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[float] | None:
+def _models_alone(
+    ensemble: LedgerEntry, cells: Sequence[Evidence]
+) -> list[float] | None:
     """Return the scores that single models of an ensemble have in one of the cells.
 
     This is the first cell that has at least ``LEAST_RUNS`` of these models. If no cell has so many,
@@ -375,7 +399,11 @@ def _models_alone(ensemble: LedgerEntry, cells: Sequence[Evidence]) -> list[floa
         for entry in cell.entries:
             if len(entry.models) == 1:
                 scores_by_model[entry.models[0]] = entry.scores[cell.measure].score
-        scores = [scores_by_model[model] for model in ensemble.models if model in scores_by_model]
+        scores = [
+            scores_by_model[model]
+            for model in ensemble.models
+            if model in scores_by_model
+        ]
         if len(scores) >= LEAST_RUNS:
             return scores
     return None

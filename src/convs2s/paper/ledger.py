@@ -21,7 +21,8 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import recorded_sha256, sha256
 
 MOST_BYTES = 64 << 20  # maximum size of a ledger: enough for some ten thousand runs
-MOST_LINE_BYTES = 2 << 20  # maximum length of a line: most of it is the statistics of sentences
+# Maximum length of a line: most of it is the statistics of sentences.
+MOST_LINE_BYTES = 2 << 20
 
 _CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -87,7 +88,8 @@ class LedgerEntry:
     scale: Plain  # the scale at which the run was made
     scores: Mapping[Plain, RunScore]  # measure -> score, for all measures of the file
     lines: Annotated[int, Field(ge=0)] | None  # number of lines of the test set
-    sha256: Mapping[Plain, Digest]  # path of each file that the numbers depend on -> its checksum
+    # Path of each file that the numbers depend on -> its checksum.
+    sha256: Mapping[Plain, Digest]
     processor: Plain | None
     revision: Plain | None
     date: Day  # the day when the file was written, in UTC
@@ -97,7 +99,8 @@ class LedgerEntry:
     sentences: Mapping[Plain, Packed] = field(default_factory=dict)
     # The validation perplexity after each epoch; only entries of training.json have it.
     curve: tuple[Annotated[float, Field(gt=0)], ...] = ()
-    origin: Plain | None = None  # the published ledger that the entry comes from, if any
+    # The published ledger that the entry comes from, if any.
+    origin: Plain | None = None
     # Path of each model file -> the checksum of its weights alone. Older ledgers do not have it.
     weights: Mapping[Plain, Digest] = field(default_factory=dict)
 
@@ -109,12 +112,16 @@ class LedgerEntry:
     @property
     def trainings(self) -> list[tuple[str, str, str]]:
         """Task, model and run of each training behind the entry; for an ensemble, its members."""
-        return [(self.run.task, self.run.model, member) for member in members(self.run.run)]
+        return [
+            (self.run.task, self.run.model, member) for member in members(self.run.run)
+        ]
 
     @property
     def model_files(self) -> tuple[str, ...]:
         """The checksums of the model files, for an ensemble in the order of its members."""
-        return tuple(self.sha256[path] for path in self.sha256 if path.endswith(".safetensors"))
+        return tuple(
+            self.sha256[path] for path in self.sha256 if path.endswith(".safetensors")
+        )
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -163,9 +170,13 @@ def read_ledger(path: Path) -> list[LedgerEntry]:
         UserError: the file is missing, too large or malformed; the message names the line.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no such file: expected a ledger, a JSON line for each run")
+        raise UserError(
+            f"{path}: no such file: expected a ledger, a JSON line for each run"
+        )
     if path.stat().st_size > MOST_BYTES:
-        raise UserError(f"{path}: more than {MOST_BYTES >> 20} MiB, too large for a ledger")
+        raise UserError(
+            f"{path}: more than {MOST_BYTES >> 20} MiB, too large for a ledger"
+        )
     entries: dict[tuple[str, str | None], LedgerEntry] = {}
     number = 0
     with path.open("rb") as stream:

@@ -9,7 +9,15 @@ from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
 from convs2s.files.text import atomic_text
-from convs2s.paper.charts import COLORS, SHAPES, Panel, Point, described, padded, save_figure
+from convs2s.paper.charts import (
+    COLORS,
+    SHAPES,
+    Panel,
+    Point,
+    described,
+    padded,
+    save_figure,
+)
 
 
 @dataclass(frozen=True)
@@ -32,15 +40,18 @@ class PhraseMap:
     model: str
     run: str
     scale: str  # the scale at which the run was made
-    stand_in: str | None  # the data that stands in for the paper's; None for the paper's data
+    # The data that stands in for the paper's; None for the paper's data.
+    stand_in: str | None
     name: str  # name in config/phrases.yaml
     title: str  # what the phrases differ in
     source: str  # where the phrases come from
-    explained: tuple[float, float]  # share of the states' variance on each of the two components
+    # Share of the states' variance on each of the two components.
+    explained: tuple[float, float]
     apart: float  # share of the variance between the meanings, in all dimensions
     states: Sequence[PhraseState]
     p: float | None = None  # p-value of the share ``apart``; None in older files
-    chance: float | None = None  # the share that is expected by chance; None in older files
+    # The share that is expected by chance; None in older files.
+    chance: float | None = None
 
 
 def read_phrase_map(path: Path) -> PhraseMap:
@@ -49,7 +60,9 @@ def read_phrase_map(path: Path) -> PhraseMap:
     Raises:
         UserError: the file is damaged.
     """
-    with failures_of_file(str(path), "not a map of phrases; delete the file and make it again"):
+    with failures_of_file(
+        str(path), "not a map of phrases; delete the file and make it again"
+    ):
         return TypeAdapter(PhraseMap).validate_json(path.read_bytes())
 
 
@@ -60,10 +73,17 @@ def plot_phrase_states(
     maps = list(map(read_phrase_map, projections))
     rows = []
     for shown in maps:
-        about = {"task": shown.task, "model": shown.model, "run": shown.run, "phrases": shown.name}
+        about = {
+            "task": shown.task,
+            "model": shown.model,
+            "run": shown.run,
+            "phrases": shown.name,
+        }
         for state in shown.states:
             rows.append({**about, **asdict(state), "tokens": " ".join(state.tokens)})
-    save_figure(list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False)
+    save_figure(
+        list(map(_panel, maps)), outputs, stand_in=maps[0].stand_in, shares_colors=False
+    )
     with atomic_text(points) as stream:
         writer = csv.DictWriter(stream, rows[0], lineterminator="\n")
         writer.writeheader()
@@ -81,8 +101,17 @@ def _panel(shown: PhraseMap) -> Panel:
         label = f"{number}  {state.phrase}"
         if state.unknown:
             label += f" ({state.unknown} unknown)"
-        side = state.meaning % 2  # whether the number is above (0) or below (1) the point
-        rows.append({"phrase": label, "number": number, "x": state.x, "y": state.y, "side": side})
+        # Whether the number is above (0) or below (1) the point.
+        side = state.meaning % 2
+        rows.append(
+            {
+                "phrase": label,
+                "number": number,
+                "x": state.x,
+                "y": state.y,
+                "side": side,
+            }
+        )
     first, second = (f"{100 * share:.0f}%" for share in shown.explained)
     return described(
         "phrase_map",

@@ -58,7 +58,9 @@ def project_phrases(
     for index, text in enumerate(texts):
         x, y = points[index].tolist()
         unknown = len(read.unknown[index])
-        states.append(PhraseState(text, meanings[index], read.tokens[index], unknown, x, y))
+        states.append(
+            PhraseState(text, meanings[index], read.tokens[index], unknown, x, y)
+        )
     written = PhraseMap(
         **header,
         stand_in=stand_in,
@@ -101,7 +103,9 @@ def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, floa
     permutations, this number of random ones is drawn.
     """
     # For each meaning, the indices of its states.
-    groups = [np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)]
+    groups = [
+        np.flatnonzero(np.array(meanings) == meaning) for meaning in np.unique(meanings)
+    ]
     labels = np.sort(meanings)
 
     def share(*permuted: NDArray[np.integer[Any]]) -> float:
@@ -115,7 +119,9 @@ def chance_of_share(states: Array, meanings: Sequence[int]) -> tuple[float, floa
     return float(test.null_distribution.mean()), float(test.pvalue)
 
 
-def share_between(states: Array, meanings: Sequence[int] | NDArray[np.integer[Any]]) -> float:
+def share_between(
+    states: Array, meanings: Sequence[int] | NDArray[np.integer[Any]]
+) -> float:
     """Return the share of the states' variance between the meanings; 0 if all states are equal.
 
     It is 1 if all phrases of a meaning have the same state. If the states do not depend on the

@@ -77,7 +77,9 @@ def _scores(content: Mapping[str, object], file: ScoreFile) -> dict[str, RunScor
     The score of an extension's metric has the name of the metric. A score that is not a measure is
     kept under its keys in the file, such as ``before_replacement.bleu.detokenized``.
     """
-    names = {measure.keys: name for name, measure in MEASURES.items() if measure.file == file}
+    names = {
+        measure.keys: name for name, measure in MEASURES.items() if measure.file == file
+    }
     scores: dict[str, RunScore] = {}
 
     def collect(content: Mapping[str, object], above: tuple[str, ...]) -> None:

@@ -14,7 +14,9 @@ from convs2s.paper.records import record_of
 
 
 def results(
-    cells: Iterable[Cell], entries: Iterable[LedgerEntry], failures: Mapping[str, str] | None = None
+    cells: Iterable[Cell],
+    entries: Iterable[LedgerEntry],
+    failures: Mapping[str, str] | None = None,
 ) -> list[Cell]:
     """Return the cells with the scores of their runs, from the entries with equal fingerprints.
 
@@ -48,12 +50,15 @@ def results(
         )
         best = {}
         for entry in ranked:
-            best[entry.run.run] = entry  # a later entry ranks higher and replaces an earlier one
+            # A later entry ranks higher and replaces an earlier one.
+            best[entry.run.run] = entry
         shown.append(_with_entries(cell, best, failures or {}))
     return shown
 
 
-def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]) -> Cell:
+def _with_entries(
+    cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping[str, str]
+) -> Cell:
     """Return a cell with the entries of its runs, their scores, and the mean and deviation.
 
     ``best`` is the name of a run -> the entry that the cell shows. For ``failures`` see `results`.
@@ -84,12 +89,16 @@ def _with_entries(cell: Cell, best: Mapping[str, LedgerEntry], failures: Mapping
         scores=scores,
         signatures=list(signatures),
         mean=statistics.mean(scores.values()) if scores and comparable else None,
-        deviation=statistics.stdev(scores.values()) if len(scores) > 1 and comparable else None,
+        deviation=statistics.stdev(scores.values())
+        if len(scores) > 1 and comparable
+        else None,
     )
 
 
 def rank_of(
-    processor: str | None, in_cell: Counter[str | None], in_all_cells: Counter[str | None]
+    processor: str | None,
+    in_cell: Counter[str | None],
+    in_all_cells: Counter[str | None],
 ) -> tuple[int, int, str]:
     """Return the sort key of a processor; the processor with the highest key is preferred.
 
@@ -122,7 +131,10 @@ def runs_by_cell(
 
 
 def entries_of(
-    settings: Settings, cells: Iterable[Cell], scores: Collection[str], published: str | None = None
+    settings: Settings,
+    cells: Iterable[Cell],
+    scores: Collection[str],
+    published: str | None = None,
 ) -> list[LedgerEntry]:
     """Return the entries of the cells' runs: those made here, by file, then the published ones.
 

@@ -21,7 +21,8 @@ from convs2s.paper.tables import for_readers, sheet
 from convs2s.paper.trends import trend_panels
 
 _TREND_WIDTH = 100  # pixels: the width of a panel
-_PANELS_IN_ROW = 8  # panels in a row; each table or figure has two, the paper's and ours
+# Panels in a row; each table or figure has two, the paper's and ours.
+_PANELS_IN_ROW = 8
 
 _Cells = Mapping[str, Sequence[Cell]]  # name of a table or figure -> its cells
 
@@ -57,11 +58,15 @@ def write_results_page(
     made = {entry.fingerprint for entry in chain.from_iterable(runs.values())}
     if not made:
         scale = settings.options.scale
-        raise UserError(f"{ledger}: has no run of scale {scale}; name its own scale with --scale")
+        raise UserError(
+            f"{ledger}: has no run of scale {scale}; name its own scale with --scale"
+        )
     claims, tests = printed_claims(settings, judge(settings, runs))
     folder.mkdir(exist_ok=True)
     plots, plateaus = _draw(settings, tables, folder)
-    written = {name: for_readers(sheet(settings, name, tables[name])) for name in tables}
+    written = {
+        name: for_readers(sheet(settings, name, tables[name])) for name in tables
+    }
     short = []
     for name in ("table1", "table2"):
         if name in written:
@@ -82,7 +87,8 @@ def write_results_page(
     ]
     every_table = [f"# Every table at scale {settings.options.scale}\n"]
     for printed in (*written.values(), *_costs(tables)):
-        every_table.append(f"#{markdown(printed)}")  # one level below the title of the page
+        # One level below the title of the page.
+        every_table.append(f"#{markdown(printed)}")
     write_text(output, "\n".join(filter(None, parts)))
     write_text(folder / "claims.md", f"{markdown(claims)}\n#{markdown(tests)}")
     write_text(folder / "tables.md", "\n".join([*every_table, *plateaus]))
@@ -144,7 +150,9 @@ def _costs(tables: _Cells) -> Iterator[Sheet]:
     yield Sheet(["Costs: all updates of the trainings"], rows, "Table or figure")
 
 
-def _draw(settings: Settings, tables: _Cells, folder: Path) -> tuple[list[str], list[str]]:
+def _draw(
+    settings: Settings, tables: _Cells, folder: Path
+) -> tuple[list[str], list[str]]:
     """Draw the trends, BLEU by layers, and the plateaus of validation perplexity into a folder.
 
     Return Markdown that shows the trends and BLEU by layers, for the page itself, and Markdown that
@@ -157,20 +165,32 @@ def _draw(settings: Settings, tables: _Cells, folder: Path) -> tuple[list[str], 
     for name, table in tables.items():
         exhibit = settings.paper[name].title.partition(":")[0]
         for panel in chain(*trend_panels(settings, name, table, is_small=True)):
-            panels.append({**panel, "width": _TREND_WIDTH, "title": [exhibit, panel["title"]]})
+            panels.append(
+                {**panel, "width": _TREND_WIDTH, "title": [exhibit, panel["title"]]}
+            )
     if panels:
         plot = folder / "trends.svg"
-        save_figure(panels, [plot], stand_in=stand_in, columns=_PANELS_IN_ROW, shares_colors=False)
+        save_figure(
+            panels,
+            [plot],
+            stand_in=stand_in,
+            columns=_PANELS_IN_ROW,
+            shares_colors=False,
+        )
         shown.append(f"![The papers' trends beside ours]({folder.name}/{plot.name})\n")
     for name, table in tables.items():
         if settings.paper[name].is_by_layers:
             plot = folder / f"{name}.svg"
             bleu_by_layers.draw(settings, name, table, [plot], columns=2)
-            shown.append(f"![{settings.paper[name].title}]({folder.name}/{plot.name})\n")
+            shown.append(
+                f"![{settings.paper[name].title}]({folder.name}/{plot.name})\n"
+            )
     if panels_of_plateaus := plateau_panels(settings, tables.get(TRAININGS, ())):
         plot = folder / "plateaus.svg"
         sized = [{**panel, "width": _TREND_WIDTH} for panel in panels_of_plateaus]
         title = "Validation perplexity by epoch, as a share of the best epoch's"
-        save_figure(sized, [plot], heading=[title], stand_in=stand_in, columns=_PANELS_IN_ROW)
+        save_figure(
+            sized, [plot], heading=[title], stand_in=stand_in, columns=_PANELS_IN_ROW
+        )
         plateaus.append(f"![{title}]({plot.name})\n")
     return shown, plateaus

@@ -63,7 +63,10 @@ class RunInputs:
         if not settings.released:
             # The aligner changes numbers through the dictionary that replaces unknown words, or
             # through the shortlist of target words.
-            replaces = decoding is not None and self._settings.decodings[decoding].replace_unknown
+            replaces = (
+                decoding is not None
+                and self._settings.decodings[decoding].replace_unknown
+            )
             has_shortlist = self._settings.models[model].architecture.selection
             if (replaces and settings.has_dictionary) or has_shortlist:
                 inputs["aligner"] = settings.alignment.aligner
@@ -77,7 +80,9 @@ class RunInputs:
             if stand_in := self._settings.scale.n_best:
                 # A run of this project stands in for the other system, so its inputs count.
                 names = stand_in.model_dump(mode="json")
-                inputs["n-best list"] = self.of("nbest", task=task, testset=testset or "", **names)
+                inputs["n-best list"] = self.of(
+                    "nbest", task=task, testset=testset or "", **names
+                )
             else:
                 inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
         return inputs
@@ -103,7 +108,10 @@ class RunInputs:
             "version": TRAINING_VERSION,
         }
         if (start := model.training.start) is not None:
-            inputs["start"] = {**start.model_dump(mode="json"), **self._files([start.model])}
+            inputs["start"] = {
+                **start.model_dump(mode="json"),
+                **self._files([start.model]),
+            }
         if task.vocabulary_of is not None:
             files_of_model = self._files([task.vocabulary_of])
             inputs["vocabulary of"] = {"model": task.vocabulary_of, **files_of_model}
@@ -121,7 +129,9 @@ class RunInputs:
     def _inputs_of_decoding(self, task_name: str, name: str) -> Inputs:
         """Return a decoding, with the set that its length penalty is tuned on, if it is tuned."""
         decoding = self._settings.decodings[name]
-        tuned_on = self._settings.scale.development_set(self._settings.tasks[task_name], decoding)
+        tuned_on = self._settings.scale.development_set(
+            self._settings.tasks[task_name], decoding
+        )
         stated = counted(decoding)
         if tuned_on is not None:
             stated["tuned"] = self._test_set(task_name, tuned_on)
@@ -134,7 +144,9 @@ class RunInputs:
         """
         checksums: dict[str, str | None] = {}
         generated = {}
-        for location in sorted({parse_file_reference(file).location for file in references}):
+        for location in sorted(
+            {parse_file_reference(file).location for file in references}
+        ):
             if location.startswith("http"):
                 known = known_download(location, self._settings.downloads)
                 checksums[location] = (known.sha256 or known.md5) if known else None

@@ -48,7 +48,8 @@ class Sheet:
 
     headings: Sequence[str]  # lines above the table, the title first
     rows: Sequence[Mapping[str, CellText]]  # column -> content
-    marked: str  # the column that shows the numbers of a row's footnotes behind its text
+    # The column that shows the numbers of a row's footnotes behind its text.
+    marked: str
     footnotes: Mapping[str, str] = field(default_factory=dict)
     """Columns that are printed as footnotes -> the format string of the footnote."""
     joined: Mapping[str, str] = field(default_factory=dict)
@@ -93,8 +94,12 @@ class Sheet:
     @property
     def filled(self) -> list[str]:
         """The columns that have a text in at least one row, in the order of the table."""
-        filled = {column for row in self.rows for column, content in row.items() if content}
-        return [column for column in self.rows[0] if column in filled] if self.rows else []
+        filled = {
+            column for row in self.rows for column, content in row.items() if content
+        }
+        return (
+            [column for column in self.rows[0] if column in filled] if self.rows else []
+        )
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the header of the printed table, its rows, and its footnotes by number.
@@ -112,14 +117,20 @@ class Sheet:
                 texts[column] = as_one_text(row[column])
             for column, behind in self.joined.items():
                 if row[behind]:
-                    texts[column] = f"{as_one_text(row[column])} ({as_one_text(row[behind])})"
+                    texts[column] = (
+                        f"{as_one_text(row[column])} ({as_one_text(row[behind])})"
+                    )
             row_numbers = []
             for note in self._notes_of(row, common):
                 row_numbers.append(numbers.setdefault(note, len(numbers) + 1))
             if row_numbers:
                 texts[self.marked] += f" [{', '.join(map(str, sorted(row_numbers)))}]"
             printed.append(list(texts.values()))
-        return header, printed, [f"[{number}] {note}" for note, number in numbers.items()]
+        return (
+            header,
+            printed,
+            [f"[{number}] {note}" for note, number in numbers.items()],
+        )
 
     def _notes_of(
         self, row: Mapping[str, CellText], common: Mapping[str, Mapping[str, str]]
@@ -175,7 +186,9 @@ def markdown(sheet: Sheet) -> str:
 def latex(sheet: Sheet) -> str:
     """Return the table as a LaTeX table environment that needs no package, footnotes below."""
     header, rows, notes = sheet.printed()
-    caption = " ".join(line if line.endswith(".") else f"{line}." for line in sheet.above)
+    caption = " ".join(
+        line if line.endswith(".") else f"{line}." for line in sheet.above
+    )
     escaped = []
     for row in rows:
         escaped.append([text.translate(_LATEX) for text in row])
@@ -211,7 +224,9 @@ def svg(sheet: Sheet) -> str:
     ruled: list[object] = [header]
     for row in rows:
         ruled += [SEPARATING_LINE, row]
-    body = tabulate(ruled, tablefmt="simple", disable_numparse=True, maxcolwidths=widths)
+    body = tabulate(
+        ruled, tablefmt="simple", disable_numparse=True, maxcolwidths=widths
+    )
     text = "\n\n".join([_wrapped(sheet.above, across), body, _wrapped(notes, across)])
     lines = text.splitlines()
     drawn = []
@@ -232,7 +247,9 @@ def svg(sheet: Sheet) -> str:
 def _wrapped(lines: Sequence[str], width: int) -> str:
     """Return the lines as one text, each wrapped at spaces to at most ``width`` letters."""
     rows = [[line] for line in lines]
-    text: str = tabulate(rows, tablefmt="plain", maxcolwidths=width, disable_numparse=True)
+    text: str = tabulate(
+        rows, tablefmt="plain", maxcolwidths=width, disable_numparse=True
+    )
     return text
 
 
@@ -254,7 +271,9 @@ def fitted(columns: Sequence[Sequence[str]], letters: int) -> list[int]:
         words = " ".join(column).split()
         minimum_widths.append(min(_NARROWEST, max(map(len, words), default=1)))
     while _letters_across(widths) > letters and widths != minimum_widths:
-        narrowable = [index for index, width in enumerate(widths) if width > minimum_widths[index]]
+        narrowable = [
+            index for index, width in enumerate(widths) if width > minimum_widths[index]
+        ]
         widest = max(narrowable, key=widths.__getitem__)
         widths[widest] -= 1
     return widths

@@ -46,7 +46,8 @@ _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
 """Columns for people who check a row or run it. The report and docs/results.md omit them."""
 
 _DIGITS_OF_CHECKSUM = 10
-_MOST_NAMED = 20  # a group with more rows left out is described by their number, not their names
+# A group with more rows left out is described by their number, not their names.
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class TableValue:
     content: CellText
     origin: Literal["paper", "ours", "absent", "text"] = "text"
     number: float | None = None
-    cell: Cell | None = None  # the cell behind a value of ours; None if the project has no such run
+    # The cell behind a value of ours; None if the project has no such run.
+    cell: Cell | None = None
 
     @property
     def text(self) -> str:
@@ -117,13 +119,17 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
     headings = [printed.title]
     if scale.stand_in:
         headings.append(f"STAND-IN DATA: {scale.stand_in}")
-    headings.append(f"Scale: {settings.options.scale}. Printed values: {printed.source}.")
+    headings.append(
+        f"Scale: {settings.options.scale}. Printed values: {printed.source}."
+    )
     if printed.note:
         headings.append(printed.note)
     left_out: dict[str, dict[str, list[str]]] = {}  # reason -> group -> systems
     for row in printed.rows:
         if because := scale.why_left_out(row):
-            left_out.setdefault(because, {}).setdefault(row.group or "", []).append(row.system)
+            left_out.setdefault(because, {}).setdefault(row.group or "", []).append(
+                row.system
+            )
     for because, groups in left_out.items():
         named = []
         for group, systems in groups.items():
@@ -199,7 +205,9 @@ def _values(
     if cell is not None:
         mean = cell.mean
         deviation = cell.deviation
-        each = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
+        each = "; ".join(
+            f"{run} {score:.{digits}f}" for run, score in cell.scores.items()
+        )
         ours = _number(mean, digits) or each
         if deviation is not None:
             ours += f" ± {deviation:.{digits}f}"
@@ -232,7 +240,9 @@ def _number(value: float | str | None, digits: int) -> str:
     return value or ""
 
 
-def _why_absent(settings: Settings, row: Row, column: Column, row_cells: Mapping[str, Cell]) -> str:
+def _why_absent(
+    settings: Settings, row: Row, column: Column, row_cells: Mapping[str, Cell]
+) -> str:
     """Return why a row has no value of ours in a column; "" if none is expected there."""
     cell = row_cells.get(column.key)
     if row.kind == "cited":
@@ -243,7 +253,11 @@ def _why_absent(settings: Settings, row: Row, column: Column, row_cells: Mapping
         # Scores in other columns show that the training was run, so its time was not recorded.
         is_recorded_in_training = cell.measure in ("training_hours", "training_speed")
         has_other_scores = any(other.entries for other in row_cells.values())
-        return "not recorded" if is_recorded_in_training and has_other_scores else "not run"
+        return (
+            "not recorded"
+            if is_recorded_in_training and has_other_scores
+            else "not run"
+        )
     if row.task is None:
         return "not run"
     has_task = settings.scale.has_task(row.task)
@@ -255,21 +269,29 @@ def _why_absent(settings: Settings, row: Row, column: Column, row_cells: Mapping
 
 
 def _provenance(
-    settings: Settings, row: Row, columns: Sequence[Column], row_cells: Mapping[str, Cell]
+    settings: Settings,
+    row: Row,
+    columns: Sequence[Column],
+    row_cells: Mapping[str, Cell],
 ) -> dict[str, TableValue]:
     """Return "Lines", "Scale" and the footnotes of a row: heading -> text.
 
     ``row_cells`` are the cells of the row, by the key of their column.
     """
     # Heading -> name of a column of values -> the text for the value in that column.
-    texts: dict[str, dict[str, str]] = {heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)}
+    texts: dict[str, dict[str, str]] = {
+        heading: {} for heading in ("Lines", "Scale", *FOOTNOTES)
+    }
     notes = []
     for column in columns:
         if cell := row_cells.get(column.key):
             for heading, text in _provenance_of(cell).items():
                 if text:
                     texts[heading][column.name] = text
-    for source, values in (("arXiv v1", row.v1), ("the paper's best run", row.best_run)):
+    for source, values in (
+        ("arXiv v1", row.v1),
+        ("the paper's best run", row.best_run),
+    ):
         for column in columns:
             if column.key in values:
                 value = _number(values[column.key], column.digits)
@@ -344,7 +366,8 @@ def _command(row_cells: Iterable[Cell], scale: str) -> str:
     Paths that differ only in the seed are written as one with braces, such as ``seed{1,2}``, which
     the shell expands.
     """
-    seeds_of: dict[tuple[str, str], dict[str, None]] = {}  # path before and after the seed -> seeds
+    # Path before and after the seed -> seeds.
+    seeds_of: dict[tuple[str, str], dict[str, None]] = {}
     for cell in row_cells:
         for record in cell.missing:
             parts = re.fullmatch(r"(.*/seed)([0-9]+)(/[^/]*)", record.file)
@@ -375,7 +398,8 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
         if not settings.tasks[cell.task].released:
             for record in cell.missing:
                 wanted.update(record.trainings)
-    missing = set()  # with the text in place of the task, as config/costs.yaml names trainings
+    # With the text in place of the task, as config/costs.yaml names trainings.
+    missing = set()
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []

@@ -105,7 +105,11 @@ class Training:
 
 
 def read_training(
-    task: str, model: str, run: str, folder: Path, exists: Callable[[Path], bool] = Path.is_file
+    task: str,
+    model: str,
+    run: str,
+    folder: Path,
+    exists: Callable[[Path], bool] = Path.is_file,
 ) -> Training:
     """Read the history and the record of a training.
 
@@ -140,11 +144,16 @@ def measure_training_speed(
     Raises:
         UserError: the history has no finished epoch, or a file is damaged.
     """
-    epochs = [epoch for epoch in read_history(history).epochs if epoch.tokens_per_second]
+    epochs = [
+        epoch for epoch in read_history(history).epochs if epoch.tokens_per_second
+    ]
     if not epochs:
-        raise UserError(f"{history}: no epoch, so there is no speed; train for at least one epoch")
+        raise UserError(
+            f"{history}: no epoch, so there is no speed; train for at least one epoch"
+        )
     record = read_record(training)
-    machines: dict[str, TrainingMachine] = {}  # name of a machine in the signature -> the machine
+    # Name of a machine in the signature -> the machine.
+    machines: dict[str, TrainingMachine] = {}
     epochs_on: dict[str, list[EpochRecord]] = {}  # name of a machine -> its epochs
     with failures_of_file(str(training), _NO_RECORD):
         for epoch in epochs:
@@ -162,7 +171,9 @@ def measure_training_speed(
     for name, machine in machines.items():
         if ("gpu" in machine) != last_has_gpu:
             continue
-        rates[name] = statistics.median(epoch.tokens_per_second for epoch in epochs_on[name])
+        rates[name] = statistics.median(
+            epoch.tokens_per_second for epoch in epochs_on[name]
+        )
         seconds = sum(epoch.tokens for epoch in epochs_on[name]) / rates[name]
         hours += seconds / SECONDS_PER_HOUR * _devices(machine)
     speed = {"score": rates[last_name], "signature": f"median over epochs, {last_name}"}

@@ -9,12 +9,14 @@ from convs2s.paper.cells import Cell
 from convs2s.paper.charts import Panel, Point, described, padded
 
 _LEAST_ROWS = 2  # minimum number of rows with a value: a single value has no trend
-_WIDE = 10  # an axis is logarithmic if its highest value is more than this times its lowest
+# An axis is logarithmic if its highest value is more than this times its lowest.
+_WIDE = 10
 _OF_ROW = 17  # pixels: the height of a row in a large panel
 _HEAD = 13  # characters that are kept at the start of a long name
 _TAIL = 10  # characters that are kept at the end of a long name
 
-_Sides = Mapping[str, Sequence[Point]]  # "paper" and "ours" -> a point for each row with a value
+# "paper" and "ours" -> a point for each row with a value.
+_Sides = Mapping[str, Sequence[Point]]
 
 
 def trend_panels(
@@ -37,12 +39,16 @@ def trend_panels(
         if len(sides["ours"]) < _LEAST_ROWS:
             continue
         is_first = not columns
-        panels = _panels(settings, table, column, sides, is_small=is_small, is_first=is_first)
+        panels = _panels(
+            settings, table, column, sides, is_small=is_small, is_first=is_first
+        )
         columns.append(panels)
     return columns
 
 
-def _sides(table: Table, column: Column, shown: Sequence[Cell], *, only_both: bool) -> _Sides:
+def _sides(
+    table: Table, column: Column, shown: Sequence[Cell], *, only_both: bool
+) -> _Sides:
     """Return the values of a column in the rows that we measure: the paper's, and ours.
 
     With ``only_both``, rows without one of the values are omitted. "low" and "high" are one
@@ -60,10 +66,15 @@ def _sides(table: Table, column: Column, shown: Sequence[Cell], *, only_both: bo
         if only_both and (papers is None or ours is None):
             continue
         our_deviation = cell.deviation or 0.0
-        for side, value, deviation in (("paper", papers, 0.0), ("ours", ours, our_deviation)):
+        for side, value, deviation in (
+            ("paper", papers, 0.0),
+            ("ours", ours, our_deviation),
+        ):
             if value is not None:
                 ends = {"low": value - deviation, "high": value + deviation}
-                sides[side].append({**row_fields, **ends, "value": value, "whose": side})
+                sides[side].append(
+                    {**row_fields, **ends, "value": value, "whose": side}
+                )
     return sides
 
 
@@ -109,7 +120,11 @@ def _panels(
             points=points,
             column=column.name,
             number=f".{column.digits}f",
-            scale={"type": "log" if is_log else "linear", "domain": domain, "nice": False},
+            scale={
+                "type": "log" if is_log else "linear",
+                "domain": domain,
+                "nice": False,
+            },
             groups=groups,
             legend=legend,
             places=places,

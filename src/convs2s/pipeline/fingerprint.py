@@ -20,7 +20,8 @@ WORDS_ONLY = {PACKAGE / "config/messages.py"}
 """Modules that only word messages. No result depends on them, so fingerprints leave them out."""
 
 _IMPORT = re.compile(
-    rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE
+    rf"^\s*(?:from|import) ({PACKAGE.name}[\w.]*)(?: import (\([^)]*\)|.*))?",
+    re.MULTILINE,
 )
 
 
@@ -40,10 +41,14 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*")):
             if "__pycache__" not in path.parts and path.is_file():
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-                digest_of_files.update(f"{path.relative_to(folder)} {content}\n".encode())
+                digest_of_files.update(
+                    f"{path.relative_to(folder)} {content}\n".encode()
+                )
     state = digest_of_files.hexdigest()
     if kept.is_file():
-        with failures_of_file(str(kept), "not what this program keeps there: remove it"):
+        with failures_of_file(
+            str(kept), "not what this program keeps there: remove it"
+        ):
             saved = json.loads(kept.read_text("utf-8"))
             known: dict[str, str] | None = saved.get(state)
         if known is not None:
@@ -51,7 +56,8 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     computed = {}
     for path in sorted(scripts.glob("*.py")):
         computed[path.name] = fingerprint(path)
-    with atomic_path(kept) as partial:  # other jobs may read or write it at the same time
+    # Other jobs may read or write it at the same time.
+    with atomic_path(kept) as partial:
         partial.write_text(json.dumps({state: computed}), "utf-8")
     return computed
 

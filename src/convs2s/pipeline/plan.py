@@ -44,9 +44,11 @@ class Plan:
     layout: Layout
     logs: str  # the folder of the jobs' logs
     benchmarks: str  # the folder of Snakemake's benchmark files
-    exists: Callable[[str], bool]  # whether a file exists, in this folder or in the storage
+    # Whether a file exists, in this folder or in the storage.
+    exists: Callable[[str], bool]
     words: Sequence[str]  # words of the command line, the targets among them
-    is_module: bool = False  # whether another workflow uses this one; its rules may make our inputs
+    # Whether another workflow uses this one; its rules may make our inputs.
+    is_module: bool = False
 
     def check_files(self) -> None:
         """Check that the file of ROUGE's exceptions exists, and that the published ledger is valid.
@@ -93,9 +95,13 @@ class Plan:
             for other_name, other_task in self.settings.tasks.items():
                 if other_task.text_name == name:
                     made_from_sources.append(self.layout.task(other_name).store(split))
-            is_made = any(map(self.exists, made_from_sources)) and has_sources(raw, pairs)
+            is_made = any(map(self.exists, made_from_sources)) and has_sources(
+                raw, pairs
+            )
             if not is_made:
-                task.require_files(lambda path: path in self._fetched or self.exists(path))
+                task.require_files(
+                    lambda path: path in self._fetched or self.exists(path)
+                )
         references = (file for pair in pairs for file in pair)
         return list(dict.fromkeys(map(self.local_file, references)))
 
@@ -133,9 +139,13 @@ class Plan:
         if self.is_module or "://" in reference or self.exists(path):
             return path
         results = re.escape(self.settings.scale.results_dir)
-        made = re.fullmatch(rf"{results}/([^/]+)/models/([^/]+)/[^/]+/model\.safetensors", path)
+        made = re.fullmatch(
+            rf"{results}/([^/]+)/models/([^/]+)/[^/]+/model\.safetensors", path
+        )
         if not made:
-            raise UserError(f"{where}: {path}: no such file; name a model file that exists")
+            raise UserError(
+                f"{where}: {path}: no such file; name a model file that exists"
+            )
         check_known(where, "task", made[1], self.settings.tasks)
         check_known(where, "model", made[2], self.settings.models)
         return path
@@ -151,7 +161,9 @@ class Plan:
 
         A ledger with an address is downloaded here and not by a job, because planning reads it.
         """
-        file = published_file(self.settings.options, Path(".snakemake/convs2s/published"))
+        file = published_file(
+            self.settings.options, Path(".snakemake/convs2s/published")
+        )
         return [str(file)] if file else []
 
     @cached_property
@@ -210,7 +222,10 @@ class Plan:
     def runs(self) -> list[str]:
         """The folders of the trainings behind tables and figures."""
         names = [training for cell in self.planned_cells for training in cell.trainings]
-        return [self.layout.task(task).run(model, run) for task, model, run in dict.fromkeys(names)]
+        return [
+            self.layout.task(task).run(model, run)
+            for task, model, run in dict.fromkeys(names)
+        ]
 
     def _asks_for(self, target: str) -> bool:
         """Return whether the command line names a target, possibly with the prefix of a module."""
@@ -237,7 +252,12 @@ class Plan:
         They are those that exist, or all of them if the target `paper` is asked for. For table 3
         alone, `speed` asks for all of them as well.
         """
-        paths = [path for table in tables for cell in self.planned[table] for path in cell.paths]
+        paths = [
+            path
+            for table in tables
+            for cell in self.planned[table]
+            for path in cell.paths
+        ]
         if tables == ("table3",) and self._asks_for("speed"):
             return list(dict.fromkeys(paths))
         return self.finished(paths)
@@ -261,11 +281,15 @@ class Plan:
     @property
     def above(self) -> dict[str, object]:
         """The notes on the scale that every page shows: its stand-in data and the rows left out."""
-        return self.settings.scale.model_dump(mode="json", include={"stand_in", "left_out"})
+        return self.settings.scale.model_dump(
+            mode="json", include={"stand_in", "left_out"}
+        )
 
     def fingerprints(self, table: Iterable[Cell]) -> dict[str, str]:
         """Return the fingerprint of each run by its file; it changes with the run's inputs."""
-        return {record.file: record.fingerprint for cell in table for record in cell.records}
+        return {
+            record.file: record.fingerprint for cell in table for record in cell.records
+        }
 
     def can_be_drawn(self, figure: str) -> bool:
         """Return whether a model that is run here decodes or reads the text that a figure shows.
@@ -279,7 +303,9 @@ class Plan:
     def figures(self) -> list[str]:
         """The figures that can be drawn; for figure 2, scores are enough."""
         from_scores = [LAYERS_FIGURE] if self.cells.get(LAYERS_FIGURE) else []
-        return [name for name in FIGURES if self.can_be_drawn(name) or name in from_scores]
+        return [
+            name for name in FIGURES if self.can_be_drawn(name) or name in from_scores
+        ]
 
     def drawn_cells(self, figure: str) -> list[Cell]:
         """Return the cells of a figure, reduced to the runs that are made here.
@@ -355,7 +381,9 @@ class Plan:
             if is_decoded and self.finished(cell.paths[:1]):
                 run = self.layout.task(cell.task).run(cell.model, cell.runs[0])
                 translated = (cell.task, str(cell.testset))
-                decoded.setdefault(translated, f"{run}/{cell.testset}.{cell.decoding}.jsonl")
+                decoded.setdefault(
+                    translated, f"{run}/{cell.testset}.{cell.decoding}.jsonl"
+                )
         for (task, testset), translations in sorted(decoded.items()):
             text = self.layout.task(self.settings.tasks[task].text_name)
             paths += [translations, text.text("raw", testset, "target")]
@@ -365,7 +393,10 @@ class Plan:
         """Return the model files of the runs of a task's headline."""
         settings = self.settings.tasks[task]
         folder = self.layout.task(task)
-        return [folder.model(settings.headline.model, run) for run in settings.headline_runs()]
+        return [
+            folder.model(settings.headline.model, run)
+            for run in settings.headline_runs()
+        ]
 
     def headline_files(self, task: str, suffix: str) -> list[str]:
         """Return the file with this suffix for each test set and run of a task's headline."""
@@ -394,7 +425,9 @@ class Plan:
         if tuned_on is None or tuned_on == listed:
             return []
         folder = self.layout.task(task)
-        return [folder.translations(model, run, tuned_on, decoding, "length_penalty.json")]
+        return [
+            folder.translations(model, run, tuned_on, decoding, "length_penalty.json")
+        ]
 
     def translations_of_seeds(
         self, task: str, model: str, testset: str, decoding: str
@@ -417,7 +450,9 @@ class Plan:
             return self.settings.tasks[task].n_best_of(testset)
         folder = self.layout.task(task)
         model = stand_in.model
-        return folder.translations(model, stand_in.run, testset, stand_in.decoding, "nbest.zst")
+        return folder.translations(
+            model, stand_in.run, testset, stand_in.decoding, "nbest.zst"
+        )
 
     def plots_of(self, task: str) -> list[str]:
         """Return the plots of a task's headline.
@@ -429,8 +464,12 @@ class Plan:
         model = settings.headline.model
         plots = []
         if settings.released is None:
-            plots += self.layout.run_files(task, model, settings.headline_runs(), "curve.svg")
+            plots += self.layout.run_files(
+                task, model, settings.headline_runs(), "curve.svg"
+            )
         if self.settings.models[model].architecture.has_attention:
             first = self.headline_files(task, "attention")[0]
-            plots += [f"{first}{line}.svg" for line in self.settings.options.plots.sentences]
+            plots += [
+                f"{first}{line}.svg" for line in self.settings.options.plots.sentences
+            ]
         return plots

@@ -45,8 +45,13 @@ _WITH_ABBREVIATIONS = {
     "sv", "ta", "tdt", "te", "yue", "zh",
 }
 # fmt: on
-_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # errors of a file system without locks
-_held: list[IO[str]] = []  # keeps the file of run.lock open, and so locked, until the process ends
+_NO_LOCKS = {
+    errno.ENOLCK,
+    errno.ENOSYS,
+    errno.EOPNOTSUPP,
+}  # errors of a file system without locks
+# Keeps the file of run.lock open, and so locked, until the process ends.
+_held: list[IO[str]] = []
 
 
 def begin_run(settings: Settings) -> None:
@@ -69,7 +74,9 @@ def begin_run(settings: Settings) -> None:
     check_folder()
     _hold_folder()
     if _waited_for_jobs():
-        print("all have ended: the same command starts again", file=sys.stderr, flush=True)
+        print(
+            "all have ended: the same command starts again", file=sys.stderr, flush=True
+        )
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
     scheduler.begin_run()
     # When Snakemake removes its local copy of a file in a storage, the note of the file's checksum
@@ -108,7 +115,8 @@ def _hold_folder() -> None:
         UserError: another process holds the lock.
     """
     me = f"process {os.getpid()} on {os.uname().nodename}, since {time.strftime('%F %H:%M:%S')}"
-    lock = (FOLDER / "run.lock").open("a+")  # open for reading, too: NFS requires it for a lock
+    # Open for reading, too: NFS requires it for a lock.
+    lock = (FOLDER / "run.lock").open("a+")
     if not _locked(lock):
         lock.seek(0)
         holder = lock.readline(200).strip() or "another process"
@@ -170,7 +178,10 @@ def _slurm_jobs(folder: Path) -> Iterator[str]:
 
     Yield nothing if Slurm was never used in the folder.
     """
-    if shutil.which("squeue") is None or not (folder / ".snakemake/slurm_logs").is_dir():
+    if (
+        shutil.which("squeue") is None
+        or not (folder / ".snakemake/slurm_logs").is_dir()
+    ):
         return
     # Columns: number of the job, its state, its working directory, its comment.
     command = ["squeue", "--me", "--noheader", "--format=%i|%T|%Z|%k"]
@@ -184,7 +195,8 @@ def _slurm_jobs(folder: Path) -> Iterator[str]:
     own = os.environ.get("SLURM_JOB_ID")  # set if Snakemake itself runs in a Slurm job
     for line in answer.stdout.splitlines():
         number, state, work_folder, comment = line.split("|", 3)
-        is_of_workflow = comment.startswith(("rule_", "group_"))  # set by Snakemake's Slurm plugin
+        # Set by Snakemake's Slurm plugin.
+        is_of_workflow = comment.startswith(("rule_", "group_"))
         if number != own and is_of_workflow and Path(work_folder) == folder:
             yield f"Slurm job {number} ({state}, {comment})"
 
@@ -208,7 +220,10 @@ def task_warnings(tasks: Iterable[Task]) -> list[str]:
                     "none, test: none}` (docs/own_language_pair.md)"
                 )
             # The preparation of an extension need not use these lists.
-            elif code not in _WITH_ABBREVIATIONS and task.preparation.train in PREPARATIONS:
+            elif (
+                code not in _WITH_ABBREVIATIONS
+                and task.preparation.train in PREPARATIONS
+            ):
                 advice = ""
                 if len(code) > 2:
                     advice = (

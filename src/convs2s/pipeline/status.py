@@ -28,7 +28,8 @@ from convs2s.training.history import Progress
 from convs2s.training.log import LOG_NAME
 from convs2s.training.state_folder import LOCK, PROGRESS, REFUSED, STATE
 
-SHOWN_LINES = 5  # number of last lines to show from the log of a crashed training or job
+# Number of last lines to show from the log of a crashed training or job.
+SHOWN_LINES = 5
 
 SILENT_SECONDS = 600.0
 """Seconds since the last note of progress after which a training on another machine counts as dead.
@@ -36,18 +37,31 @@ SILENT_SECONDS = 600.0
 This matters if its lock cannot be seen here, because the file system does not share locks.
 """
 
-Condition = Literal["running", "locked", "crashed", "stopped", "not started", "finished"]
+Condition = Literal[
+    "running", "locked", "crashed", "stopped", "not started", "finished"
+]
 
-Outcome = tuple[Condition, str | None]  # a condition and the reason for it, if one is known
+# A condition and the reason for it, if one is known.
+Outcome = tuple[Condition, str | None]
 
 ORDER: Sequence[Condition] = get_args(Condition)
 """The conditions in the order in which they are listed: what a person looks for comes first."""
 
 # Folders in the results or in a task that contain no runs of models.
 _NO_RUNS = frozenset(
-    ("alignment", "benchmarks", "corpus", "dataset", "downloads", "logs", "paper", "vocabulary")
+    (
+        "alignment",
+        "benchmarks",
+        "corpus",
+        "dataset",
+        "downloads",
+        "logs",
+        "paper",
+        "vocabulary",
+    )
 )
-_DEEPEST = 6  # levels from the results down to a run: scales/SCALE/TASK/models/MODEL/RUN
+# Levels from the results down to a run: scales/SCALE/TASK/models/MODEL/RUN.
+_DEEPEST = 6
 _TAIL_BYTES = 4096  # bytes that are read at the end of a log
 
 # Fields of `Progress` that are shown for every training that is not finished.
@@ -96,7 +110,8 @@ class TrainingStatus:
     tokens_per_second: int | None = None
     seconds: float | None = None
     seconds_of_epoch: float | None = None
-    silent_seconds: float | None = None  # if the lock is held: time since the last noted progress
+    # If the lock is held: time since the last noted progress.
+    silent_seconds: float | None = None
     state_seconds: float | None = None  # age of the last saved state
     log: tuple[str, ...] = ()  # last lines of the log, if the training crashed
 
@@ -126,7 +141,9 @@ def status(results: Path) -> Status:
         UserError: there is no such folder.
     """
     if not results.is_dir():
-        raise UserError(f"{results}: no such folder: name the folder of the results, or of a task")
+        raise UserError(
+            f"{results}: no such folder: name the folder of the results, or of a task"
+        )
     root = results.absolute()
     trainings = {}
     for run in _run_folders(root):
@@ -145,7 +162,11 @@ def status(results: Path) -> Status:
 
 
 def _ordered(statuses: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(sorted(statuses, key=lambda status: (ORDER.index(status.condition), status.name)))
+    return tuple(
+        sorted(
+            statuses, key=lambda status: (ORDER.index(status.condition), status.name)
+        )
+    )
 
 
 def _name(run: Path, root: Path) -> str:
@@ -194,7 +215,9 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     is_alive_elsewhere = has_noted_progress and is_elsewhere and silent < SILENT_SECONDS
     if _is_held(folder / LOCK) or is_alive_elsewhere:
         figures["silent_seconds"] = silent
-        condition, why = _held_training(_read_fields(folder / REFUSED), progress, holder)
+        condition, why = _held_training(
+            _read_fields(folder / REFUSED), progress, holder
+        )
     else:
         condition, why = _ended_training(progress, holder)
     if condition == "running":
@@ -277,10 +300,16 @@ def _ended_training(progress: Values, lock_text: str) -> Outcome:
     if not lock_text:
         if phase != "finished":
             return "not started", None
-        return "finished", f"{progress.get('why')}; its record is missing: rerun to write it"
+        return (
+            "finished",
+            f"{progress.get('why')}; its record is missing: rerun to write it",
+        )
     owner, colon, stated = lock_text.partition(": ")
     if not colon:
-        return "crashed", f"{owner} has ended without a word: killed, or its machine went down"
+        return (
+            "crashed",
+            f"{owner} has ended without a word: killed, or its machine went down",
+        )
     stopped = progress.get("owner") == owner and phase == "stopped"
     return "stopped" if stopped else "crashed", stated
 
@@ -346,13 +375,19 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
     Each log comes with the name of its job: the path of the log below the folder of logs, without
     ``.log``, after ``SCALE/`` or ``TASK/`` where the folder of logs is one of a scale or of a task.
     """
-    log_folders = {f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")}
+    log_folders = {
+        f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")
+    }
     log_folders[""] = results / "logs"
-    log_folders[f"{results.name}/"] = results.parent / "logs" / results.name  # if it is a task's
+    # If it is a task's.
+    log_folders[f"{results.name}/"] = results.parent / "logs" / results.name
     for prefix, log_folder in log_folders.items():
         for log in whole_files(log_folder):
             if log.suffix == ".log":
-                yield log, prefix + str(log.relative_to(log_folder)).removesuffix(".log")
+                yield (
+                    log,
+                    prefix + str(log.relative_to(log_folder)).removesuffix(".log"),
+                )
 
 
 def _is_held(path: Path) -> bool:

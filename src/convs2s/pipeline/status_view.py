@@ -24,7 +24,8 @@ STYLES: dict[Condition, str] = {
     "finished": "dim",
 }
 
-KEPT_ROWS = 8  # rows of a full screen that are kept free of trainings, for jobs and logs
+# Rows of a full screen that are kept free of trainings, for jobs and logs.
+KEPT_ROWS = 8
 
 SILENCE_SHOWN = 120.0
 """Seconds without progress after which the row of a running training says ``silent for``."""
@@ -72,7 +73,9 @@ def view(status: Status, rows: int | None = None, width: int = WIDTH) -> Rendera
 
 def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
     counts = Counter(status.condition for status in statuses)
-    named = (f"{counts[condition]:,} {condition}" for condition in ORDER if counts[condition])
+    named = (
+        f"{counts[condition]:,} {condition}" for condition in ORDER if counts[condition]
+    )
     return ", ".join(named) or "none"
 
 
@@ -117,7 +120,8 @@ def _figures(run: TrainingStatus) -> dict[str, str]:
     if run.epoch:
         values["epoch"] = f"{run.epoch}"
         if run.epochs:
-            values["epoch"] += f"/{ceil(run.epochs)}"  # a fraction: the last epoch is cut short
+            # A fraction: the last epoch is cut short.
+            values["epoch"] += f"/{ceil(run.epochs)}"
         if run.batches:
             values["epoch"] += f" {100 * (run.batch or 0) // run.batches}%"
     if run.updates is not None:

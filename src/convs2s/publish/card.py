@@ -61,7 +61,9 @@ def model_card(model: Path, name: str = "") -> str:
             sha256=sha256(model),
             description=description,
             languages=f"{description.languages['source']} to {description.languages['target']}",
-            architecture=description.architecture.model_dump(mode="json", exclude_none=True),
+            architecture=description.architecture.model_dump(
+                mode="json", exclude_none=True
+            ),
             training=training,
             identity=identity,
             fingerprint=digest_of(identity) if identity else None,
@@ -72,7 +74,9 @@ def model_card(model: Path, name: str = "") -> str:
     lines = []
     for line in card.splitlines(keepends=True):
         is_code = line.startswith(_CODE)
-        lines.append(line if is_code else line.replace("<", "&lt;").replace("](", "]\\("))
+        lines.append(
+            line if is_code else line.replace("<", "&lt;").replace("](", "]\\(")
+        )
     return "".join(lines)
 
 
@@ -92,7 +96,9 @@ def _printed(value: object) -> str:
     if value is None or isinstance(value, ChainableUndefined):
         return NOT_RECORDED
     text = str(value)
-    printable = "".join(letter for letter in text if unicodedata.category(letter)[0] != "C")
+    printable = "".join(
+        letter for letter in text if unicodedata.category(letter)[0] != "C"
+    )
     # Unicode's separators of lines and paragraphs are left. splitlines splits there, too.
     return " ".join(printable.splitlines())
 

@@ -32,8 +32,10 @@ Entity = dict[str, object]
 class Measurement:
     """The origin of a file of numbers, as the file itself records it."""
 
-    checksums: Mapping[str, str]  # path of each file that it was computed from -> SHA-256
-    versions: str  # the versions of software, the code's revision and the machine, as JSON
+    # Path of each file that it was computed from -> SHA-256.
+    checksums: Mapping[str, str]
+    # The versions of software, the code's revision and the machine, as JSON.
+    versions: str
 
 
 def read_measurement(path: Path) -> Measurement | None:
@@ -45,7 +47,9 @@ def read_measurement(path: Path) -> Measurement | None:
     match read_json(path):
         case {"manifest": {"sha256": dict(checksums), **manifest}} if checksums:
             keys = ("convs2s", "revision", "python", "packages", "processor", "system")
-            versions = json.dumps({key: manifest.get(key) for key in keys}, sort_keys=True)
+            versions = json.dumps(
+                {key: manifest.get(key) for key in keys}, sort_keys=True
+            )
             return Measurement(checksums, versions)
     return None
 
@@ -74,7 +78,9 @@ def crate(
             identifier = path
             if path not in included:
                 identifier = f"#{path}"
-                absent[identifier] = _entity(identifier, "CreativeWork", path, sha256=digest)
+                absent[identifier] = _entity(
+                    identifier, "CreativeWork", path, sha256=digest
+                )
             computed_from.append(identifier)
         action["object"] = _links(computed_from)
         action["result"] = {"@id": file}
@@ -137,14 +143,18 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
         if not file.endswith("/dataset/train.json"):
             continue
         content: Any = read_json(folder / file)
-        with failures_of_file(str(folder / file), "no description of training text; prepare again"):
+        with failures_of_file(
+            str(folder / file), "no description of training text; prepare again"
+        ):
             for source in content.get("sources", ()):
                 name = source["file"]
                 if name in entities:
                     continue
                 terms = source.get("licence") or "terms not known"
                 identifier = f"#source-{len(entities) + 1}"
-                entities[name] = _entity(identifier, "CreativeWork", name, usageInfo=terms)
+                entities[name] = _entity(
+                    identifier, "CreativeWork", name, usageInfo=terms
+                )
                 if source.get("sha256"):
                     entities[name]["sha256"] = source["sha256"]
     return list(entities.values())

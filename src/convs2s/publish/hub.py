@@ -87,7 +87,9 @@ def export_onnx(model: Path, folder: Path) -> None:
         load_model(model)  # this checks the weights
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
-            raise UserError(f"{model}: its kind of network has no graphs; export a ConvS2S model")
+            raise UserError(
+                f"{model}: its kind of network has no graphs; export a ConvS2S model"
+            )
         weights = [graphs.Weights(arrays, description.architecture, description.sizes)]
         encoder, parts = graphs.encoder(weights, "fp32")
         encoder.save(staged / "encoder.onnx")
@@ -117,7 +119,9 @@ def _describe(description: ModelDescription, folder: Path) -> None:
     write_json(folder / "config.json", settings)
 
 
-def _front_matter(model: Path, description: ModelDescription, terms: str) -> dict[str, object]:
+def _front_matter(
+    model: Path, description: ModelDescription, terms: str
+) -> dict[str, object]:
     """Return the fields at the top of a card, which the Hub reads.
 
     They have each score with its test set, decoding and signature. A model whose two languages are
@@ -182,7 +186,9 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
             for name in HUB_FILES:
                 if name not in files:
                     continue
-                hub.hf_hub_download(repository, name, revision=info.sha, local_dir=staged)
+                hub.hf_hub_download(
+                    repository, name, revision=info.sha, local_dir=staged
+                )
                 # The Hub states the SHA-256 of a large file, and git's identifier of a small one.
                 lfs = files[name].lfs
                 if lfs:
@@ -194,7 +200,8 @@ def pull(repository: str, folder: Path, revision: str | None = None) -> None:
                         f"{repository}: {name}: its checksum is not the one that the Hub states; "
                         "it was damaged on its way, or a proxy changed it; pull it again"
                     )
-            shutil.rmtree(staged / ".cache", ignore_errors=True)  # huggingface_hub's own files
+            # huggingface_hub's own files.
+            shutil.rmtree(staged / ".cache", ignore_errors=True)
         load_model(staged / MODEL_NAME)
 
 
@@ -223,7 +230,9 @@ def push(folder: Path, repository: str) -> str:
         if not (folder / CODES).is_file() and hub.file_exists(repository, CODES):
             changes.append(CommitOperationDelete(CODES))
         # upload_folder may make several commits, between which the repository would be incomplete.
-        commit = hub.create_commit(repository, changes, commit_message="A model of convs2s")
+        commit = hub.create_commit(
+            repository, changes, commit_message="A model of convs2s"
+        )
         return str(commit.commit_url)
 
 
@@ -241,6 +250,14 @@ def _hub_client(repository: str) -> Iterator["HfApi"]:
             f"{repository}: no such repository at {hub.endpoint}, or none that you may use: check "
             "its name, make it there first, and for a private one log in by `hf auth login`"
         ) from None
-    except (HTTPError, ValueError, errors.EntryNotFoundError, ConnectionError, *_XET) as error:
+    except (
+        HTTPError,
+        ValueError,
+        errors.EntryNotFoundError,
+        ConnectionError,
+        *_XET,
+    ) as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"{repository}: request to {hub.endpoint} failed: {reason}") from None
+        raise UserError(
+            f"{repository}: request to {hub.endpoint} failed: {reason}"
+        ) from None

@@ -14,14 +14,30 @@ from functools import cache
 from pathlib import Path
 
 from convs2s.errors import UserError
-from convs2s.files.atomic import atomic_path, scratch_folder, sole_writer, whole_files, writing
+from convs2s.files.atomic import (
+    atomic_path,
+    scratch_folder,
+    sole_writer,
+    whole_files,
+    writing,
+)
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines, write_json, write_lines, write_text
 from convs2s.publish.card import model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 from convs2s.scoring.translations import read_translations
 
-KEPT = (".json", ".jsonl", ".txt", ".md", ".csv", ".tex", ".svg", ".png", ".length_penalty.tsv")
+KEPT = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".md",
+    ".csv",
+    ".tex",
+    ".svg",
+    ".png",
+    ".length_penalty.tsv",
+)
 """Endings of the names of files that are exported."""
 
 LEFT_OUT = {"state", "logs", "benchmarks", "downloads"}
@@ -75,7 +91,9 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
     if output.suffix in (".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z"):
         raise UserError(f"{output}: name a new folder, or an archive NAME.zip")
     if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder: name a results folder, as results/demo_en_fr")
+        raise UserError(
+            f"{folder}: no such folder: name a results folder, as results/demo_en_fr"
+        )
     measured = {}
     has_scores = False
     for path in _kept(folder):
@@ -85,7 +103,9 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         if measurement is not None:
             measured[path] = measurement
         elif is_score:
-            raise UserError(f"{path}: does not say what was scored: make it again with snakemake")
+            raise UserError(
+                f"{path}: does not say what was scored: make it again with snakemake"
+            )
     if not has_scores:
         raise UserError(
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, for example "
@@ -103,9 +123,12 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
                 card = staged / _name(model.with_name("card.md"), start)
                 write_text(card, model_card(model))
         name = folder.resolve().name
-        write_text(staged / "README.md", _README.format(name=name, metadata=METADATA_FILE))
+        write_text(
+            staged / "README.md", _README.format(name=name, metadata=METADATA_FILE)
+        )
         files = _files(staged)
-        exported = {}  # the measurements of exported files, by their paths in the archive
+        # The measurements of exported files, by their paths in the archive.
+        exported = {}
         for path, measurement in measured.items():
             file = _name(path, start)
             if file in files:
@@ -126,7 +149,8 @@ def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
     """
     _refuse_existing(output)
     with sole_writer(output), writing(output), scratch_folder(output.parent) as scratch:
-        _refuse_existing(output)  # another writer may have made it while this one was waiting
+        # Another writer may have made it while this one was waiting.
+        _refuse_existing(output)
         staged = scratch / output.name
         staged.mkdir()
         yield staged
@@ -166,7 +190,11 @@ def _kept(folder: Path) -> Iterator[Path]:
     """Yield the files of a results folder to export, whether they have text or not."""
     for path in whole_files(folder):
         parts = path.relative_to(folder).parts
-        if path.is_file() and path.name.endswith(KEPT) and not LEFT_OUT.intersection(parts):
+        if (
+            path.is_file()
+            and path.name.endswith(KEPT)
+            and not LEFT_OUT.intersection(parts)
+        ):
             yield path
 
 
@@ -218,7 +246,9 @@ def _scored_files(measured: Mapping[Path, Measurement], start: Path) -> Iterator
             if is_model and not path.exists():
                 continue
             if not path.is_file():
-                raise UserError(f"{path}: {score} was computed from it, but it is missing")
+                raise UserError(
+                    f"{path}: {score} was computed from it, but it is missing"
+                )
             if checksum(path) != digest:
                 raise UserError(
                     f"{path}: has changed since {score} was computed from it; make that score "

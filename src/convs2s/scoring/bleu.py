@@ -39,7 +39,8 @@ from convs2s.errors import UserError, failures_of_file
 BleuForm = Literal["tokenized", "detokenized"]
 Lines = Sequence[str]  # the lines of a file, without their line feeds
 
-SAMPLES = 1000  # bootstrap resamples in a comparison, as many as sacrebleu takes by default
+# Bootstrap resamples in a comparison, as many as sacrebleu takes by default.
+SAMPLES = 1000
 
 Statistics = npt.NDArray[np.int64]
 """Statistics (lines, 6) of the sentences of a test set.
@@ -71,7 +72,9 @@ def _surrogates(blanks: str) -> dict[int, int]:
     sacrebleu does not split at surrogates. Text that was read as UTF-8 contains none, so different
     words stay different.
     """
-    return {ord(blank): surrogate for surrogate, blank in enumerate(blanks, start=0xD800)}
+    return {
+        ord(blank): surrogate for surrogate, blank in enumerate(blanks, start=0xD800)
+    }
 
 
 _BLANKS_TO_KEEP: dict[BleuForm, dict[int, int]] = {
@@ -154,7 +157,9 @@ def detokenized_bleu(
 
     ``lowercase`` omits the option ``-c``, so that the case of A to Z is ignored.
     """
-    return _score(_ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references)
+    return _score(
+        _ScriptBleu("detokenized", lowercase=lowercase), hypotheses, references
+    )
 
 
 def chrf(hypotheses: Lines, *references: Lines) -> Score:
@@ -240,7 +245,9 @@ def statistics_of(hypotheses: Lines, *references: Lines) -> Statistics:
     """Return the statistics (lines, 6) from which `tokenized_bleu` is computed."""
     check_lines(hypotheses, references)
     # Each row also has the totals of n-grams, which `ngram_totals` computes from the words.
-    counted = _ScriptBleu("tokenized")._extract_corpus_statistics(hypotheses, references)
+    counted = _ScriptBleu("tokenized")._extract_corpus_statistics(
+        hypotheses, references
+    )
     return np.array([line[:_COLUMNS] for line in counted], np.int64)
 
 
@@ -283,14 +290,18 @@ def decode_statistics(text: str, where: str = "sentence statistics") -> Statisti
         plain = unpacking.decompress(packed, MOST_LINES * bytes_of_line)
         is_whole = unpacking.eof and len(plain) % bytes_of_line == 0
         if not plain or not is_whole:
-            raise ValueError(f"expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers")
+            raise ValueError(
+                f"expected 1 to {MOST_LINES:,} lines of {_COLUMNS} numbers"
+            )
     planes = np.frombuffer(plain, np.uint8).reshape(_BYTES, -1)
     numbers = np.frombuffer(planes.T.tobytes(), "<u4").reshape(_COLUMNS, -1)
     statistics = numbers.T.astype(np.int64)
     impossible = (statistics[:, 2:] > ngram_totals(statistics)).any(axis=1)
     if impossible.any():
         line = int(impossible.argmax()) + 1
-        raise UserError(f"{where}: sentence {line} has more matching n-grams than n-grams")
+        raise UserError(
+            f"{where}: sentence {line} has more matching n-grams than n-grams"
+        )
     return statistics
 
 

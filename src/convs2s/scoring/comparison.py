@@ -70,9 +70,15 @@ def compare_models(
         results = runs.values()
         bleu[form] = {
             "signature": signature,
-            "baseline": mean_and_deviation([result["baseline"]["score"] for result in results]),
-            "system": mean_and_deviation([result["system"]["score"] for result in results]),
-            "difference": mean_and_deviation([result["difference"] for result in results]),
+            "baseline": mean_and_deviation(
+                [result["baseline"]["score"] for result in results]
+            ),
+            "system": mean_and_deviation(
+                [result["system"]["score"] for result in results]
+            ),
+            "difference": mean_and_deviation(
+                [result["difference"] for result in results]
+            ),
             "runs": runs,
         }
     report.write(
@@ -171,7 +177,8 @@ def compare_outputs(
     score = SentenceBleu(form)
     differing = []
     for index, (ours, theirs) in enumerate(zip(system, baseline, strict=True)):
-        if ours.encode().split() == theirs.encode().split():  # split bytes, as multi-bleu.perl
+        # Split bytes, as multi-bleu.perl.
+        if ours.encode().split() == theirs.encode().split():
             continue
         line_references = tuple(lines[index] for lines in references)
         baseline_parts, system_parts = mark_differences(theirs, ours)
@@ -208,7 +215,9 @@ def mark_differences(baseline: str, system: str) -> tuple[Parts, Parts]:
     for tag, start, end, system_start, system_end in matcher.get_opcodes():
         differs = tag != "equal"
         baseline_parts.append(Part(" ".join(baseline_words[start:end]), differs))
-        system_parts.append(Part(" ".join(system_words[system_start:system_end]), differs))
+        system_parts.append(
+            Part(" ".join(system_words[system_start:system_end]), differs)
+        )
     return _not_empty(baseline_parts), _not_empty(system_parts)
 
 

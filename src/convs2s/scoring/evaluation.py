@@ -22,7 +22,13 @@ from convs2s.scoring.bleu import (
     statistics_of,
     tokenized_bleu,
 )
-from convs2s.scoring.rouge import ROUGE_NAMES, ROUGE_PARTS, RougeOptions, RougeScores, rouge
+from convs2s.scoring.rouge import (
+    ROUGE_NAMES,
+    ROUGE_PARTS,
+    RougeOptions,
+    RougeScores,
+    rouge,
+)
 from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.scoring.translations import (
     UNKNOWN_WORD,
@@ -83,7 +89,8 @@ class BleuEvaluation:
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # everything that the numbers depend on
     sentences: Mapping[str, str]  # measure -> encoded statistics of its sentences
-    further: Mapping[str, Score] = field(default_factory=dict)  # scores by metrics of extensions
+    # Scores by metrics of extensions.
+    further: Mapping[str, Score] = field(default_factory=dict)
 
     def scores(self) -> dict[str, Score]:
         """Return the scores, by the names that reports print."""
@@ -122,7 +129,12 @@ class RougeEvaluation:
     ``AVERAGED`` and ``SHARED`` are as in `BleuEvaluation`.
     """
 
-    AVERAGED: ClassVar = ("rouge", "length_ratio", "before_replacement", "unknown_words")
+    AVERAGED: ClassVar = (
+        "rouge",
+        "length_ratio",
+        "before_replacement",
+        "unknown_words",
+    )
     SHARED: ClassVar = ("lines", "references", "measure", "lead")
 
     test_set: str
@@ -131,7 +143,8 @@ class RougeEvaluation:
     measure: RougePart  # the one that reports print first
     rouge: RougeScores
     lead: LeadBaseline
-    length_ratio: float  # of whole outputs and references, before ROUGE's limit of bytes
+    # Of whole outputs and references, before ROUGE's limit of bytes.
+    length_ratio: float
     before_replacement: RougeBefore
     unknown_words: UnknownWords
     manifest: Mapping[str, object]  # everything that the numbers depend on
@@ -194,7 +207,9 @@ def evaluate_bleu(
         bleu=bleu_scores(words, in_words, text, plain),
         chrf=chrf(text, plain),
         length_ratio=length_ratio(words, in_words),
-        before_replacement=BleuBefore(bleu_scores(words_before, in_words, before, plain)),
+        before_replacement=BleuBefore(
+            bleu_scores(words_before, in_words, before, plain)
+        ),
         unknown_words=_count_unknown_words(system),
         manifest=manifest,
         # The keys are names of measures (convs2s.config.measures), by which the ledger has them.
@@ -204,7 +219,9 @@ def evaluate_bleu(
                 statistics_of(words_before, in_words)
             ),
         },
-        further={name: further_score(name, text, plain, source=source) for name in metrics},
+        further={
+            name: further_score(name, text, plain, source=source) for name in metrics
+        },
     )
     write_json(output, evaluation)
 
@@ -229,14 +246,18 @@ def further_score(
     with failures_of_code(f"metric {name}"):
         if "source" in signature(metric).parameters:
             if source is None:
-                raise UserError(f"metric {name}: needs the source; give it with --source")
+                raise UserError(
+                    f"metric {name}: needs the source; give it with --source"
+                )
             check_lines(text, [source], name, ["the source"])
             keywords = {"source": source}
         value = metric(text, *references, **keywords)
         number = value.score if isinstance(value, Score) else value
         is_number = isinstance(number, SupportsFloat) and not isinstance(number, bool)
         if not is_number or not isfinite(number):
-            raise UserError(f"metric {name}: expected a finite number, found {number!r}")
+            raise UserError(
+                f"metric {name}: expected a finite number, found {number!r}"
+            )
     digest = digest_of_extension("METRICS", name)
     if isinstance(value, Score):  # keep the metric's own signature as well
         return replace(value, signature=f"{name}|code:{digest}|{value.signature}")
@@ -274,8 +295,12 @@ def evaluate_rouge(
     """
     system = read_translations(translations)
     irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
-    options = RougeOptions(settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1)
-    reference_lines = [read_reference(path, translations, system) for path in references]
+    options = RougeOptions(
+        settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1
+    )
+    reference_lines = [
+        read_reference(path, translations, system) for path in references
+    ]
     text = [line.text for line in system]
     before = [line.text_before for line in system]
     lead = [" ".join(line.source.split()[: settings.lead_words]) for line in system]
@@ -308,5 +333,7 @@ def _count_unknown_words(system: Sequence[DecodedLine]) -> UnknownWords:
     """Count the unknown words in a system's output, and their replacements."""
     replaced_by = Counter(item.by for line in system for item in line.replacements)
     # A word of several tokens can contain <unk>, even more than once.
-    total = sum(word.count(UNKNOWN_WORD) for line in system for word in line.words_before)
+    total = sum(
+        word.count(UNKNOWN_WORD) for line in system for word in line.words_before
+    )
     return UnknownWords(total, replaced_by["dictionary"], replaced_by["copied"])

@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from convs2s.errors import UserError
 
 _SENTENCE = re.compile("[0-9]{1,18}")
-_EXPECTED = "expected 'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
+_EXPECTED = (
+    "expected 'sentence ||| text ||| features ||| score', as Moses writes n-best lists"
+)
 
 LIKELIHOOD = "LogLikelihood"
 LENGTH = "Length"
@@ -38,7 +40,9 @@ class ListedHypothesis:
     def line(self) -> str:
         """Return the line without its line feed."""
         score = f"{self.score:.9g}"  # 9 digits tell all fp32 numbers apart
-        return " ||| ".join([str(self.sentence), self.text, self.features, score, *self.rest])
+        return " ||| ".join(
+            [str(self.sentence), self.text, self.features, score, *self.rest]
+        )
 
     def feature(self, name: str) -> float:
         """Return the value of a feature.
@@ -69,7 +73,9 @@ class ListedHypothesis:
             raise UserError(
                 f"{self.location}: has a feature '{name}=' already; choose another name"
             )
-        return replace(self, features=f"{self.features} {name}= {value:.9g}".lstrip(" "))
+        return replace(
+            self, features=f"{self.features} {name}= {value:.9g}".lstrip(" ")
+        )
 
 
 def n_best_line(
@@ -122,7 +128,9 @@ def read_n_best(lines: Iterable[str], name: str) -> Iterator[Group]:
             group = []
         group.append(listed)
     if not group:
-        raise UserError(f"{name}: is empty; give an n-best list with a hypothesis of each sentence")
+        raise UserError(
+            f"{name}: is empty; give an n-best list with a hypothesis of each sentence"
+        )
     yield group
 
 
@@ -174,10 +182,14 @@ def unescaped(text: str) -> str:
 def _parse(line: str, location: str) -> ListedHypothesis:
     fields = [field.strip(" ") for field in line.split("|||")]
     if len(fields) < 4:
-        raise UserError(f"{location}: {_EXPECTED}; found only {len(fields)} of the 4 fields")
+        raise UserError(
+            f"{location}: {_EXPECTED}; found only {len(fields)} of the 4 fields"
+        )
     sentence, text, features, score, *rest = fields
     if not _SENTENCE.fullmatch(sentence):
-        raise UserError(f"{location}: {_EXPECTED}; the sentence is not a number: {sentence[:60]!r}")
+        raise UserError(
+            f"{location}: {_EXPECTED}; the sentence is not a number: {sentence[:60]!r}"
+        )
     try:
         number = _number(score)
     except ValueError:

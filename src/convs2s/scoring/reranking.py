@@ -39,7 +39,8 @@ from convs2s.scoring.reports.layout import Report
 from convs2s.scoring.tuned_settings import PLAIN
 
 Name = TypeVar("Name")
-Conversion = Callable[[str], str]  # takes a text of the list and returns it in another form
+# Takes a text of the list and returns it in another form.
+Conversion = Callable[[str], str]
 
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
 """The values of the length penalty that the tuning tries: 0, 0.1, ..., 2."""
@@ -157,7 +158,9 @@ def rescore_n_best(
     )
 
 
-def chosen(groups: Iterable[Group], criteria: Mapping[Name, Criterion]) -> dict[Name, list[str]]:
+def chosen(
+    groups: Iterable[Group], criteria: Mapping[Name, Criterion]
+) -> dict[Name, list[str]]:
     """Return the texts that each criterion chooses from a list, one for each sentence.
 
     A criterion chooses the hypothesis with its highest value. If several have this value, it
@@ -186,7 +189,9 @@ def by_length_penalty(alpha: float) -> Criterion:
     A search with the length penalty alpha ranks its finished hypotheses by this value. The
     hypotheses must have the features that `n_best_line` writes.
     """
-    return lambda listed: float(listed.feature(LIKELIHOOD) / listed.feature(LENGTH) ** alpha)
+    return lambda listed: float(
+        listed.feature(LIKELIHOOD) / listed.feature(LENGTH) ** alpha
+    )
 
 
 def curve(
@@ -222,7 +227,10 @@ def best_point(points: Iterable[TunedPoint]) -> TunedPoint:
 
     If several have this BLEU, return the one whose alpha is nearest to `PLAIN`, the paper's.
     """
-    return max(points, key=lambda each: (each.tokenized.score, -abs(each.length_penalty - PLAIN)))
+    return max(
+        points,
+        key=lambda each: (each.tokenized.score, -abs(each.length_penalty - PLAIN)),
+    )
 
 
 def tune_length_penalty(

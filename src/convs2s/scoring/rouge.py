@@ -24,19 +24,26 @@ ROUGE_NAMES: Mapping[RougeKind, str] = {
     "rouge_2": "ROUGE-2",
     "rouge_l": "ROUGE-L",
 }
-ROUGE_PARTS: Mapping[RougePart, str] = {"recall": "recall", "precision": "precision", "f1": "F1"}
+ROUGE_PARTS: Mapping[RougePart, str] = {
+    "recall": "recall",
+    "precision": "precision",
+    "f1": "F1",
+}
 
 ROUGE_SAMPLES = 1000
 """Bootstrap resamples for the confidence intervals, as many as the script takes by default."""
 
 _SEED = 12345  # sacrebleu's
 _QUANTILES = (0.025, 0.975)
-_ROUNDED = 5  # decimal places to which the script rounds recall and precision, and then F1
+# Decimal places to which the script rounds recall and precision, and then F1.
+_ROUNDED = 5
 _LONGEST_UNSTEMMED = 3  # words of up to 3 letters are not stemmed
 _KEPT = b"abcdefghijklmnopqrstuvwxyz0123456789"
 # All other bytes separate words, also those of a letter such as é. The script makes a separate word
 # of a hyphen, but does not count it, so here a hyphen separates words, too.
-_BYTES = bytes(byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower())
+_BYTES = bytes(
+    byte if byte in _KEPT else ord(" ") for byte in bytes(range(256)).lower()
+)
 
 Words = Sequence[str]
 
@@ -57,7 +64,8 @@ class RougeTriple(NamedTuple):
     f1: float
 
 
-RougeItem = Mapping[RougeKind, RougeTriple]  # one hypothesis's scores, in the order of ROUGE_NAMES
+# One hypothesis's scores, in the order of ROUGE_NAMES.
+RougeItem = Mapping[RougeKind, RougeTriple]
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,9 @@ class RougeOptions:
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text, after the byte limit, in lower case, stemmed if asked."""
-        words = text.encode()[: self.byte_limit].translate(_BYTES).decode("ascii").split()
+        words = (
+            text.encode()[: self.byte_limit].translate(_BYTES).decode("ascii").split()
+        )
         return [self._stemmed(word) for word in words] if self.stem else words
 
     def _stemmed(self, word: str) -> str:
@@ -162,9 +172,15 @@ def rouge_items(
         words = options.words(hypothesis)
         references_words = [options.words(text) for text in texts]
         hits: dict[RougeKind, list[Hits]] = {
-            "rouge_1": [ngram_hits(words, reference, 1) for reference in references_words],
-            "rouge_2": [ngram_hits(words, reference, 2) for reference in references_words],
-            "rouge_l": [subsequence_hits(words, reference) for reference in references_words],
+            "rouge_1": [
+                ngram_hits(words, reference, 1) for reference in references_words
+            ],
+            "rouge_2": [
+                ngram_hits(words, reference, 2) for reference in references_words
+            ],
+            "rouge_l": [
+                subsequence_hits(words, reference) for reference in references_words
+            ],
         }
         item = {}
         for kind, reference_hits in hits.items():
@@ -211,7 +227,9 @@ def mean_rouge(
         resampled_means.append(np.bincount(drawn, minlength=lines) @ values / lines)
     lows, highs = (100 * np.quantile(resampled_means, _QUANTILES, axis=0)).tolist()
     means = (100 * values.mean(axis=0)).tolist()
-    scores: dict[RougeKind, dict[RougePart, RougeScore]] = {kind: {} for kind in ROUGE_NAMES}
+    scores: dict[RougeKind, dict[RougePart, RougeScore]] = {
+        kind: {} for kind in ROUGE_NAMES
+    }
     for column, (kind, part) in enumerate(product(ROUGE_NAMES, ROUGE_PARTS)):
         scores[kind][part] = RougeScore(
             means[column], signature, low=lows[column], high=highs[column]
@@ -233,7 +251,8 @@ def ngram_hits(
 
 def _ngrams(words: Words, order: int) -> Counter[tuple[str, ...]]:
     shifted = [words[start:] for start in range(order)]
-    return Counter(zip(*shifted, strict=False))  # the shortest list, the last, ends the n-grams
+    # The shortest list, the last, ends the n-grams.
+    return Counter(zip(*shifted, strict=False))
 
 
 def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:
@@ -243,7 +262,8 @@ def subsequence_hits(hypothesis: Words, reference: Words) -> Hits:
     reference. Each word of the hypothesis updates all bits at once. At the end, the number of zero
     bits is the length of the subsequence.
     """
-    bits_of_word: dict[str, int] = {}  # word -> the bits of its positions in the reference
+    # Word -> the bits of its positions in the reference.
+    bits_of_word: dict[str, int] = {}
     for position, word in enumerate(reference):
         bits_of_word[word] = bits_of_word.get(word, 0) | (1 << position)
     all_bits = (1 << len(reference)) - 1

@@ -28,7 +28,8 @@ class RougeExceptions:
     """Irregular forms, whose base forms are used instead of stems."""
 
     bases: Mapping[str, str]  # word -> its base form
-    digest: str  # the first 8 hexadecimal digits of the SHA-256 of the file's lines, for signatures
+    # The first 8 hexadecimal digits of the SHA-256 of the file's lines, for signatures.
+    digest: str
 
 
 def read_exceptions(path: Path) -> RougeExceptions:
@@ -108,7 +109,9 @@ def _without_ed_or_ing(word: str) -> str:
 
 def _longest_of(endings: Iterable[str], word: str) -> str:
     """Return the longest of ``endings`` with which a word ends, or an empty text."""
-    return max((ending for ending in endings if word.endswith(ending)), key=len, default="")
+    return max(
+        (ending for ending in endings if word.endswith(ending)), key=len, default=""
+    )
 
 
 def _shape(word: str) -> str:

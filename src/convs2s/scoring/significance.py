@@ -32,11 +32,14 @@ from convs2s.scoring.bleu import ORDERS, Statistics, ngram_totals
 
 RESAMPLING_SEED = 12345
 DRAWS = 10_000  # resampled test sets
-BATCHES = 10  # batches of draws; the Monte Carlo error of p is computed from their spread
-LEAST_RUNS = 3  # minimum number of runs on each side of a comparison that gets a verdict
+# Batches of draws; the Monte Carlo error of p is computed from their spread.
+BATCHES = 10
+# Minimum number of runs on each side of a comparison that gets a verdict.
+LEAST_RUNS = 3
 _CONFIDENCE = 0.95
 _MAX_INDICES_AT_ONCE = 1 << 22  # random sentence indices that are generated at a time
-_MAX_CACHED_COUNTS = 10**8  # draws x sentences up to which the counts of one set size are cached
+# Draws x sentences up to which the counts of one set size are cached.
+_MAX_CACHED_COUNTS = 10**8
 
 SetScores = npt.NDArray[np.float64]
 
@@ -74,7 +77,8 @@ class Effect:
 
     value: float
     spread: Spread
-    batches: Sequence[Spread] = ()  # the spread computed from each batch of the draws alone
+    # The spread computed from each batch of the draws alone.
+    batches: Sequence[Spread] = ()
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -178,7 +182,9 @@ def _sentence_variance(drawn: Sequence[SetScores]) -> float:
     return max(whole - counted_twice, 0.0)
 
 
-def over_sentences(drawn: Sequence[SetScores], constant: float = 0.0) -> tuple[float, float]:
+def over_sentences(
+    drawn: Sequence[SetScores], constant: float = 0.0
+) -> tuple[float, float]:
     """Return the 95% confidence interval over test sentences alone, with the runs fixed.
 
     The value is the sum of the samples' means and a constant. Each array is of shape (runs, draws).
@@ -205,7 +211,9 @@ def drawn_measures(statistics: Statistics, draws: int = DRAWS) -> Measures:
     # is far more words than a test set has.
     columns = _columns(statistics).astype(np.float32)
     counts_of_draws = _kept_counts if lines * draws <= _MAX_CACHED_COUNTS else _counts
-    sums = [counts.astype(np.float32) @ columns for counts in counts_of_draws(lines, draws)]
+    sums = [
+        counts.astype(np.float32) @ columns for counts in counts_of_draws(lines, draws)
+    ]
     return _measures(np.concatenate(sums).astype(np.float64))
 
 
@@ -236,7 +244,9 @@ def _columns(statistics: Statistics) -> SetScores:
     The columns are: words of the hypothesis, words of the reference, matching n-grams of orders 1
     to 4, n-grams of the hypothesis of orders 1 to 4.
     """
-    return np.concatenate([statistics, ngram_totals(statistics)], axis=1).astype(np.float64)
+    return np.concatenate([statistics, ngram_totals(statistics)], axis=1).astype(
+        np.float64
+    )
 
 
 def _measures(sums: SetScores) -> Measures:

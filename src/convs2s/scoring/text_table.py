@@ -18,6 +18,8 @@ def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
     alignments = ["left", *("right" for _ in header[1:])]
     # Pass the header as a row, because tabulate pads the columns below its own headers.
-    table = tabulate([header, *rows], tablefmt="plain", disable_numparse=True, colalign=alignments)
+    table = tabulate(
+        [header, *rows], tablefmt="plain", disable_numparse=True, colalign=alignments
+    )
     for line in table.split("\n"):
         yield line.rstrip()

@@ -13,7 +13,8 @@ from convs2s.files.text import read_lines, write_text
 from convs2s.scoring.bleu import check_lines
 from convs2s.scoring.reports.layout import render_text
 
-UNKNOWN_WORD = "<unk>"  # what the decoder writes for an unknown word that is not replaced
+# What the decoder writes for an unknown word that is not replaced.
+UNKNOWN_WORD = "<unk>"
 SHOWN = 5  # evenly spaced sentences in a file of examples
 
 

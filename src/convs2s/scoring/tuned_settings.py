@@ -20,7 +20,9 @@ _ALPHA = TypeAdapter(LengthPenalty)
 _PRECISION = TypeAdapter(Literal["fp32", "bf16", "int8"])
 
 
-def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> DecodingSettings:
+def tuned_decoding(
+    stated: Mapping[str, object], tuned: Sequence[str]
+) -> DecodingSettings:
     """Return the settings of a decoding, with a number for the length penalty.
 
     ``stated`` are the settings in config/decodings.yaml. ``tuned`` contains the tuning's JSON file
@@ -38,7 +40,9 @@ def tuned_decoding(stated: Mapping[str, object], tuned: Sequence[str]) -> Decodi
     for path in tuned:  # at most one
         problem = "not a tuning of a length penalty; delete it and tune again"
         with failures_of_file(path, problem):
-            alpha = _ALPHA.validate_python(json.loads(Path(path).read_bytes())["length_penalty"])
+            alpha = _ALPHA.validate_python(
+                json.loads(Path(path).read_bytes())["length_penalty"]
+            )
     return settings.model_copy(update={"length_penalty": alpha})
 
 
@@ -54,8 +58,12 @@ def decoding_as_run(
     """
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
     if decoding["precision"] == "auto":
-        expected = "not a translation by this program's decoder; decode the test set again"
+        expected = (
+            "not a translation by this program's decoder; decode the test set again"
+        )
         with failures_of_file(f"{translations}:1", expected):
             first = next(read_lines(translations), "")
-            decoding["precision"] = _PRECISION.validate_python(json.loads(first)["precision"])
+            decoding["precision"] = _PRECISION.validate_python(
+                json.loads(first)["precision"]
+            )
     return decoding

@@ -39,7 +39,8 @@ from convs2s.serving.requests import (
 )
 from convs2s.serving.settings import ServerSettings, is_loopback
 
-GONE = 499  # status in the metrics if the client closed the connection before the answer
+# Status in the metrics if the client closed the connection before the answer.
+GONE = 499
 
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html; charset=utf-8"
@@ -70,7 +71,9 @@ def application(
 
     # Translate an empty list, which checks the search settings before the first request comes.
     translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
-    batches = Batches(translator.translate, search.batch_sentences, settings.most_waiting)
+    batches = Batches(
+        translator.translate, search.batch_sentences, settings.most_waiting
+    )
 
     @asynccontextmanager
     async def translating(_: Starlette) -> AsyncIterator[None]:
@@ -109,12 +112,18 @@ class _Handlers:
         self._languages = translator.languages
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
-        self._requests = counter("convs2s_requests", "Requests answered", ("endpoint", "status"))
+        self._requests = counter(
+            "convs2s_requests", "Requests answered", ("endpoint", "status")
+        )
         self._seconds = counter(
-            "convs2s_request_seconds", "Seconds from requests to their answers", ("endpoint",)
+            "convs2s_request_seconds",
+            "Seconds from requests to their answers",
+            ("endpoint",),
         )
         self._sentences = counter("convs2s_sentences", "Sentences translated")
-        waiting = prometheus.Gauge("convs2s_waiting", "Sentences waiting", registry=self._registry)
+        waiting = prometheus.Gauge(
+            "convs2s_waiting", "Sentences waiting", registry=self._registry
+        )
         waiting.set_function(lambda: batches.waiting)
         languages = self._languages
         language = {
@@ -125,7 +134,9 @@ class _Handlers:
         # For each path, its constant answer or the function that answers.
         self._handlers: dict[str, Response | Handler] = {
             "/": self._page(),
-            "/openapi.json": Response(asset("openapi.json"), media_type="application/json"),
+            "/openapi.json": Response(
+                asset("openapi.json"), media_type="application/json"
+            ),
             "/languages": JSONResponse([language]),
             "/health": self.health,
             "/metrics": self.metrics,
@@ -157,7 +168,9 @@ class _Handlers:
             "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
             "frame-ancestors 'none'"
         )
-        return Response(page, headers={"Content-Security-Policy": policy}, media_type=HTML)
+        return Response(
+            page, headers={"Content-Security-Policy": policy}, media_type=HTML
+        )
 
     def _route(
         self,
@@ -209,10 +222,14 @@ class _Handlers:
         except ClientDisconnect:
             return Response(status_code=GONE)
         except asyncio.CancelledError:  # by uvicorn, when stop_seconds are over
-            return _fault(503, "the server is shutting down; send the request again later")
+            return _fault(
+                503, "the server is shutting down; send the request again later"
+            )
         except Exception:
             traceback.print_exc(file=sys.stderr)
-            return _fault(500, "internal error of the server; its log contains a traceback")
+            return _fault(
+                500, "internal error of the server; its log contains a traceback"
+            )
 
     async def health(self, _: Request) -> Response:
         """Answer with the number of waiting sentences, the model and the limits of requests."""
@@ -261,7 +278,9 @@ class _Handlers:
         # server first (CORS).
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:
-            return _fault(415, "request: expected the header Content-Type: application/json")
+            return _fault(
+                415, "request: expected the header Content-Type: application/json"
+            )
         settings = self._settings
         # In JSON, a byte of text may be written in six bytes, such as \u0041.
         most = 6 * settings.longest_text * settings.most_texts + 4096
@@ -275,15 +294,23 @@ class _Handlers:
         libretranslate_request = None
         if KEYS & fields.keys():
             libretranslate_request = validated(LibreTranslateRequest, fields, "request")
-            fields = libretranslate_request.as_own(self._languages, self._search.most_n_best)
-        lines, options = check_request(fields, settings, self._search, self._languages["source"])
+            fields = libretranslate_request.as_own(
+                self._languages, self._search.most_n_best
+            )
+        lines, options = check_request(
+            fields, settings, self._search, self._languages["source"]
+        )
         if options["attention"] and not self._translator.attends:
             raise UserError(
                 "request: attention: no model of this server has attention; leave this key out"
             )
         try:
-            translations = await _await_translations(request, self._batches, lines, options)
-        except RefusedError:  # such as BusyError, which _answer returns with its own status
+            translations = await _await_translations(
+                request, self._batches, lines, options
+            )
+        except (
+            RefusedError
+        ):  # such as BusyError, which _answer returns with its own status
             raise
         except UserError as error:
             # The request has been checked, so this error is the model's, not the client's. Without

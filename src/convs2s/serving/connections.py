@@ -6,8 +6,10 @@ from collections.abc import Callable
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-PROBE_SECONDS = 0.5  # between two checks whether a client that sends nothing more is still there
-ANSWER_SECONDS = 300.0  # that a client has to read the answer before its connection is aborted
+# Between two checks whether a client that sends nothing more is still there.
+PROBE_SECONDS = 0.5
+# That a client has to read the answer before its connection is aborted.
+ANSWER_SECONDS = 300.0
 
 
 class Connection(H11Protocol):
@@ -83,7 +85,9 @@ class Connection(H11Protocol):
         if self.transport.is_closing() or self.cycle.response_started:
             return
         if self.scope["http_version"] != "1.0":
-            continues = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
+            continues = h11.InformationalResponse(
+                status_code=100, headers=[], reason=b"Continue"
+            )
             self.transport.write(self.conn.send(continues))
             self.loop.call_later(PROBE_SECONDS, self._probe)
 

@@ -19,13 +19,16 @@ KEYS = {"q", "source", "target"}
 class LibreTranslateRequest(Section):
     """A request of LibreTranslate's API. Its other keys, such as ``api_key``, are ignored."""
 
-    model_config = ConfigDict(extra="ignore", strict=False)  # not strict: numbers in forms are text
+    # Not strict: numbers in forms are text.
+    model_config = ConfigDict(extra="ignore", strict=False)
 
     q: str | list[str]  # a text or texts; the lines of a text are translated separately
-    source: str  # language code; ``auto`` means the model's source language, nothing is detected
+    # Language code; ``auto`` means the model's source language, nothing is detected.
+    source: str
     target: str  # language code
     format: Literal["text"] = "text"
-    alternatives: NonNegativeInt = 0  # maximum number of further translations of each text
+    # Maximum number of further translations of each text.
+    alternatives: NonNegativeInt = 0
 
     def as_own(
         self,
@@ -43,7 +46,9 @@ class LibreTranslateRequest(Section):
         source = languages["source"] if self.source == "auto" else self.source
         for side, language in {"source": source, "target": self.target}.items():
             if language != languages[side]:
-                raise UserError(f"{language[:20]!r} is not supported: expected {languages[side]!r}")
+                raise UserError(
+                    f"{language[:20]!r} is not supported: expected {languages[side]!r}"
+                )
         texts = []
         for lines in self._lines():
             texts += lines
@@ -88,6 +93,8 @@ def read_form(body: bytes) -> dict[str, object]:
     single: dict[str, object] = {}
     for name, values in fields.items():
         if len(values) > 1:
-            raise UserError(f"request: {name[:20]!r} is stated twice: send several texts as JSON")
+            raise UserError(
+                f"request: {name[:20]!r} is stated twice: send several texts as JSON"
+            )
         single[name] = values[0]
     return single

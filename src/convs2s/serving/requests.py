@@ -269,7 +269,10 @@ class Batches:
         most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
         end = time.monotonic() + most
         waiting_before = 0
-        while waiting_before < self.waiting < self._most_together and time.monotonic() < end:
+        while (
+            waiting_before < self.waiting < self._most_together
+            and time.monotonic() < end
+        ):
             waiting_before = self.waiting
             await asyncio.sleep(lull)
 
@@ -282,7 +285,9 @@ class Batches:
         taken: list[_Job] = []
         room = self._most_together
         for job in list(self._jobs):
-            if not taken or (job.options == taken[0].options and len(job.texts) <= room):
+            if not taken or (
+                job.options == taken[0].options and len(job.texts) <= room
+            ):
                 taken.append(job)
                 self._jobs.remove(job)
                 room -= len(job.texts)

@@ -59,10 +59,15 @@ def serve(
                 file=sys.stderr,
             )
         address = f"http://{host}:{listening.getsockname()[1]}/"
-        print(f"convs2s serve: {translator!r} answers at {address} until Ctrl-C", file=sys.stderr)
+        print(
+            f"convs2s serve: {translator!r} answers at {address} until Ctrl-C",
+            file=sys.stderr,
+        )
         configuration = uvicorn.Config(
             app,
-            http=type("Connection", (Connection,), {"head_seconds": settings.request_seconds}),
+            http=type(
+                "Connection", (Connection,), {"head_seconds": settings.request_seconds}
+            ),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -90,7 +95,9 @@ def listen(settings: ServerSettings) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        listener = socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+        listener = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=1024
+        )
     except OSError as error:
         raise UserError(
             f"--host {settings.host} --port {settings.port}: cannot listen there: "

@@ -28,7 +28,9 @@ class ServerSettings(Section):
     split_sentences: bool = True
     """Translate each sentence of a text by itself (docs/translating.md), unless a request states
     split_sentences: false."""
-    allow_origin: Annotated[str, Expecting("expected https://HOST", r"^(\*|https?://[^/]+)?$")] = ""
+    allow_origin: Annotated[
+        str, Expecting("expected https://HOST", r"^(\*|https?://[^/]+)?$")
+    ] = ""
     """Origin whose pages may send requests (CORS), such as https://example.org; * means any,
     empty means none."""
     request_seconds: PositiveFloat = 30.0

@@ -62,7 +62,8 @@ def learn_codes(word_counts: Iterable[tuple[str, int]], merges: int) -> str:
         # There is nothing to merge, and subword-nmt fails on such a text.
         return _VERSION
     codes = io.StringIO()
-    with redirect_stderr(io.StringIO()):  # hides subword-nmt's progress bar and its remarks
+    # Hides subword-nmt's progress bar and its remarks.
+    with redirect_stderr(io.StringIO()):
         learn_bpe(lines, codes, merges, is_dict=True)
     return codes.getvalue()
 
@@ -127,8 +128,11 @@ class Glossaries:
                     if not pattern.fullmatch(part, timeout=GLOSSARY_SECONDS):
                         for match in pattern.finditer(part, timeout=GLOSSARY_SECONDS):
                             cuts += match.span()
-                cuts.sort()  # A pattern with the flag ``(?r)`` finds the last match first.
-                pieces += [part[start:end] for start, end in pairwise(cuts) if start < end]
+                # A pattern with the flag ``(?r)`` finds the last match first.
+                cuts.sort()
+                pieces += [
+                    part[start:end] for start, end in pairwise(cuts) if start < end
+                ]
             parts = pieces
         return parts
 
@@ -166,7 +170,10 @@ class Bpe:
     """Splits words by BPE codes. `split` caches the tokens of the words that it has split last."""
 
     def __init__(
-        self, codes: str, vocabulary: Collection[str] | None = None, glossaries: Iterable[str] = ()
+        self,
+        codes: str,
+        vocabulary: Collection[str] | None = None,
+        glossaries: Iterable[str] = (),
     ) -> None:
         """Read codes in the format of `learn_codes`.
 
@@ -182,7 +189,9 @@ class Bpe:
         """
         merges = check_codes(codes)
         if vocabulary is not None and not vocabulary:
-            raise UserError("no BPE token is frequent enough: lower the vocabulary's threshold")
+            raise UserError(
+                "no BPE token is frequent enough: lower the vocabulary's threshold"
+            )
         known = None if vocabulary is None else set(vocabulary)
         self._bpe = BPE(io.StringIO(codes), merges, vocab=known)
         # subword-nmt's own search for glossaries has no time limit, so both its pattern and its
@@ -200,7 +209,9 @@ class Bpe:
         inner = words.strip("\r\n ")
         start = words.index(inner)
         end = start + len(inner)
-        tokens = " ".join([self._remembered_split(word) for word in inner.split(" ") if word])
+        tokens = " ".join(
+            [self._remembered_split(word) for word in inner.split(" ") if word]
+        )
         return words[:start] + tokens + words[end:]
 
     def _split_word(self, word: str) -> str:

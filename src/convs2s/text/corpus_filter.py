@@ -24,7 +24,9 @@ Longer words are not natural language, but URLs or encoded data.
 """
 
 # The characters that Perl's \s matches. Python's \s also matches U+001C to U+001F.
-_BLANKS = re.compile("[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_BLANKS = re.compile(
+    "[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+"
+)
 
 NumberOfPairs = Annotated[int, Field(ge=0)]
 
@@ -119,7 +121,9 @@ def tokenize_and_filter(
             counts["read"] += 1
             source = tidy(prepare_source(raw_source))
             target = tidy(prepare_target(raw_target))
-            reason = reason_to_drop(source, target, minimum=minimum, maximum=maximum, ratio=ratio)
+            reason = reason_to_drop(
+                source, target, minimum=minimum, maximum=maximum, ratio=ratio
+            )
             if reason:
                 counts["dropped"][reason] += 1
             else:
@@ -138,7 +142,9 @@ def read_report(path: Path) -> FilterReport:
     Raises:
         UserError: the file is not such a report.
     """
-    with failures_of_file(str(path), "no report of a corpus filter; delete it and filter again"):
+    with failures_of_file(
+        str(path), "no report of a corpus filter; delete it and filter again"
+    ):
         report = TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
         unknown = set(report["dropped"]) - set(REASONS)
         if unknown:

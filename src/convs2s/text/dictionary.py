@@ -69,7 +69,9 @@ def build_dictionary(
     candidate_rows = [_CANDIDATES_HEADER]
     for source_word in sorted(aligned, key=lambda word: (-frequencies[word], word)):
         counts = aligned[source_word]
-        targets = nsmallest(MOST_CANDIDATES, counts, key=lambda word: (-counts[word], word))
+        targets = nsmallest(
+            MOST_CANDIDATES, counts, key=lambda word: (-counts[word], word)
+        )
         best = targets[0]
         frequency = frequencies[source_word]
         dictionary_rows.append(f"{source_word}\t{best}\t{counts[best]}\t{frequency}")
@@ -80,7 +82,9 @@ def build_dictionary(
 
 def read_dictionary(path: str | Path) -> dict[str, str]:
     """Return the target word of each source word in a ``dictionary.tsv``."""
-    return {source: target for source, target, *_ in read_rows(path, _DICTIONARY_HEADER)}
+    return {
+        source: target for source, target, *_ in read_rows(path, _DICTIONARY_HEADER)
+    }
 
 
 def read_candidates(path: str | Path) -> Iterator[tuple[str, list[str]]]:

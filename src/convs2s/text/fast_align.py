@@ -24,11 +24,13 @@ from convs2s.files.atomic import atomic_path
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-KeptArray = NDArray[np.generic]  # an array whose type is known to the function that reads it
+# An array whose type is known to the function that reads it.
+KeptArray = NDArray[np.generic]
 
 _ITERATIONS = 5
 _NULL_SHARE = 0.08  # probability that a target word is aligned to no source word
-_CONCENTRATION = 0.01  # parameter of the Dirichlet prior over a source word's translations
+# Parameter of the Dirichlet prior over a source word's translations.
+_CONCENTRATION = 0.01
 
 # Number of pairs of positions, or of words, that are processed at a time, in about 100 MB of
 # memory.
@@ -47,7 +49,9 @@ _RATE = 20.0
 class Side:
     """One language of a corpus of S sentences and W words, with a number for each distinct word."""
 
-    words: NDArray[np.int32]  # (W,), the words of all sentences, one sentence after the other
+    words: NDArray[
+        np.int32
+    ]  # (W,), the words of all sentences, one sentence after the other
     starts: Integers  # (S + 1,), the index of each sentence's first word, and then W
 
     @cached_property
@@ -109,10 +113,16 @@ class _Pairs:
     targets: Integers  # (T,): index of each target word in the corpus
     first: Integers  # (T,): index of the first pair of each target word
     target: Integers  # (P,): index of each pair's target word in ``targets``
-    source_place: Integers  # (P,): position of each pair's source word in its sentence, from 0
+    source_place: (
+        Integers  # (P,): position of each pair's source word in its sentence, from 0
+    )
     keys: Integers  # (P,): key of each pair's two words
-    source_share: Floats  # (P,): position of each pair's source word, from 1, / sentence length
-    target_share: Floats  # (T,): position of each target word, from 1, / sentence length
+    source_share: (
+        Floats  # (P,): position of each pair's source word, from 1, / sentence length
+    )
+    target_share: (
+        Floats  # (T,): position of each target word, from 1, / sentence length
+    )
     target_step: Floats  # (T,): 1 / length of each target word's sentence
 
 
@@ -178,7 +188,9 @@ class _Model:
         target_length = target.lengths[sentence]  # (T,)
         first_pair = np.cumsum(source_length) - source_length  # (T,)
         target_of_pair = np.repeat(np.arange(len(targets)), source_length)  # (P,)
-        source_place = np.arange(len(target_of_pair)) - first_pair[target_of_pair]  # (P,)
+        source_place = (
+            np.arange(len(target_of_pair)) - first_pair[target_of_pair]
+        )  # (P,)
         source_start = source.starts[sentence][target_of_pair]  # (P,)
         source_word = source.words[source_start + source_place]  # (P,)
         target_word = target.words[targets].astype(np.int64)[target_of_pair]  # (P,)
@@ -232,7 +244,8 @@ class _Model:
 
         The counts are then reset to 0 for the next iteration.
         """
-        totals = np.zeros(self._types)  # sum of the counts of each source word, with the prior
+        # Sum of the counts of each source word, with the prior.
+        totals = np.zeros(self._types)
         for part in self._parts():
             source_words = self._keys[part] % self._types
             np.add.at(totals, source_words, self._count[part] + _CONCENTRATION)
@@ -299,7 +312,12 @@ def _digamma(values: Floats) -> Floats:
     # The asymptotic series of digamma(x) in powers of 1 / (x - 1/2).
     middle = shifted - 0.5
     square = 1 / middle**2
-    series = square / 24 - 7 * square**2 / 960 + 31 * square**3 / 8064 - 127 * square**4 / 30720
+    series = (
+        square / 24
+        - 7 * square**2 / 960
+        + 31 * square**3 / 8064
+        - 127 * square**4 / 30720
+    )
     return recurrence + np.log(middle) + series
 
 
@@ -316,10 +334,14 @@ class Shapes:
         (length, others), count = np.unique(pairs, axis=1, return_counts=True)
         first_row = np.cumsum(length) - length
         row = np.arange(length.sum())
-        self.position: Integers = row - np.repeat(first_row, length) + 1  # of a target word, from 1
-        self.length: Integers = np.repeat(length, length)  # words of the target sentence
-        self.others: Integers = np.repeat(others, length)  # words of the source sentence
-        self.count: Integers = np.repeat(count, length)  # sentence pairs with these two lengths
+        # Of a target word, from 1.
+        self.position: Integers = row - np.repeat(first_row, length) + 1
+        # Words of the target sentence.
+        self.length: Integers = np.repeat(length, length)
+        # Words of the source sentence.
+        self.others: Integers = np.repeat(others, length)
+        # Sentence pairs with these two lengths.
+        self.count: Integers = np.repeat(count, length)
 
 
 def tightened(tension: float, distance: float, shapes: Shapes) -> float:
@@ -353,11 +375,15 @@ def _series(
     nearest_behind = abs((before + 1) / others - share)
     step = 1 / others
     plain_before, weighted_before = _falling(nearest_before, step, before, tension)
-    plain_behind, weighted_behind = _falling(nearest_behind, step, others - before, tension)
+    plain_behind, weighted_behind = _falling(
+        nearest_behind, step, others - before, tension
+    )
     return plain_before + plain_behind, weighted_before + weighted_behind
 
 
-def _falling(first: Floats, step: Floats, terms: Integers, tension: float) -> tuple[Floats, Floats]:
+def _falling(
+    first: Floats, step: Floats, terms: Integers, tension: float
+) -> tuple[Floats, Floats]:
     """Return the sums of exp(-tension * d) and d * exp(-tension * d) over a sequence of distances.
 
     The distances d are first, first + step, first + 2 * step, ...; there are ``terms`` of them. If
@@ -411,6 +437,9 @@ class AlignmentState:
                 # KeyError says that the file is damaged.
                 del arrays["end"]
         except UserError as error:
-            print(f"{error}; this direction is aligned from the beginning", file=sys.stderr)
+            print(
+                f"{error}; this direction is aligned from the beginning",
+                file=sys.stderr,
+            )
             return {}
         return arrays

@@ -59,8 +59,12 @@ class _LightLoader(SourceFileLoader):
     """
 
     @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path) if name.startswith("sacremoses") else None
+    def find_spec(
+        cls, name: str, path: Any = None, target: Any = None
+    ) -> ModuleSpec | None:
+        spec = (
+            PathFinder.find_spec(name, path) if name.startswith("sacremoses") else None
+        )
         if spec:
             spec.loader = cls(name, str(spec.origin))
         return spec
@@ -120,7 +124,10 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
     # Replaces each run of blanks by a space. Unlike the rule of sacremoses it also removes blanks
     # at both ends, which makes no difference, because sacremoses strips them next in both places
     # where it applies the rule.
-    DEDUPLICATE_SPACE = (SimpleNamespace(sub=lambda space, text: space.join(text.split())), " ")
+    DEDUPLICATE_SPACE = (
+        SimpleNamespace(sub=lambda space, text: space.join(text.split())),
+        " ",
+    )
     COMMA_SEPARATE_1 = _guarded(MosesTokenizer.COMMA_SEPARATE_1, ",")
     COMMA_SEPARATE_2 = _guarded(MosesTokenizer.COMMA_SEPARATE_2, ",")
     COMMA_SEPARATE_3 = _guarded(MosesTokenizer.COMMA_SEPARATE_3, ",")
@@ -134,7 +141,9 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
         _guarded(rule, "'") for rule in MosesTokenizer.FR_IT_SPECIFIC_APOSTROPHE
     ]
 
-    def __init__(self, language: str, *, aggressive: bool = True, escape: bool = True) -> None:
+    def __init__(
+        self, language: str, *, aggressive: bool = True, escape: bool = True
+    ) -> None:
         """Load the abbreviations of a language.
 
         Args:

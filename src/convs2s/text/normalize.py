@@ -56,7 +56,8 @@ class Normalizer:
         for numbers.
         """
         self._rules: list[tuple[Any, str]] = []
-        self._ascii_rules: list[tuple[Any, str]] = []  # the rules that can change an ASCII line
+        # The rules that can change an ASCII line.
+        self._ascii_rules: list[tuple[Any, str]] = []
         for pattern, replacement in _rules(language):
             if pattern == _STOPS_BEFORE_QUOTE:
                 rule = regex.compile(_STOPS_BEFORE_QUOTE_LINEAR, regex.ASCII)
@@ -87,7 +88,8 @@ def remove_non_printing(line: str) -> str:
 
     sacremoses deletes these characters, but ``remove-non-printing-char.perl`` writes a space.
     """
-    if line.isprintable():  # True for nearly all lines, and much faster than the search.
+    # True for nearly all lines, and much faster than the search.
+    if line.isprintable():
         return line
     return str(_NON_PRINTING.sub(" ", line))
 

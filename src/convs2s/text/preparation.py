@@ -83,7 +83,9 @@ def _one_line(name: str, step: Step, line: str) -> str:
     with failures_of_code(f"preparation {name}"):
         text = step(line)
     if not isinstance(text, str) or "\n" in text:
-        raise UserError(f"preparation {name}: expected a line of text, not {text!r} of {line!r}")
+        raise UserError(
+            f"preparation {name}: expected a line of text, not {text!r} of {line!r}"
+        )
     return text
 
 
@@ -126,6 +128,10 @@ class Preparation:
         return self._detokenize(words)
 
 
-def tokenize_file(*, raw: str | Path, output: str | Path, name: str, language: str) -> int:
+def tokenize_file(
+    *, raw: str | Path, output: str | Path, name: str, language: str
+) -> int:
     """Prepare each line of a file, write the result, and return the number of lines."""
-    return write_lines(output, map(Preparation(name, language).prepare, read_lines(raw)))
+    return write_lines(
+        output, map(Preparation(name, language).prepare, read_lines(raw))
+    )

@@ -56,4 +56,6 @@ def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
         return True
     rest = text[end.end() :].lstrip(_OPENING)
     following, _, _ = rest.partition(" ")
-    return bool(_INITIALS.fullmatch(word)) and not _OPENER.fullmatch(following.rstrip(","))
+    return bool(_INITIALS.fullmatch(word)) and not _OPENER.fullmatch(
+        following.rstrip(",")
+    )

@@ -40,7 +40,9 @@ def split_sentences(line: str, language: str) -> list[str]:
             lacks_letters = bool(sentences) and not (has_letter and part_has_letter)
             word = last_word.rstrip().lstrip(_OPENING)
             ends_in_stop = word.endswith(".")
-            is_short_form = ends_in_stop and _tokenizer(code).is_abbreviation(word[:-1], part)
+            is_short_form = ends_in_stop and _tokenizer(code).is_abbreviation(
+                word[:-1], part
+            )
             if not (lacks_letters or is_short_form):
                 # The part begins a new sentence.
                 sentences.append([])

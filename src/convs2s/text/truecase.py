@@ -16,7 +16,9 @@ from convs2s.files.text import NO_MARK, read_lines, read_rows, write_lines
 
 _HEADER = "word\tcount"
 _SENTENCE_END = frozenset(".:?!")
-_BEFORE_FIRST_WORD = frozenset({"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"})
+_BEFORE_FIRST_WORD = frozenset(
+    {"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"}
+)
 
 
 class Truecaser:

@@ -24,12 +24,16 @@ class TrainingData:
     """The content of a task's folder, as ``snakemake prepare`` makes it."""
 
     train: TokenStore  # pairs to learn from
-    valid: TokenStore  # validation pairs, which decide the learning rate and the best epoch
-    types: dict[str, list[str]]  # side (source, target) -> its types, in order of their indices
-    description: StoreDescription  # of the training store: task, languages, preparation, vocabulary
+    # Validation pairs, which decide the learning rate and the best epoch.
+    valid: TokenStore
+    # Side (source, target) -> its types, in order of their indices.
+    types: dict[str, list[str]]
+    # Of the training store: task, languages, preparation, vocabulary.
+    description: StoreDescription
     bpe_codes: str | None  # text of the BPE codes; None if the vocabulary is of words
     splittable: list[str] | None  # source tokens that BPE may output; None: any token
-    checksums: dict[str, str]  # file name -> SHA-256, of every file that the weights depend on
+    # File name -> SHA-256, of every file that the weights depend on.
+    checksums: dict[str, str]
 
     @classmethod
     def read(cls, folder: Path) -> "TrainingData":
@@ -65,8 +69,12 @@ class TrainingData:
         if codes is not None and vocabulary.threshold:
             counts = read_counts(tables["source"])
             splittable = sorted(frequent_tokens(counts, vocabulary.threshold))
-        checksums = {f"dataset/{split}.arrow": store.sha256 for split, store in about.items()}
-        checksums |= {f"vocabulary/{table.name}": sha256(table) for table in tables.values()}
+        checksums = {
+            f"dataset/{split}.arrow": store.sha256 for split, store in about.items()
+        }
+        checksums |= {
+            f"vocabulary/{table.name}": sha256(table) for table in tables.values()
+        }
         return cls(
             train=TokenStore(files.store("train")),
             valid=TokenStore(files.store("valid")),
@@ -142,7 +150,9 @@ def read_shortlist(
     selection = architecture.selection
     if selection is None:
         if candidates is not None:
-            raise UserError(f"--candidates {candidates}: this model selects no vocabulary")
+            raise UserError(
+                f"--candidates {candidates}: this model selects no vocabulary"
+            )
         return None
     if candidates is None:
         raise UserError(

@@ -23,11 +23,21 @@ from convs2s.files.checksums import forget_checksums, note_checksums
 from convs2s.files.text import write_json
 from convs2s.layout import results_of
 from convs2s.manifest import manifest
-from convs2s.model_file import ModelDescription, describe_model, recorded_identity, save_model
+from convs2s.model_file import (
+    ModelDescription,
+    describe_model,
+    recorded_identity,
+    save_model,
+)
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
 from convs2s.training.data import TrainingData
-from convs2s.training.history import EpochRecord, TrainingMachine, Validation, perplexity
+from convs2s.training.history import (
+    EpochRecord,
+    TrainingMachine,
+    Validation,
+    perplexity,
+)
 from convs2s.training.identity import TrainingJob, digest_of
 from convs2s.training.loading import validation_batches
 from convs2s.training.progress import write_history
@@ -36,7 +46,9 @@ from convs2s.training.state_folder import LOCK, STATE, take_lock
 from convs2s.training.trainer import Trainer
 
 
-def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation) -> None:
+def export(
+    job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation
+) -> None:
     """Write the model file, then the records ``history.jsonl`` and ``training.json`` beside it.
 
     The trainer's network must have the weights to export (``Trainer.result``). The records are
@@ -95,7 +107,9 @@ def export(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: V
     note_checksums([history, record], results_of(job.output))
 
 
-def _machine_of(history: Sequence[EpochRecord], exporting: TrainingMachine) -> dict[str, object]:
+def _machine_of(
+    history: Sequence[EpochRecord], exporting: TrainingMachine
+) -> dict[str, object]:
     """Return a description of the machine that trained.
 
     The machine ``exporting`` is described only if no epoch names its machine. Otherwise the result
@@ -112,7 +126,9 @@ def _machine_of(history: Sequence[EpochRecord], exporting: TrainingMachine) -> d
     return machine
 
 
-def shortlist_figures(shortlist: Shortlist, store: TokenStore, recipe: Recipe) -> dict[str, float]:
+def shortlist_figures(
+    shortlist: Shortlist, store: TokenStore, recipe: Recipe
+) -> dict[str, float]:
     """Return two figures that validation perplexity over a shortlist depends on.
 
     - ``types``: the mean number of target types in the shortlist of a validation batch.
@@ -142,7 +158,9 @@ def finished_states(results: Path) -> dict[Path, int]:
         UserError: ``results`` is not a folder, or a record or a model file is damaged.
     """
     if not results.is_dir():
-        raise UserError(f"{results}: no such folder; name the folder of the results, or of a run")
+        raise UserError(
+            f"{results}: no such folder; name the folder of the results, or of a run"
+        )
     # Files of states are RUN/state/FINGERPRINT/FILE, so these include each RUN/state.
     folders = {path.parent.parent for path in whole_files(results)}
     finished = {}

@@ -25,7 +25,8 @@ Each worker of the machine has a file there, named by its process ID.
 
 SECONDS_BETWEEN_BEATS = 1.0
 SECONDS_BETWEEN_LOOKS = 5.0
-MOST_MISSED = 24  # a worker is killed after this many looks in a row without a beat (two minutes)
+# A worker is killed after this many looks in a row without a beat (two minutes).
+MOST_MISSED = 24
 
 
 @contextmanager
@@ -49,7 +50,8 @@ def beating(folder: str | None) -> Iterator[None]:
 def ending_frozen_workers(folder: Path) -> Iterator[None]:
     """Watch the folder of heartbeats while the block runs; kill each worker that is frozen."""
     beats: dict[Path, int] = {}  # file of a worker -> time of its last beat, in ns
-    looks: dict[Path, int] = {}  # file of a worker -> number of looks without a new beat
+    # File of a worker -> number of looks without a new beat.
+    looks: dict[Path, int] = {}
 
     def look() -> None:
         """Look once at each worker's file, and kill the workers that have missed too many looks."""

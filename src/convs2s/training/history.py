@@ -50,20 +50,26 @@ class Progress:
     phase: Phase = "starting"
     written: float = 0.0  # time of writing, in seconds since 1970
     state: str = ""  # name of the folder of states, which is beside this file
-    why: str | None = None  # reason of the phases stopped, failed and finished; else None
+    # Reason of the phases stopped, failed and finished; else None.
+    why: str | None = None
     epoch: int = 0  # number of the running epoch, from 1; 0 before the first
-    epochs: float | None = None  # epochs of the whole training; None if validation decides
+    # Epochs of the whole training; None if validation decides.
+    epochs: float | None = None
     batch: int = 0  # updates made in the running epoch
     batches: int = 0  # all updates of the running epoch
     updates: int = 0  # updates made since the beginning of the training
-    loss: float | None = None  # mean training loss of the epoch so far, in nats per target token
+    # Mean training loss of the epoch so far, in nats per target token.
+    loss: float | None = None
     learning_rate: float | None = None  # learning rate of the last update
     gradient: float | None = None  # norm of the last update's gradient before clipping
-    perplexity: float | None = None  # validation perplexity after the last finished epoch
-    best_epoch: int = 0  # best epoch by the recipe's best_by; 0 before the first epoch has ended
+    # Validation perplexity after the last finished epoch.
+    perplexity: float | None = None
+    # Best epoch by the recipe's best_by; 0 before the first epoch has ended.
+    best_epoch: int = 0
     tokens_per_second: int | None = None  # target tokens
     seconds_of_epoch: float | None = None  # seconds left of the epoch
-    seconds: float | None = None  # seconds left of the training; None if its end is unknown
+    # Seconds left of the training; None if its end is unknown.
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,8 @@ class EpochRecord:
     """The record of a finished epoch: a row of ``history.jsonl``."""
 
     epoch: Count  # number of the epoch, from 1
-    updates: Count  # updates from the beginning of the training to the end of this epoch
+    # Updates from the beginning of the training to the end of this epoch.
+    updates: Count
     learning_rate: float  # learning rate of the last update
     # mean training loss, in nats per target token; with the recipe's label smoothing
     train_loss: float
@@ -81,7 +88,8 @@ class EpochRecord:
     tokens_per_second: Count  # target tokens
     # validation perplexity over all types, if the model has a shortlist; else None
     valid_perplexity_full: float | None = None
-    valid_bleu: float | None = None  # BLEU of validation pairs if best_by is bleu; else None
+    # BLEU of validation pairs if best_by is bleu; else None.
+    valid_bleu: float | None = None
     # The machine of the last update. Earlier updates may have been made on other machines.
     machine: TrainingMachine | None = None
 
@@ -153,7 +161,8 @@ class SourceUse:
     """
 
     perplexity: float  # validation perplexity over all types
-    permuted_perplexity: float  # the same, but with the source of another pair for each target
+    # The same, but with the source of another pair for each target.
+    permuted_perplexity: float
     ratio: float  # permuted_perplexity / perplexity
 
     def __str__(self) -> str:

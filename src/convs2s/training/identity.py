@@ -30,13 +30,16 @@ class TrainingJob:
     recipe: Recipe
     seed: int  # seed of the initialization, the data order and dropout
     output: Path  # the model file to write; states and history are written beside it
-    dictionary: Path | None  # the alignment dictionary to put into the model file, or None
+    # The alignment dictionary to put into the model file, or None.
+    dictionary: Path | None
     device: str  # ``cpu``, ``cuda`` or ``auto``
     threads: int  # CPU threads of each worker
     # the alignment's ``candidates.tsv``, if the model selects its vocabulary; else None
     candidates: Path | None = None
-    time_limit: float | None = None  # minutes after which a scheduler ends the job, or None
-    requeues: bool = False  # whether Slurm queues the job again if it stops before the end
+    # Minutes after which a scheduler ends the job, or None.
+    time_limit: float | None = None
+    # Whether Slurm queues the job again if it stops before the end.
+    requeues: bool = False
     # library of float32 matrix products on a CPU; ``auto``: the fastest on this machine
     products: Products = "auto"
     # truecasers of source and target, to put into the model file, or None
@@ -45,7 +48,8 @@ class TrainingJob:
     quiet: bool = False  # whether to log only to the file beside the states
     # the model that the recipe's ``start`` names, if it is in another file than ``start`` says
     start: Path | None = None
-    states: str | None = None  # a folder or URL where the states are also copied, or None
+    # A folder or URL where the states are also copied, or None.
+    states: str | None = None
 
     def start_file(self, start: Start) -> Path:
         """Return the file of the model that the training starts from.
@@ -93,7 +97,9 @@ def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, s
 
 def digest_of(identity: Mapping[str, Any]) -> str:
     """Return the fingerprint of an identity, which is the name of the training's state folder."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[
+        :16
+    ]
 
 
 def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:

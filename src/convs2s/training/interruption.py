@@ -39,7 +39,10 @@ class Interruption:
     """Knows whether a training should stop early; the trainer asks after each update."""
 
     def __init__(
-        self, time_limit: float | None = None, launcher: int | None = None, end: float | None = None
+        self,
+        time_limit: float | None = None,
+        launcher: int | None = None,
+        end: float | None = None,
     ) -> None:
         """Start the clock of the time limit.
 

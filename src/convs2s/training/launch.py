@@ -71,7 +71,9 @@ def launch(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -
             run_node(job, nodes, workers, command)
 
 
-def run_node(job: TrainingJob, nodes: int, workers: int, command: Sequence[str]) -> None:
+def run_node(
+    job: TrainingJob, nodes: int, workers: int, command: Sequence[str]
+) -> None:
     """Train with the workers of this node, on GPUs that no other job on this machine uses.
 
     Raises:
@@ -199,7 +201,9 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     try:
         run.run(run.parse_args([*options, *endings, "--module", "convs2s", *command]))
     except ChildFailedError as error:
-        codes = {failure.local_rank: failure.exitcode for failure in error.failures.values()}
+        codes = {
+            failure.local_rank: failure.exitcode for failure in error.failures.values()
+        }
         if UnfinishedError.exit_code in codes.values():
             message = "the workers stopped before the end, for the reason above"
             raise UnfinishedError(message) from None
@@ -226,9 +230,13 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
     if "SLURM_JOB_ID" not in os.environ:
         problem = "this is not a Slurm job; use a cluster profile (docs/cluster.md)"
     elif shutil.which("srun") is None:
-        problem = "srun is missing, as in a container; train without one (docs/container.md)"
+        problem = (
+            "srun is missing, as in a container; train without one (docs/container.md)"
+        )
     if problem:
-        raise UserError(f"{nodes} nodes are asked for, but {problem}, or set nodes to 1")
+        raise UserError(
+            f"{nodes} nodes are asked for, but {problem}, or set nodes to 1"
+        )
     store = TCPStore(socket.gethostname(), 0, is_master=True)
     srun = [
         "srun",
@@ -244,7 +252,9 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
     def forward(number: int, frame: FrameType | None) -> None:
         """Forward a signal that stops a training to the workers on all nodes."""
         if not started:
-            raise UnfinishedError(f"{signal.Signals(number).name} was received before the start")
+            raise UnfinishedError(
+                f"{signal.Signals(number).name} was received before the start"
+            )
         # srun forwards SIGUSR1 to all nodes, but on SIGTERM it kills them.
         started[0].send_signal(signal.SIGUSR1)
 

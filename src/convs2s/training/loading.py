@@ -83,7 +83,9 @@ def split_batch(
        one run fewer than the others, or none.
     """
     pairs = [store[int(row)] for row in rows]
-    lengths = np.array([(len(source), len(target)) for source, target in pairs], np.int32)  # (B, 2)
+    lengths = np.array(
+        [(len(source), len(target)) for source, target in pairs], np.int32
+    )  # (B, 2)
     longest = lengths.max(1)  # (B,), the longer side of each pair
     # A run is an array of indices into ``rows``.
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
@@ -101,7 +103,10 @@ def split_batch(
         if len(runs) % workers == 0 and padded_size(runs[largest]) <= limit:
             break
         runs[largest : largest + 1] = np.array_split(runs[largest], 2)
-    return [MicroBatch(rows[run], (number,), padded_size(run)) for number, run in enumerate(runs)]
+    return [
+        MicroBatch(rows[run], (number,), padded_size(run))
+        for number, run in enumerate(runs)
+    ]
 
 
 def _even_runs(tokens: Indices, maximum_runs: int) -> list[Indices]:
@@ -131,7 +136,9 @@ class LossInputs:
 
     source: Tensor  # (B, m), padded on the right
     previous: Tensor  # (B, n), the decoder's input
-    positions: Tensor  # (N,), indices into the flattened target (B * n) that are not padding
+    positions: (
+        Tensor  # (N,), indices into the flattened target (B * n) that are not padding
+    )
     target: Tensor  # (N,), the target tokens at these positions
     lengths: Tensor  # (B,), tokens of each source; stays on the CPU
     # (S,), the vocabulary types that the softmax is over; ``target`` then has indices into
@@ -167,7 +174,8 @@ class Loader:
     """Reads pairs from a store and turns them into the inputs of the loss."""
 
     limits: BatchLimits  # size limits of batches and micro-batches
-    shortlist: Shortlist | None  # selects the types that the softmax is over; None: all types
+    # Selects the types that the softmax is over; None: all types.
+    shortlist: Shortlist | None
     workers: Workers  # the workers that share each batch
     device: str  # device that computes the loss
     multiple: int  # sentences are padded to a multiple of this many tokens
@@ -180,17 +188,24 @@ class Loader:
         pairs = [store[int(row)] for row in rows]
         sources, targets = zip(*pairs, strict=True)
         workers = self.workers
-        micro_batches = split_batch(store, rows, self.limits.micro_batch_tokens, workers.count)
+        micro_batches = split_batch(
+            store, rows, self.limits.micro_batch_tokens, workers.count
+        )
         # The whole update has one shortlist, so the loss does not depend on the micro-batches.
         types = None
         if self.shortlist is not None:
-            types = self.shortlist.types(np.concatenate(sources), np.concatenate(targets))
+            types = self.shortlist.types(
+                np.concatenate(sources), np.concatenate(targets)
+            )
         share = self.read(store, micro_batches[workers.rank :: workers.count], types)
         tokens = sum(len(target) for target in targets)
         return LoadedUpdate(store, rows, tokens, types, share)
 
     def read(
-        self, store: TokenStore, micro_batches: Iterable[MicroBatch], types: Types | None
+        self,
+        store: TokenStore,
+        micro_batches: Iterable[MicroBatch],
+        types: Types | None,
     ) -> list[tuple[MicroBatch, LossInputs]]:
         """Return each micro-batch with the inputs of its loss; for ``types`` see ``inputs``."""
         loaded = []
@@ -220,10 +235,14 @@ class Loader:
     def _tensor(self, array: Indices) -> Tensor:
         """Return an array as a tensor in CPU memory, pinned if the device is a GPU."""
         tensor = torch.from_numpy(array)
-        return tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
+        return (
+            tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
+        )
 
 
-def ahead(load: Callable[[_Item], _Loaded], items: Iterable[_Item]) -> Generator[_Loaded]:
+def ahead(
+    load: Callable[[_Item], _Loaded], items: Iterable[_Item]
+) -> Generator[_Loaded]:
     """Load items in a thread, up to ``AHEAD`` of them before their turn; yield them in order.
 
     If loading an item fails, the exception is raised when the turn of this item comes. The caller
@@ -246,7 +265,10 @@ def ahead(load: Callable[[_Item], _Loaded], items: Iterable[_Item]) -> Generator
 
 
 def validation_batches(
-    store: TokenStore, recipe: Recipe, shortlist: Shortlist | None, sources: Indices | None = None
+    store: TokenStore,
+    recipe: Recipe,
+    shortlist: Shortlist | None,
+    sources: Indices | None = None,
 ) -> list[Indices]:
     """Return the rows of each validation batch, shortest pairs first.
 

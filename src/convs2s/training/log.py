@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-LOG_NAME = "train.log"  # name of the kept log, which has all tries, in the folder of the states
+# Name of the kept log, which has all tries, in the folder of the states.
+LOG_NAME = "train.log"
 
 
 @dataclass

@@ -106,7 +106,9 @@ class Watch:
         self._write_epochs(state)
         self._add_epoch(state.history[-1])
 
-    def add_events(self, updates: int, group: str, scalars: Mapping[str, object]) -> None:
+    def add_events(
+        self, updates: int, group: str, scalars: Mapping[str, object]
+    ) -> None:
         """Add scalars, named ``GROUP/NAME``, at the step ``updates`` to TensorBoard's events.
 
         Do nothing if no events are written. Ignore errors of writing.
@@ -125,7 +127,9 @@ class Watch:
 
     def _write_epochs(self, state: TrainerState) -> None:
         """Write the finished epochs of a state to ``progress.json`` and ``history.jsonl``."""
-        self.progress.update(updates=state.updates, best_epoch=state.schedule.best_epoch)
+        self.progress.update(
+            updates=state.updates, best_epoch=state.schedule.best_epoch
+        )
         if state.history:
             last = state.history[-1]
             self.progress.update(
@@ -137,7 +141,9 @@ class Watch:
             write_history(self._history, state.history)
 
 
-def write_history(path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str | None]) -> None:
+def write_history(
+    path: Path, epochs: Sequence[EpochRecord], *end: dict[str, str | None]
+) -> None:
     """Write the whole ``history.jsonl``: a row for each epoch, then the rows ``end``.
 
     ``end`` is ``{"stop": REASON}`` for a training that has ended. The file is written under another
@@ -178,7 +184,8 @@ class EpochProgress:
         self._watch = watch
         self._terminal = on_terminal()
         self._started = time.monotonic()
-        self._last_line = self._started  # time of the last line, or of the bar's last change
+        # Time of the last line, or of the bar's last change.
+        self._last_line = self._started
         self._batch_before = state.batch
         self._tokens_before = state.tokens
         self._name = f"epoch {state.epoch}"
@@ -230,13 +237,19 @@ class EpochProgress:
             self._last_line = time.monotonic()
             row = f"{speed:,.0f} tokens/s, loss {loss:.3f}, gradient {gradient:.3f}"
             if self._terminal:
-                left = "" if seconds is None else f", {duration(seconds)} left of the training"
+                left = (
+                    ""
+                    if seconds is None
+                    else f", {duration(seconds)} left of the training"
+                )
                 self.bar.set_postfix_str(f"{row}{left}", refresh=False)
             elif not self._watch.silent:
                 left = f"left: {duration(seconds_of_epoch)} of the epoch"
                 if seconds is not None:
                     left += f", {duration(seconds)} of the training"
-                log(f"{self._name}, update {state.batch}/{self._batches}, {row}, {left}")
+                log(
+                    f"{self._name}, update {state.batch}/{self._batches}, {row}, {left}"
+                )
         self.bar.update(state.batch - self.bar.n)
         if self._watch.progress.is_due():
             scalars = {

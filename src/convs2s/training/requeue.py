@@ -56,7 +56,11 @@ def queueing_again() -> Iterator[None]:
         if shown.returncode == 0 and "JobState=RUNNING" not in words:
             raise
         print(f"convs2s: {error}", file=sys.stderr)
-        print(f"convs2s: asking Slurm to queue job {job} again", file=sys.stderr, flush=True)
+        print(
+            f"convs2s: asking Slurm to queue job {job} again",
+            file=sys.stderr,
+            flush=True,
+        )
         setting = "Requeue=1" if "Requeue=1" in words else "Requeue=0"
         # Slurm ends this process by SIGTERM. Replace torchrun's handler, which raises an exception.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -65,16 +69,24 @@ def queueing_again() -> Iterator[None]:
             answer = _answer("sh", "-c", _QUEUE_AGAIN, "sh", job, setting)
         if answer.returncode != 0:
             reason = " ".join(answer.stderr.split())
-            raise UnfinishedError(f"Slurm does not queue job {job} again: {reason}") from None
+            raise UnfinishedError(
+                f"Slurm does not queue job {job} again: {reason}"
+            ) from None
         time.sleep(_END_SECONDS)
-        raise UnfinishedError(f"Slurm has queued job {job} again, but does not end it") from None
+        raise UnfinishedError(
+            f"Slurm has queued job {job} again, but does not end it"
+        ) from None
 
 
 def _answer(*command: str) -> subprocess.CompletedProcess[str]:
     """Run a command and return its result; a command that takes too long has exit code 1."""
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_ANSWER_SECONDS
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_ANSWER_SECONDS,
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", "no answer in time")

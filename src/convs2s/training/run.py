@@ -54,7 +54,11 @@ def train(job: TrainingJob) -> None:
     # Outside of the training loop there is nothing to save, so a signal ends the process at once.
     # ``Interruption.note`` handles signals during the loop.
     signals = handling(signals_to_handle(), interrupt)
-    with speaking_as(job.label, quiet=job.quiet), beating(os.environ.get(HEARTBEATS)), signals:
+    with (
+        speaking_as(job.label, quiet=job.quiet),
+        beating(os.environ.get(HEARTBEATS)),
+        signals,
+    ):
         _train(job)
 
 
@@ -70,14 +74,17 @@ def _train(job: TrainingJob) -> None:
     data = TrainingData.read(job.folder)
     network = initial_network(job, data)
     first_epoch = begin(job, data, network)
-    folder = StateFolder(job.output.parent / STATE, identity(job, data.checksums), job.states)
+    folder = StateFolder(
+        job.output.parent / STATE, identity(job, data.checksums), job.states
+    )
     with ExitStack() as resources:
         workers = resources.enter_context(joined(device))
         if workers.is_first:
             resources.enter_context(folder.locked())
             data.check_checksums()
             log(first_log_line(job, device, workers.count))
-        workers.wait()  # until the first worker has the lock and has checked the checksums
+        # Until the first worker has the lock and has checked the checksums.
+        workers.wait()
         choose_kernel(job, network, folder, device, workers)
         bleu = None
         if job.recipe.best_by:
@@ -117,7 +124,9 @@ def _train(job: TrainingJob) -> None:
             _finish(job, data, trainer, validation)
 
 
-def _finish(job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation) -> None:
+def _finish(
+    job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation
+) -> None:
     """Write the model and its records, and drop unneeded states; only the first worker does."""
     folder = trainer.folder
     log_end(trainer, validation)
@@ -146,7 +155,11 @@ def initial_network(job: TrainingJob, data: TrainingData) -> Network:
 
 
 def choose_kernel(
-    job: TrainingJob, network: Network, folder: StateFolder, device: str, workers: Workers
+    job: TrainingJob,
+    network: Network,
+    folder: StateFolder,
+    device: str,
+    workers: Workers,
 ) -> None:
     """Choose the kernel for matrix products in this process: the same for all workers and tries.
 

@@ -19,19 +19,26 @@ from pydantic import TypeAdapter
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.training.history import EpochRecord, TrainingMachine, Validation, perplexity
+from convs2s.training.history import (
+    EpochRecord,
+    TrainingMachine,
+    Validation,
+    perplexity,
+)
 
 
 @dataclass(frozen=True)
 class Schedule:
     """The schedule after the epochs so far."""
 
-    learning_rate: float  # of the next epoch, for a plateau; the other kinds do not use it
+    # Of the next epoch, for a plateau; the other kinds do not use it.
+    learning_rate: float
     # whether an epoch has failed to improve; from then on every epoch divides the rate of a plateau
     annealing: bool = False
     # lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start
     best_loss: float | None = None
-    best_epoch: int = 0  # the epoch of best_loss, from 1; 0 before the first epoch has ended
+    # The epoch of best_loss, from 1; 0 before the first epoch has ended.
+    best_epoch: int = 0
     stop_reason: str | None = None  # why the training has ended; None if it has not
 
     def learning_rate_at(self, progress: float, recipe: Recipe) -> float:
@@ -39,14 +46,18 @@ class Schedule:
         schedule = recipe.schedule
         if schedule.kind == "step":
             # 1e-9 keeps a rounding error from delaying a division by one update.
-            divisions = math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
+            divisions = (
+                math.floor((progress - schedule.hold) / schedule.every + 1e-9) + 1
+            )
             divisor = schedule.divide_by ** max(0, divisions)
             return recipe.learning_rate / divisor
         if schedule.kind == "cosine":
             assert recipe.maximum_epochs is not None  # checked by `check_model`
             if progress < schedule.warmup:
                 return recipe.learning_rate * (progress / schedule.warmup)
-            falling = (progress - schedule.warmup) / (recipe.maximum_epochs - schedule.warmup)
+            falling = (progress - schedule.warmup) / (
+                recipe.maximum_epochs - schedule.warmup
+            )
             share = 0.5 * (1.0 + math.cos(math.pi * min(1.0, falling)))
             return recipe.learning_rate * share
         return self.learning_rate
@@ -94,8 +105,13 @@ class Schedule:
         """Return why the training ends after ``epoch``, or None if it goes on."""
         schedule = recipe.schedule
         if recipe.maximum_epochs is not None and epoch >= recipe.maximum_epochs:
-            return f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
-        if self._may_go_on(recipe) or self.learning_rate_at(epoch, recipe) >= schedule.minimum:
+            return (
+                f"the recipe's maximum of {recipe.maximum_epochs:g} epochs is reached"
+            )
+        if (
+            self._may_go_on(recipe)
+            or self.learning_rate_at(epoch, recipe) >= schedule.minimum
+        ):
             return None
         if schedule.kind == "step":
             return f"the learning rate fell below {schedule.minimum:g}"
@@ -125,12 +141,15 @@ class TrainerState:
     epoch: int  # number of the running epoch, from 1
     batch: int = 0  # number of the next update in the running epoch, from 0
     updates: int = 0  # updates made since the beginning of the training
-    loss: float = 0.0  # training loss of the running epoch so far, in nats, summed over its tokens
+    # Training loss of the running epoch so far, in nats, summed over its tokens.
+    loss: float = 0.0
     tokens: int = 0  # target tokens of the running epoch so far
     seconds: float = 0.0  # time spent on the running epoch so far; only for the records
-    history: list[EpochRecord] = field(default_factory=list)  # the finished epochs, in order
+    # The finished epochs, in order.
+    history: list[EpochRecord] = field(default_factory=list)
     machine: TrainingMachine | None = None  # the machine that made the last update
-    validation: Validation | None = None  # figures of the exported model; None before the export
+    # Figures of the exported model; None before the export.
+    validation: Validation | None = None
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
@@ -152,7 +171,11 @@ class TrainerState:
         return moment
 
     def finish_epoch(
-        self, loss: float, full_loss: float | None, recipe: Recipe, bleu: float | None = None
+        self,
+        loss: float,
+        full_loss: float | None,
+        recipe: Recipe,
+        bleu: float | None = None,
     ) -> EpochRecord:
         """Add the running epoch to the history, update the schedule, and start the next epoch.
 
@@ -194,7 +217,9 @@ def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
     """
     parameters = network.parameters()
     if recipe.optimizer == "adam":
-        return torch.optim.Adam(parameters, recipe.learning_rate, betas=(0.9, 0.98), fused=True)
+        return torch.optim.Adam(
+            parameters, recipe.learning_rate, betas=(0.9, 0.98), fused=True
+        )
     momentum = recipe.momentum if recipe.optimizer == "nesterov" else 0.0
     return torch.optim.SGD(
         parameters, recipe.learning_rate, momentum, nesterov=momentum > 0.0, fused=True
@@ -202,7 +227,9 @@ def build_optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer
 
 
 def set_learning_rate(
-    optimizer: torch.optim.Optimizer, learning_rate: float, velocity: Literal["keep", "rescale"]
+    optimizer: torch.optim.Optimizer,
+    learning_rate: float,
+    velocity: Literal["keep", "rescale"],
 ) -> None:
     """Set the learning rate of the next step.
 
@@ -218,7 +245,9 @@ def set_learning_rate(
     is_changed = learning_rate not in (0.0, group["lr"])
     if is_changed and velocity == "keep":
         states = optimizer.state.values()
-        velocities = [state["momentum_buffer"] for state in states if "momentum_buffer" in state]
+        velocities = [
+            state["momentum_buffer"] for state in states if "momentum_buffer" in state
+        ]
         if velocities:
             torch._foreach_mul_(velocities, group["lr"] / learning_rate)
     group["lr"] = learning_rate

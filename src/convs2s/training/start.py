@@ -19,7 +19,11 @@ from convs2s.training.identity import TrainingJob, changes, data_identity
 _WITHOUT_WEIGHTS = {"dropout", "gradient_scaling", "initialization"}
 """Keys of an architecture that change neither the weights nor what a trained network computes."""
 
-_MAY_DIFFER = ("training.learning_rate", "training.schedule.", "training.maximum_epochs")
+_MAY_DIFFER = (
+    "training.learning_rate",
+    "training.schedule.",
+    "training.maximum_epochs",
+)
 """Beginnings of the keys of a recipe that may differ when a training continues from a model."""
 
 _MOST_SHOWN = 3  # number of differing keys that a message shows
@@ -28,7 +32,9 @@ _ADVICE = "take the model's by `vocabulary_of` in the task's file"
 """Advice for a task whose vocabulary or BPE codes differ from those of the model."""
 
 
-def fetched_start(recipe: Recipe, output: Path, downloads: Mapping[str, Download]) -> Path | None:
+def fetched_start(
+    recipe: Recipe, output: Path, downloads: Mapping[str, Download]
+) -> Path | None:
     """Download the model of ``training.start`` if it is a URL; return the path of the file.
 
     Return None if the training starts from no model or from a file. The model is downloaded once,
@@ -72,14 +78,18 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
     trained, description = load_model(path)
     first_difference = next(_differences(job, data, description), None)
     if first_difference is not None:
-        raise UserError(f"{path}: this training cannot start from it: {first_difference}")
+        raise UserError(
+            f"{path}: this training cannot start from it: {first_difference}"
+        )
     network.load_state_dict(trained.state_dict())
     if start.mode == "initialise":
         return 1
     return _epochs_made(job, data, description, path) + 1
 
 
-def _differences(job: TrainingJob, data: TrainingData, model: ModelDescription) -> Iterator[str]:
+def _differences(
+    job: TrainingJob, data: TrainingData, model: ModelDescription
+) -> Iterator[str]:
     """Yield a description of each difference between a model and this training.
 
     What matters is how text becomes tokens and numbers, and the architecture of the network. "It"
@@ -139,7 +149,9 @@ def _codes(owner: str, codes: str | None) -> str:
     if codes is None:
         return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
-    return f"{owner} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
+    return (
+        f"{owner} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
+    )
 
 
 def _shown(changed: list[str]) -> str:
@@ -150,7 +162,9 @@ def _shown(changed: list[str]) -> str:
     return ", ".join(shown)
 
 
-def _epochs_made(job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path) -> int:
+def _epochs_made(
+    job: TrainingJob, data: TrainingData, model: ModelDescription, path: Path
+) -> int:
     """Return the number of the epoch whose weights a model has.
 
     A training that continues that of the model goes on with the next epoch.

@@ -34,13 +34,17 @@ class StateCopies:
             found = files.find(root) if files.exists(root) else []
             # Copy the last state last. If this process is killed before, the next try fetches
             # all files again.
-            for path in sorted(found, key=lambda path: path.endswith("/last.safetensors")):
+            for path in sorted(
+                found, key=lambda path: path.endswith("/last.safetensors")
+            ):
                 with atomic_path(folder / Path(path).name) as partial:
                     files.get_file(path, str(partial))
         except (OSError, ValueError, ImportError) as error:
             raise UserError(f"states: {self.place}: cannot be read: {error}") from None
         if found:
-            log(f"fetched {len(found)} files of states from {self.place}/{self.training}")
+            log(
+                f"fetched {len(found)} files of states from {self.place}/{self.training}"
+            )
 
     def keep(self, state: Path) -> None:
         """Copy a state to the other place; if this fails, log a warning, so the training goes on.
@@ -53,4 +57,6 @@ class StateCopies:
             files.put_file(str(state), f"{root}/.{state.name}.part")
             files.mv(f"{root}/.{state.name}.part", f"{root}/{state.name}")
         except (OSError, ValueError, ImportError) as error:
-            log(f"warning: {state.name} is not copied to {self.place} (states): {error}")
+            log(
+                f"warning: {state.name} is not copied to {self.place} (states): {error}"
+            )

@@ -80,7 +80,9 @@ class ProgressFile:
         partial = self.path.with_name(f".{PROGRESS}.{os.getpid()}")
         with suppress(OSError):
             # Without fsync: the file is soon out of date anyway.
-            partial.write_text(json.dumps(asdict(self._progress), sort_keys=True), "utf-8")
+            partial.write_text(
+                json.dumps(asdict(self._progress), sort_keys=True), "utf-8"
+            )
             partial.replace(self.path)
 
 
@@ -159,8 +161,11 @@ class StateFolder:
                     why = line_of(error)
                     keep(f"error: {why}")
                     stopped = isinstance(error, UnfinishedError | KeyboardInterrupt)
-                    self.progress.update(phase="stopped" if stopped else "failed", why=why)
-                    with suppress(OSError):  # an error of writing must not hide this error
+                    self.progress.update(
+                        phase="stopped" if stopped else "failed", why=why
+                    )
+                    # An error of writing must not hide this error.
+                    with suppress(OSError):
                         _rewrite(lock, f"{owner}: {why}")
                     raise
             lock.truncate(0)
@@ -179,7 +184,9 @@ class StateFolder:
                     differing = changes(json.loads(path.read_bytes()), self.identity)
             except UserError as error:  # a damaged file is only reported
                 differing = [str(error)]
-            lines.append(f"{path.parent} is a state of another training ({', '.join(differing)})")
+            lines.append(
+                f"{path.parent} is a state of another training ({', '.join(differing)})"
+            )
         return lines
 
 

@@ -39,7 +39,12 @@ from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
 from convs2s.training.progress import EpochProgress, Watch
-from convs2s.training.schedule import Schedule, TrainerState, optimizer_tensors, restore_optimizer
+from convs2s.training.schedule import (
+    Schedule,
+    TrainerState,
+    optimizer_tensors,
+    restore_optimizer,
+)
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 
@@ -97,7 +102,9 @@ class Trainer:
         self.train, self.valid = stores
         self.bleu = bleu
         self.machine = TrainingMachine(
-            workers=self.workers.count, threads=torch.get_num_threads(), processor=processor()
+            workers=self.workers.count,
+            threads=torch.get_num_threads(),
+            processor=processor(),
         )
         if torch.device(updater.device).type == "cuda":
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
@@ -154,7 +161,10 @@ class Trainer:
         unread: list[StartedUpdate] = []
 
         load = partial(self.updater.loader.load, self.train)
-        with progress.bar, closing(ahead(load, batches[state.batch : end])) as loaded_updates:
+        with (
+            progress.bar,
+            closing(ahead(load, batches[state.batch : end])) as loaded_updates,
+        ):
             for loaded in loaded_updates:
                 # This also counts the update: from here on, ``state.batch`` includes it.
                 moment = state.begin_update(len(batches), self.recipe)
@@ -198,7 +208,9 @@ class Trainer:
         first = state.updates - len(reports) + 1
         for number, report in enumerate(reports, start=first):
             if not math.isfinite(report.loss) or not math.isfinite(report.norm):
-                self._diverged(f"at update {number}: loss {report.loss}, gradient {report.norm}")
+                self._diverged(
+                    f"at update {number}: loss {report.loss}, gradient {report.norm}"
+                )
             state.loss += report.loss
             state.tokens += report.tokens
         progress.advance(reports[-1].norm)
@@ -269,7 +281,8 @@ class Trainer:
         Raises:
             UserError: A file of weights is missing or damaged, or is of another epoch or training.
         """
-        self.workers.wait()  # until the first worker has written the weights of the last epoch
+        # Until the first worker has written the weights of the last epoch.
+        self.workers.wait()
         if self.recipe.average is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
         else:
@@ -288,7 +301,9 @@ class Trainer:
     def _mean_weights(self, average: int) -> dict[str, Tensor]:
         """Return the mean of the parameters after each of the last ``average`` epochs."""
         epochs = [record.epoch for record in self.state.history[-average:]]
-        states = [self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs]
+        states = [
+            self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs
+        ]
         mean = {}
         for name, value in self.network.state_dict().items():
             # Add up in float64, in the order of the epochs.
@@ -359,7 +374,9 @@ class Trainer:
             UserError: The file is not a state of this training.
         """
         tensors, fields = self._read(path, self.updater.device)
-        with failures_of_file(str(path), "not a state of this training; remove it to start over"):
+        with failures_of_file(
+            str(path), "not a state of this training; remove it to start over"
+        ):
             self.state = TrainerState.from_json(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
                 # The model was exported and the tensors were dropped. If the state lacks the
@@ -371,11 +388,16 @@ class Trainer:
                 part, _, rest = name.partition(".")
                 parts[part][rest] = tensor
             self.network.load_state_dict(parts["network"])
-            restore_optimizer(self.updater.optimizer, self.network, parts["optimizer"], self.state)
+            restore_optimizer(
+                self.updater.optimizer, self.network, parts["optimizer"], self.state
+            )
         self._keep_best()
 
     def _write(
-        self, path: Path, tensors: Mapping[str, Tensor], description: Mapping[str, object]
+        self,
+        path: Path,
+        tensors: Mapping[str, Tensor],
+        description: Mapping[str, object],
     ) -> None:
         """Write tensors and a description to ``path``, with the fingerprint of this training.
 
@@ -385,7 +407,9 @@ class Trainer:
         if self.folder.copies:
             self.folder.copies.keep(path)
 
-    def _read(self, path: Path, device: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def _read(
+        self, path: Path, device: str
+    ) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return the tensors and the description that ``_write`` wrote.
 
         Raises:

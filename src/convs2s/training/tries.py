@@ -20,7 +20,8 @@ from convs2s.files.text import write_json
 from convs2s.pipeline.living import RUN
 from convs2s.training.log import LOG_NAME
 
-MOST_FRUITLESS = 3  # tries in a row without a saved state after which no other try is made
+# Tries in a row without a saved state after which no other try is made.
+MOST_FRUITLESS = 3
 
 NOTE = "tries.json"  # Name of the note, beside the states of one training
 
@@ -32,9 +33,12 @@ class _Note:
     """The tries of one run of the workflow since the last state was saved."""
 
     run: str  # the run, as in the environment variable CONVS2S_RUN
-    saved: int | None  # when the last state was written, in ns since 1970; None: no state
-    tries: list[str]  # for each try: when it began, its process, and the line that it ended with
-    is_lasting: bool = False  # whether the last try has failed in a way that a new try would repeat
+    # When the last state was written, in ns since 1970; None: no state.
+    saved: int | None
+    # For each try: when it began, its process, and the line that it ended with.
+    tries: list[str]
+    # Whether the last try has failed in a way that a new try would repeat.
+    is_lasting: bool = False
 
 
 @contextmanager
@@ -76,7 +80,8 @@ def counted(state: Path, owner: str) -> Iterator[None]:
             # A new try would resume from the present state and fail again, even if this try has
             # saved that state. With its time, the note also counts for the next try.
             note.saved = _time_of(state)
-        with suppress(OSError, UserError):  # an error of writing must not hide this error
+        # An error of writing must not hide this error.
+        with suppress(OSError, UserError):
             write_json(path, note)
         raise
     path.unlink()

@@ -50,7 +50,8 @@ OutputLayerInputs = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
 class UpdateReport:
     """The figures of a finished update, over all workers."""
 
-    loss: float  # summed over the target tokens, in nats; with the recipe's label smoothing
+    # Summed over the target tokens, in nats; with the recipe's label smoothing.
+    loss: float
     tokens: int  # number of target tokens, including ``</s>``
     norm: float  # norm of the gradient before clipping
 
@@ -112,7 +113,8 @@ class Updater:
         options: dict[str, str | int | bool] = {}
         if is_for_gpu:
             for name, value in GPU_OPTIONS.items():
-                if name in torch._inductor.list_options():  # an older torch may lack an option
+                # An older torch may lack an option.
+                if name in torch._inductor.list_options():
                     options[name] = value
         # The lengths differ from batch to batch, so the kernels must accept any length.
         compiled = partial(torch.compile, dynamic=True, options=options)
@@ -129,7 +131,9 @@ class Updater:
             UserError: A single pair does not fit into memory.
         """
         self.network.train()
-        divisor = loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
+        divisor = (
+            loaded.tokens if self.recipe.normalize == "tokens" else len(loaded.rows)
+        )
         loss = self._gradient(loaded, moment, divisor)
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self.recipe.clip)
         set_learning_rate(self.optimizer, moment.learning_rate, self.recipe.velocity)
@@ -242,13 +246,17 @@ class Updater:
         """
         inputs = inputs.to(self.device)
         device_type = torch.device(self.device).type
-        with torch.autocast(device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
+        with torch.autocast(
+            device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"
+        ):
             features, weight, bias = self._output_layer_inputs(inputs)
             return summed_cross_entropy(
                 features, weight, bias, inputs.target, label_smoothing, self._block_loss
             )
 
-    def _compute_output_layer_inputs(self, inputs: LossInputs) -> tuple[Tensor, Tensor, Tensor]:
+    def _compute_output_layer_inputs(
+        self, inputs: LossInputs
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the inputs (N, f_out), weight (S, f_out) and bias (S,) of the output layer.
 
         N is the number of target tokens without padding. S is the number of types that the softmax

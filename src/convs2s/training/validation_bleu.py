@@ -16,7 +16,8 @@ from convs2s.training.data import TrainingData
 from convs2s.training.loading import VALIDATION_TOKENS
 from convs2s.training.workers import Workers
 
-PAIRS = 2000  # maximum number of pairs to translate, evenly spread over the validation pairs
+# Maximum number of pairs to translate, evenly spread over the validation pairs.
+PAIRS = 2000
 
 
 def validation_bleu(data: TrainingData, workers: Workers, network: Network) -> float:
@@ -46,7 +47,8 @@ def validation_bleu(data: TrainingData, workers: Workers, network: Network) -> f
     parts = [np.zeros((len(batch), 6)) for batch in batches]
     for number in range(workers.rank, len(parts), workers.count):
         pairs = [data.valid[int(row)] for row in batches[number]]
-        references = [words(target[:-1].tolist()) for _, target in pairs]  # without </s>
+        # Without </s>.
+        references = [words(target[:-1].tolist()) for _, target in pairs]
         results = beam_search(ensemble, pad([source for source, _ in pairs]), GREEDY)
         hypotheses = []
         for n_best in results:

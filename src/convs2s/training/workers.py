@@ -164,12 +164,14 @@ class _Bucket:
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
         sizes = [_aligned_size(parameter) for parameter in parameters]
         self.flat = parameters[0].new_zeros(sum(sizes), requires_grad=False)
-        self.views: dict[nn.Parameter, Tensor] = {}  # each parameter's gradient, a view of ``flat``
+        # Each parameter's gradient, a view of ``flat``.
+        self.views: dict[nn.Parameter, Tensor] = {}
         parts = self.flat.split(sizes)
         for parameter, part in zip(parameters, parts, strict=True):
             gradient = part.narrow(0, 0, parameter.numel())
             self.views[parameter] = gradient.view_as(parameter)
-        self.missing = 0  # how many gradients the last backward pass has not finished yet
+        # How many gradients the last backward pass has not finished yet.
+        self.missing = 0
 
 
 def _aligned_size(parameter: nn.Parameter) -> int:
@@ -183,7 +185,9 @@ def _make_buckets(parameters: Sequence[nn.Parameter]) -> list[_Bucket]:
     Every worker makes the same buckets. A gradient that is larger than the limit of a bucket has a
     bucket of its own.
     """
-    first_limit, later_limit = GPU_BUCKETS if parameters[0].is_cuda else (BUCKET, BUCKET)
+    first_limit, later_limit = (
+        GPU_BUCKETS if parameters[0].is_cuda else (BUCKET, BUCKET)
+    )
     group: list[nn.Parameter] = []
     groups = [group]
     group_size = 0
@@ -227,7 +231,9 @@ class Gradients:
         self._is_last = False
         for bucket in self._buckets:
             for parameter in bucket.views:
-                parameter.register_post_accumulate_grad_hook(partial(self._finished, bucket))
+                parameter.register_post_accumulate_grad_hook(
+                    partial(self._finished, bucket)
+                )
 
     def clear(self) -> None:
         """Set all gradients to zero, or to None for a single worker."""

@@ -25,8 +25,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Hostile inputs for every reader.")
     parser.add_argument("--inputs", type=int, default=20_000, help="in all [20000]")
     parser.add_argument("--seed", type=int, default=1, help="of the inputs [1]")
-    parser.add_argument("--only", default="", help="regular expression of the readers' names")
-    parser.add_argument("--kept", type=Path, help="folder for inputs that find a fault [a new one]")
+    parser.add_argument(
+        "--only", default="", help="regular expression of the readers' names"
+    )
+    parser.add_argument(
+        "--kept", type=Path, help="folder for inputs that find a fault [a new one]"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     kept = arguments.kept or Path(tempfile.mkdtemp(prefix="convs2s-faults-"))
@@ -41,14 +45,22 @@ def _run(arguments: argparse.Namespace, folder: Path, kept: Path) -> int:
     """Try the inputs in a folder; return the number of faults."""
     samples = folder / "samples"
     samples.mkdir()
-    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
         make_samples(samples, ROOT)
         known = readers(samples, folder / "inputs")
         known.append(option_reader(samples, folder / "inputs"))
     chosen = [one for one in known if re.search(arguments.only, one.name)]
     outcomes = []
     for outcome in run(
-        chosen, arguments.inputs, arguments.seed, kept, apart=arguments.inputs > FEW_INPUTS
+        chosen,
+        arguments.inputs,
+        arguments.seed,
+        kept,
+        apart=arguments.inputs > FEW_INPUTS,
     ):
         outcomes.append(outcome)
         print(outcome, *outcome.faults, sep="\n  ", flush=True)

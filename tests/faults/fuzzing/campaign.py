@@ -129,13 +129,16 @@ def _try_all(reader: Reader, inputs: int, number: int, kept: Path) -> Outcome:
     return outcome
 
 
-def _round(reader: Reader, outcome: Outcome, inputs: int, number: int, kept: Path) -> None:
+def _round(
+    reader: Reader, outcome: Outcome, inputs: int, number: int, kept: Path
+) -> None:
     @seed(number)
     @settings(
         max_examples=inputs,
         database=None,
         deadline=None,
-        phases=[Phase.generate],  # what finds a fault is kept as it is, and the search goes on
+        # What finds a fault is kept as it is, and the search goes on.
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
     @given(reader.inputs)
@@ -186,7 +189,9 @@ def try_one(
         fault = "takes too long"
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        fault = f"{type(error).__name__}: {error!s:.200} ({where.filename}:{where.lineno})"
+        fault = (
+            f"{type(error).__name__}: {error!s:.200} ({where.filename}:{where.lineno})"
+        )
     seconds = time.process_time() - started
     if seconds > MOST_SECONDS:
         fault = f"takes {seconds:.1f} s"
@@ -197,7 +202,11 @@ def _asked_for_memory(error: BaseException | None) -> bool:
     """Say whether a fault of memory is what was told as one of a file."""
     while error is not None:
         text = str(error)
-        if isinstance(error, MemoryError) or "allocate memory" in text or "bad_alloc" in text:
+        if (
+            isinstance(error, MemoryError)
+            or "allocate memory" in text
+            or "bad_alloc" in text
+        ):
             return True
         error = error.__context__
     return False
@@ -233,6 +242,9 @@ def _peak() -> int:
 def _keep(reader: Reader, kept: Path, number: int = 0) -> Path:
     """Keep the input that was read last."""
     kept.mkdir(parents=True, exist_ok=True)
-    copy = kept / f"{reader.name.replace('/', '_').replace(' ', '_')}.{number}.{reader.path.name}"
+    copy = (
+        kept
+        / f"{reader.name.replace('/', '_').replace(' ', '_')}.{number}.{reader.path.name}"
+    )
     copy.write_bytes(reader.path.read_bytes())
     return copy

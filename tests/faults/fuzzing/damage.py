@@ -12,7 +12,19 @@ from tests.support.damage import flipped
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Step = Callable[[Draw, bytes], bytes]
 
-HUGE = ["9" * 30, "9" * 5000, "-1", "0", "1e999", "NaN", "0x10", "1_0", "١", "-0", "4294967296"]
+HUGE = [
+    "9" * 30,
+    "9" * 5000,
+    "-1",
+    "0",
+    "1e999",
+    "NaN",
+    "0x10",
+    "1_0",
+    "١",
+    "-0",
+    "4294967296",
+]
 """What stands in a number's place."""
 
 TOKENS = [
@@ -92,7 +104,10 @@ def _insert(draw: Draw, content: bytes) -> bytes:
 
 def _overwrite(draw: Draw, content: bytes) -> bytes:
     place = _place(draw, content)
-    size, order = draw(st.sampled_from([1, 2, 4, 8])), draw(st.sampled_from(["little", "big"]))
+    size, order = (
+        draw(st.sampled_from([1, 2, 4, 8])),
+        draw(st.sampled_from(["little", "big"])),
+    )
     number = draw(st.sampled_from([0, 1, (1 << 8 * size) - 1, 1 << 8 * size - 1]))
     written: bytes = number.to_bytes(size, order)
     return content[:place] + written + content[place + size :]
@@ -134,7 +149,9 @@ def damaged(draw: Draw, content: bytes) -> bytes:
 
 def written(separator: str, words: list[str]) -> st.SearchStrategy[bytes]:
     """Draw a text of lines whose fields are words of a format, numbers, and any others."""
-    field = st.sampled_from([*words, *HUGE, "", "\u2028", "\x1b[2J"]) | st.text(max_size=8)
+    field = st.sampled_from([*words, *HUGE, "", "\u2028", "\x1b[2J"]) | st.text(
+        max_size=8
+    )
     line = st.lists(field, max_size=5).map(separator.join)
     lines = st.lists(line, max_size=8).map("\n".join)
     return lines.map(lambda text: text.encode("utf-8", "surrogateescape"))
@@ -142,13 +159,39 @@ def written(separator: str, words: list[str]) -> st.SearchStrategy[bytes]:
 
 def values() -> st.SearchStrategy[Any]:
     """Draw what JSON can hold, mostly what a reader does not expect."""
-    odd: list[Any] = [None, True, -1, 0, 10**9, 10**30, 1e308, float("nan"), float("inf")]
-    odd += ["", "\0", "\ud800", "x" * 3000, "\x1b[2J\u2028", [], {}, [[]], {"": None}, "1", 0.5]
+    odd: list[Any] = [
+        None,
+        True,
+        -1,
+        0,
+        10**9,
+        10**30,
+        1e308,
+        float("nan"),
+        float("inf"),
+    ]
+    odd += [
+        "",
+        "\0",
+        "\ud800",
+        "x" * 3000,
+        "\x1b[2J\u2028",
+        [],
+        {},
+        [[]],
+        {"": None},
+        "1",
+        0.5,
+    ]
     deep: Any = []
     for _ in range(200):
         deep = [deep]
     simple = st.sampled_from([*odd, deep]) | st.text(max_size=8) | st.integers(-5, 5)
-    return simple | st.lists(simple, max_size=3) | st.dictionaries(st.text(max_size=4), simple)
+    return (
+        simple
+        | st.lists(simple, max_size=3)
+        | st.dictionaries(st.text(max_size=4), simple)
+    )
 
 
 @st.composite
@@ -161,7 +204,8 @@ def changed(draw: Draw, value: Any) -> Any:
 
 
 def _changed_once(draw: Draw, value: Any) -> Any:
-    if not isinstance(value, dict | list):  # what an earlier change has made of all of it
+    # What an earlier change has made of all of it.
+    if not isinstance(value, dict | list):
         return draw(values())
     keys = list(value) if isinstance(value, dict) else list(range(min(20, len(value))))
     if not keys:

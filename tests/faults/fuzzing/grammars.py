@@ -29,7 +29,18 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".zst": lambda data: zstandard.ZstdCompressor().compress(data),
 }
 
-_NAMES = [MEMBER, "corpus/readme", "../a", "/a", "a/../../b", "C:\\a", "", "x" * 300, "\udcff", "é"]
+_NAMES = [
+    MEMBER,
+    "corpus/readme",
+    "../a",
+    "/a",
+    "a/../../b",
+    "C:\\a",
+    "",
+    "x" * 300,
+    "\udcff",
+    "é",
+]
 _KINDS = [
     tarfile.REGTYPE,
     tarfile.DIRTYPE,
@@ -44,8 +55,18 @@ _KINDS = [
     tarfile.CONTTYPE,
     b"Z",
 ]
-_PAX = [b"99999999 path=a\n", b"12 size=abc\n", b"14 size=-512\n", b"20 size=99999999999\n"]
-_PAX += [b"x" * 9000, b"11 path=a\n\n", b"26 GNU.sparse.size=999999\n", b"19 path=../../../a\n"]
+_PAX = [
+    b"99999999 path=a\n",
+    b"12 size=abc\n",
+    b"14 size=-512\n",
+    b"20 size=99999999999\n",
+]
+_PAX += [
+    b"x" * 9000,
+    b"11 path=a\n\n",
+    b"26 GNU.sparse.size=999999\n",
+    b"19 path=../../../a\n",
+]
 
 
 @st.composite
@@ -72,8 +93,12 @@ def zip_archives(draw: Draw) -> bytes:
         for _ in range(draw(st.integers(0, 4))):
             entry = zipfile.ZipInfo(draw(st.sampled_from([*_NAMES[:6], "é", MEMBER])))
             entry.compress_type = draw(st.sampled_from([0, 8, 12, 14]))
-            entry.external_attr = draw(st.sampled_from([0, 0o120777 << 16, 0o020666 << 16, 16]))
-            archive.writestr(entry, draw(st.sampled_from([b"", b"a line\n" * 9, bytes(99_999)])))
+            entry.external_attr = draw(
+                st.sampled_from([0, 0o120777 << 16, 0o020666 << 16, 16])
+            )
+            archive.writestr(
+                entry, draw(st.sampled_from([b"", b"a line\n" * 9, bytes(99_999)]))
+            )
     content = plain.getvalue()
     return draw(damaged(content)) if draw(st.booleans()) else content
 
@@ -136,7 +161,9 @@ def tensor_files(draw: Draw, path: Path) -> bytes:
 
 
 @st.composite
-def odd_tensors(draw: Draw, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def odd_tensors(
+    draw: Draw, tensors: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
     """Draw tensors of which one is missing, or of another name, type, shape or content."""
     drawn = dict(tensors)
     name = draw(st.sampled_from(sorted(drawn)))
@@ -169,8 +196,19 @@ def checkpoints(draw: Draw, path: Path) -> bytes:
     settings = vars(content["args"])
     if draw(st.booleans()):
         key = draw(st.sampled_from(sorted(settings)))
-        odd = ["[(8, 3)] * 10**9", "[(8, 3)] * 3", "(" * 300, "[(0, 0)]", "-1", "True", None, 1e300]
-        settings[key] = draw(st.sampled_from([*odd, -1, 10**12, "[]", [1], {"a": b""}, "\u2028\n"]))
+        odd = [
+            "[(8, 3)] * 10**9",
+            "[(8, 3)] * 3",
+            "(" * 300,
+            "[(0, 0)]",
+            "-1",
+            "True",
+            None,
+            1e300,
+        ]
+        settings[key] = draw(
+            st.sampled_from([*odd, -1, 10**12, "[]", [1], {"a": b""}, "\u2028\n"])
+        )
     else:
         content["model"] = draw(odd_tensors(content["model"]))
     stream = io.BytesIO()

@@ -14,7 +14,21 @@ from convs2s.errors import UserError
 from tests.faults.fuzzing.damage import HUGE, Draw
 from tests.faults.fuzzing.readers import Reader
 
-_WORDS = ["", " ", "x", "nan", "inf", "-inf", "é\u2028", "a=b", "--", "-", "x" * 5000, "en", "0.5"]
+_WORDS = [
+    "",
+    " ",
+    "x",
+    "nan",
+    "inf",
+    "-inf",
+    "é\u2028",
+    "a=b",
+    "--",
+    "-",
+    "x" * 5000,
+    "en",
+    "0.5",
+]
 _USAGE = 2
 """The exit code of argparse, which says in its own words what it did not expect."""
 
@@ -54,38 +68,96 @@ def _run(arguments: list[str]) -> None:
             raise RuntimeError(f"exit code {ended.code}") from None
 
 
-def _commands(samples: Path) -> dict[str, tuple[list[str], dict[str, list[str]]]]:
+_Commands = dict[str, tuple[list[str], dict[str, list[str]]]]
+
+
+def _commands(samples: Path) -> _Commands:
     """Return sound arguments of each command, and options with what may be said after them."""
     text, model, nbest = (
         str(samples / name) for name in ("text", "run/model.safetensors", "list.nbest")
     )
     threads = {"--threads": ["1"], "--device": ["cpu"]}
-    search = {"--beam": ["2"], "--length-penalty": ["1"], "--maximum-length.offset": ["9"]}
-    search |= {"--batch-tokens": ["99"], "--batch-sentences": ["3"], "--precision": ["fp32"]}
+    search = {
+        "--beam": ["2"],
+        "--length-penalty": ["1"],
+        "--maximum-length.offset": ["9"],
+    }
+    search |= {
+        "--batch-tokens": ["99"],
+        "--batch-sentences": ["3"],
+        "--precision": ["fp32"],
+    }
     search |= {"--unknown-penalty": ["0"], "--minimum-length": ["1"], "--n-best": ["1"]}
-    pairs = {"--source": [text], "--target": [text], "--n-best": [nbest], "--feature": ["A"]}
+    pairs = {
+        "--source": [text],
+        "--target": [text],
+        "--n-best": [nbest],
+        "--feature": ["A"],
+    }
     train = {"--settings": [str(samples / "settings.json")], "--seed": ["1"]}
-    train |= {"--output": ["out/m", "typo/m"], "--time-limit": ["1"], "--dictionary": [text]}
-    rouge = {"--reference": [text], "--samples": ["9"], "--bytes": ["75"], "--exceptions": [text]}
-    types = {"--source-dictionary": [text], "--target-dictionary": [text], "--output": ["m"]}
-    return {
-        "translate": ([model], {**threads, **search, "--input": [text], "--output": ["out"]}),
+    train |= {
+        "--output": ["out/m", "typo/m"],
+        "--time-limit": ["1"],
+        "--dictionary": [text],
+    }
+    rouge = {
+        "--reference": [text],
+        "--samples": ["9"],
+        "--bytes": ["75"],
+        "--exceptions": [text],
+    }
+    commands: _Commands = {
+        "translate": (
+            [model],
+            {**threads, **search, "--input": [text], "--output": ["out"]},
+        ),
         "train": ([str(samples / "task")], {**threads, **train}),
-        "score bleu": (["--reference", text], {"--reference": [text], "--lowercase": []}),
+        "score bleu": (
+            ["--reference", text],
+            {"--reference": [text], "--lowercase": []},
+        ),
         "score rouge": ([text], rouge),
         "score compare": ([text, text, "--reference", text], {"--tokenized": []}),
-        "compare-outputs": ([text, text, "--reference", text], {"--most": ["9"], "--html": []}),
+        "compare-outputs": (
+            [text, text, "--reference", text],
+            {"--most": ["9"], "--html": []},
+        ),
         "attention": ([model, "w1"], {"--beam": ["2"]}),
-        "score oracle": ([nbest], {"--reference": [text]}),
         "score-pairs": ([model], {**threads, **pairs, "--length-penalty": ["1"]}),
-        "rerank": ([nbest], {"--feature": ["LogLikelihood"], "--n-best": [], "--tokenized": []}),
+        "card": ([model], {}),
+    }
+    return commands | _commands_of_files(samples)
+
+
+def _commands_of_files(samples: Path) -> _Commands:
+    """Return those of the commands that read no model."""
+    text, nbest = str(samples / "text"), str(samples / "list.nbest")
+    types = {
+        "--source-dictionary": [text],
+        "--target-dictionary": [text],
+        "--output": ["m"],
+    }
+    return {
+        "score oracle": ([nbest], {"--reference": [text]}),
+        "rerank": (
+            [nbest],
+            {"--feature": ["LogLikelihood"], "--n-best": [], "--tokenized": []},
+        ),
         "tokenize": ([], {"--language": ["en"], "--preparation": ["moses_test"]}),
         "detokenize": ([], {"--language": ["en"]}),
-        "import fairseq": ([str(samples / "model.pt")], {**types, "--bpe-codes": [text]}),
-        "card": ([model], {}),
+        "import fairseq": (
+            [str(samples / "model.pt")],
+            {**types, "--bpe-codes": [text]},
+        ),
         "export-results": ([str(samples / "run")], {"--without-text": []}),
-        "results": ([str(samples / "ledger.jsonl")], {"--scale": ["demo"], "--output": ["typo/m"]}),
-        "config": ([], {"--task": ["demo_en_fr"], "--model": ["demo"], "--decoding": ["demo"]}),
+        "results": (
+            [str(samples / "ledger.jsonl")],
+            {"--scale": ["demo"], "--output": ["typo/m"]},
+        ),
+        "config": (
+            [],
+            {"--task": ["demo_en_fr"], "--model": ["demo"], "--decoding": ["demo"]},
+        ),
     }
 
 
@@ -96,12 +168,16 @@ def _command_lines(draw: Draw, samples: Path, files: list[str]) -> list[str]:
     positional, options = commands[name]
     words = st.sampled_from([*HUGE, *_WORDS, "absent", "."])
     odd = words | st.sampled_from(files)
-    arguments = [draw(odd) if draw(st.integers(0, 5)) == 0 else one for one in positional]
+    arguments = [
+        draw(odd) if draw(st.integers(0, 5)) == 0 else one for one in positional
+    ]
     for option, sound in options.items():
         if not draw(st.integers(0, 2)):
             continue
         other = words if option == "--output" else odd  # no sample is written over
-        values = other if draw(st.integers(0, 4)) == 0 else st.sampled_from(sound or [""])
+        values = (
+            other if draw(st.integers(0, 4)) == 0 else st.sampled_from(sound or [""])
+        )
         arguments += [option, draw(values)] if sound else [option]
     if draw(st.integers(0, 9)) == 0:
         arguments.append(draw(words))

@@ -116,7 +116,11 @@ def _archives(samples: Path, place: Path) -> Iterable[Reader]:
     for suffix in COMPRESSORS:
         sound = (samples / f"text{suffix}").read_bytes()
         yield Reader(
-            f"tar{suffix}", place / f"a.tar{suffix}", compressed(plain, suffix), _read_member, 0.5
+            f"tar{suffix}",
+            place / f"a.tar{suffix}",
+            compressed(plain, suffix),
+            _read_member,
+            0.5,
         )
         inner = damaged(text) | st.just(bytes(1 << 22)) | st.just(b"")
         inputs = compressed(inner, suffix) | damaged(sound)
@@ -135,22 +139,39 @@ def _read_member(path: Path) -> None:
 
 def _texts(samples: Path, place: Path) -> Iterable[Reader]:
     text = samples / "text"
-    tags = ['<seg id="1">', "</seg>", '<doc docid="a">', "<p>", "&amp;", "&#xffff;", "word"]
+    tags = [
+        '<seg id="1">',
+        "</seg>",
+        '<doc docid="a">',
+        "<p>",
+        "&amp;",
+        "&#xffff;",
+        "word",
+    ]
     segments = damaged((samples / "test.sgm").read_bytes()) | written(" ", tags)
     yield Reader(
-        "sgm", place / "a.sgm", segments, lambda p: _drain(read_segments(read_lines(p), str(p)))
+        "sgm",
+        place / "a.sgm",
+        segments,
+        lambda p: _drain(read_segments(read_lines(p), str(p))),
     )
 
     def corpus(path: Path) -> None:
         outputs = place / "corpus.source", place / "corpus.target"
-        extract_corpus(pairs=[(str(path), str(text))], files=FilesBelow(place), output=outputs)
+        extract_corpus(
+            pairs=[(str(path), str(text))], files=FilesBelow(place), output=outputs
+        )
 
     sound = damaged(text.read_bytes())
-    yield Reader("text pairs", place / "a.en", sound, lambda p: _drain(read_line_pairs(p, text)))
+    yield Reader(
+        "text pairs", place / "a.en", sound, lambda p: _drain(read_line_pairs(p, text))
+    )
     yield Reader("corpus", place / "b.en", sound, corpus)
     records = json_lines([{"title": "a b", "body": ["c", "d"]}] * 3)
     yield Reader("records", place / "a.jsonl", records, _drain_records)
-    columns = damaged((samples / "columns.tsv").read_bytes()) | written("\t", ["title", '"', "x"])
+    columns = damaged((samples / "columns.tsv").read_bytes()) | written(
+        "\t", ["title", '"', "x"]
+    )
     yield Reader("columns", place / "columns.tsv", columns, _drain_columns)
 
 
@@ -163,35 +184,104 @@ def _drain_columns(path: Path) -> None:
     _drain(read_columns(read_lines(path), ("title", "body"), str(path)))
 
 
+_Table = tuple[str, Path, str, list[str], Callable[[Path], object]]
+"""Name, sample, separator, words that may stand in it, and the reader."""
+
+
+def _kinds_of_tables(
+    samples: Path, dictionary_of: Callable[[Path], None]
+) -> list[_Table]:
+    """Return the tables of text that the preparation makes."""
+    vocabulary = samples / "task/vocabulary/en.tsv"
+    return [
+        ("vocabulary", vocabulary, "\t", ["type", "count", "w1", "3"], read_vocabulary),
+        (
+            "BPE codes",
+            samples / "bpe.codes",
+            " ",
+            ["#version:", "0.2", "l", "o</w>"],
+            _split,
+        ),
+        (
+            "links",
+            samples / "links",
+            " ",
+            ["0-0", "1-2", "0--1", "1-"],
+            lambda p: [*read_links(p)],
+        ),
+        (
+            "links of a text",
+            samples / "links",
+            " ",
+            ["0-0", "1-2", "0--1", "9-9"],
+            dictionary_of,
+        ),
+        (
+            "dictionary",
+            samples / "dictionary.tsv",
+            "\t",
+            ["source", "target"],
+            read_dictionary,
+        ),
+        (
+            "candidates",
+            samples / "candidates.tsv",
+            "\t",
+            ["a b"],
+            lambda p: [*read_candidates(p)],
+        ),
+        (
+            "truecaser",
+            samples / "truecaser.tsv",
+            "\t",
+            ["word", "count"],
+            read_truecaser,
+        ),
+        (
+            "exceptions",
+            samples / "exceptions.tsv",
+            "\t",
+            ["mice", "mouse"],
+            read_exceptions,
+        ),
+        (
+            "n-best list",
+            samples / "list.nbest",
+            " ||| ",
+            ["0", "a", "Model= 1", "2"],
+            _rerank,
+        ),
+    ]
+
+
 def _tables(samples: Path, place: Path) -> Iterable[Reader]:
     """Yield the readers of tables of text that the preparation makes."""
-    vocabulary = samples / "task/vocabulary/en.tsv"
     side = samples / "text"
 
     def dictionary_of(path: Path) -> None:
         tables = place / "made.dictionary", place / "made.candidates"
         build_dictionary(
-            source=side, target=side, links=path, dictionary=tables[0], candidates=tables[1]
+            source=side,
+            target=side,
+            links=path,
+            dictionary=tables[0],
+            candidates=tables[1],
         )
 
-    kinds: list[tuple[str, Path, str, list[str], Callable[[Path], object]]] = [
-        ("vocabulary", vocabulary, "\t", ["type", "count", "w1", "3"], read_vocabulary),
-        ("BPE codes", samples / "bpe.codes", " ", ["#version:", "0.2", "l", "o</w>"], _split),
-        ("links", samples / "links", " ", ["0-0", "1-2", "0--1", "1-"], lambda p: [*read_links(p)]),
-        ("links of a text", samples / "links", " ", ["0-0", "1-2", "0--1", "9-9"], dictionary_of),
-        ("dictionary", samples / "dictionary.tsv", "\t", ["source", "target"], read_dictionary),
-        ("candidates", samples / "candidates.tsv", "\t", ["a b"], lambda p: [*read_candidates(p)]),
-        ("truecaser", samples / "truecaser.tsv", "\t", ["word", "count"], read_truecaser),
-        ("exceptions", samples / "exceptions.tsv", "\t", ["mice", "mouse"], read_exceptions),
-        ("n-best list", samples / "list.nbest", " ||| ", ["0", "a", "Model= 1", "2"], _rerank),
-    ]
-    for name, sample, separator, words, read in kinds:
+    for name, sample, separator, words, read in _kinds_of_tables(
+        samples, dictionary_of
+    ):
         inputs = damaged(sample.read_bytes()) | written(separator, words)
         yield Reader(name, place / f"in.{sample.name}", inputs, read)
     store = (samples / "task/dataset/train.arrow").read_bytes()
     yield Reader("token store", place / "train.arrow", damaged(store), _read_store, 2)
     description = json.loads((samples / "task/dataset/train.json").read_text())
-    yield Reader("store's description", place / "s.json", json_texts(description), read_description)
+    yield Reader(
+        "store's description",
+        place / "s.json",
+        json_texts(description),
+        read_description,
+    )
     report = json.loads((samples / "filter.json").read_text())
     yield Reader("filter's report", place / "f.json", json_texts(report), _add_reports)
 
@@ -222,7 +312,9 @@ def _models(samples: Path, place: Path) -> Iterable[Reader]:
     """Yield the readers of weights, which are used where they have been read."""
     model = tensor_files(samples / "run/model.safetensors")
     yield Reader("model file", place / "model.safetensors", model, _translate, 2)
-    yield Reader("model's description", place / "card.safetensors", model, _describe, 0.5)
+    yield Reader(
+        "model's description", place / "card.safetensors", model, _describe, 0.5
+    )
     trainer = tiny.trainer(samples / "task", place / "state")
     last = trainer.folder.last
     last.parent.mkdir(parents=True, exist_ok=True)
@@ -234,7 +326,9 @@ def _models(samples: Path, place: Path) -> Iterable[Reader]:
     def import_one(checkpoint: Path, source: Path) -> None:
         files = FairseqFiles(checkpoint, source, folder / "dict.tgt.txt", None)
         languages = {"source": "en", "target": "fr"}
-        import_fairseq(files, imported, task="a", languages=languages, preparation="moses_test")
+        import_fairseq(
+            files, imported, task="a", languages=languages, preparation="moses_test"
+        )
         _translate(imported)
 
     sound = folder / "dict.src.txt"
@@ -244,7 +338,8 @@ def _models(samples: Path, place: Path) -> Iterable[Reader]:
         checkpoints(samples / "model.pt"),
         lambda path: import_one(path, sound),
         2,
-        named="",  # the checkpoint, a dictionary that does not fit, or the model that was made
+        # The checkpoint, a dictionary that does not fit, or the model that was made.
+        named="",
     )
     types = damaged(sound.read_bytes()) | written(" ", ["a", "1"])
     yield Reader(
@@ -271,9 +366,13 @@ def _records(samples: Path, place: Path) -> Iterable[Reader]:
     settings = json.loads((samples / "settings.json").read_text())
     path = place / "settings.json"
     yield Reader("settings.json", path, json_texts(settings), read_training_settings)
-    yield Reader("JSON", place / "a.json", json_texts({"a": [1, {"b": "c"}]}), read_json)
+    yield Reader(
+        "JSON", place / "a.json", json_texts({"a": [1, {"b": "c"}]}), read_json
+    )
     rows = [json.loads(line) for line in read_lines(samples / "translations.jsonl")]
-    yield Reader("translations", place / "t.jsonl", json_lines(rows), _read_translations)
+    yield Reader(
+        "translations", place / "t.jsonl", json_lines(rows), _read_translations
+    )
     rows = [json.loads(line) for line in read_lines(samples / "ledger.jsonl")]
     yield Reader("ledger", place / "l.jsonl", ledgers(rows), read_ledger)
     rows = [json.loads(line) for line in read_lines(samples / "run/history.jsonl")]
@@ -314,7 +413,15 @@ def _configuration(samples: Path, place: Path) -> Iterable[Reader]:
     """Yield a reader for each kind of configuration file."""
     root = place / "root"
     names = ("config.yaml", "config/tasks/demo_en_fr.yaml", "config/models.yaml")
-    others = ("decodings", "paper", "claims", "phrases", "downloads", "costs", "scales/demo")
+    others = (
+        "decodings",
+        "paper",
+        "claims",
+        "phrases",
+        "downloads",
+        "costs",
+        "scales/demo",
+    )
     for file in (*names, *(f"config/{name}.yaml" for name in others)):
         sound = (samples / file).read_bytes()
         values: Any = yaml.safe_load(sound)

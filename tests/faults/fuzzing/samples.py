@@ -39,7 +39,11 @@ def make_samples(folder: Path, root: Path) -> None:
     write_json(folder / "settings.json", training_settings(tiny.settings()))
     shutil.copytree(root / "config", folder / "config")
     shutil.copy(root / "config.yaml", folder)
-    ledger = (root / "docs/results/multi30k.ledger.jsonl").read_text("utf-8").splitlines()[:2]
+    ledger = (
+        (root / "docs/results/multi30k.ledger.jsonl")
+        .read_text("utf-8")
+        .splitlines()[:2]
+    )
     write_lines(folder / "ledger.jsonl", ledger)
 
 
@@ -52,7 +56,11 @@ def _archives(folder: Path) -> None:
             header = tarfile.TarInfo(name)
             header.size = len(text)
             archive.addfile(header, io.BytesIO(text))
-    methods = {"": zipfile.ZIP_DEFLATED, "_bzip2": zipfile.ZIP_BZIP2, "_lzma": zipfile.ZIP_LZMA}
+    methods = {
+        "": zipfile.ZIP_DEFLATED,
+        "_bzip2": zipfile.ZIP_BZIP2,
+        "_lzma": zipfile.ZIP_LZMA,
+    }
     for suffix, method in methods.items():
         with zipfile.ZipFile(folder / f"text{suffix}.zip", "w", method) as zipped:
             for name in ("corpus/readme", MEMBER):
@@ -60,16 +68,30 @@ def _archives(folder: Path) -> None:
 
 
 def _texts(folder: Path) -> None:
-    segments = [f'<seg id="{number}">{line}</seg>' for number, line in enumerate(LINES[:4], 1)]
+    segments = [
+        f'<seg id="{number}">{line}</seg>' for number, line in enumerate(LINES[:4], 1)
+    ]
     write_lines(folder / "test.sgm", ['<doc docid="a">', *segments, "</doc>"])
-    write_lines(folder / "bpe.codes", learn_codes([("lower", 5), ("lowest", 7)], 9).splitlines())
+    write_lines(
+        folder / "bpe.codes", learn_codes([("lower", 5), ("lowest", 7)], 9).splitlines()
+    )
     links = ["0-0 1-2 3-1"] * 12
     write_lines(folder / "links", links)
-    table = ["source\ttarget\tcount\tsource_count", "man\thomme\t3\t4", "car\tvoiture\t1\t2"]
+    table = [
+        "source\ttarget\tcount\tsource_count",
+        "man\thomme\t3\t4",
+        "car\tvoiture\t1\t2",
+    ]
     write_lines(folder / "dictionary.tsv", table)
-    write_lines(folder / "candidates.tsv", ["source\ttargets", "man\thomme gens", "car\tvoiture"])
+    write_lines(
+        folder / "candidates.tsv",
+        ["source\ttargets", "man\thomme gens", "car\tvoiture"],
+    )
     write_lines(folder / "truecaser.tsv", ["word\tcount", "Paris\t3", "paris\t1"])
-    write_lines(folder / "records.jsonl", [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3)
+    write_lines(
+        folder / "records.jsonl",
+        [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3,
+    )
     write_lines(folder / "columns.tsv", ["title\tbody", 'a\t"b\tc"', "d\te"])
     write_lines(folder / "exceptions.tsv", ["mice\tmouse", "men\tman"])
     report = {"read": 9, "kept": 7, "dropped": {"empty": 1, "ratio": 1}}
@@ -77,7 +99,9 @@ def _texts(folder: Path) -> None:
 
 
 def _translations(folder: Path) -> None:
-    translator = LineTranslator([folder / "run/model.safetensors"], DecodingSettings(beam=2), "cpu")
+    translator = LineTranslator(
+        [folder / "run/model.safetensors"], DecodingSettings(beam=2), "cpu"
+    )
     texts = ["w1 w2 w3", "w4 unheard"]
     translators = {
         "translations.jsonl": ChunkTranslator(translator, True, None),

@@ -14,7 +14,9 @@ LONG = ("nt13de.3000", "nd16en.1999")
 @pytest.mark.parametrize(
     ("is_long", "count"), [(False, 56), pytest.param(True, 24, marks=pytest.mark.slow)]
 )
-def test_bleu_and_length_ratio_are_multi_bleu_perl(shared: Path, is_long: bool, count: int) -> None:
+def test_bleu_and_length_ratio_are_multi_bleu_perl(
+    shared: Path, is_long: bool, count: int
+) -> None:
     table = bleu_rows(shared / "golden/bleu/multi-bleu.tsv")
     rows = [row for row in table if row.name.startswith(LONG) == is_long]
     assert len(rows) == count
@@ -26,7 +28,9 @@ def test_bleu_and_length_ratio_are_multi_bleu_perl(shared: Path, is_long: bool, 
             assert f"{length_ratio(*texts):.3f}" == row.ratio, row.label
 
 
-@pytest.mark.parametrize("corpus", ["nd16en", pytest.param("nt13de", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "corpus", ["nd16en", pytest.param("nt13de", marks=pytest.mark.slow)]
+)
 def test_detokenized_bleu_is_mteval_v13a(shared: Path, corpus: str) -> None:
     rows = list(bleu_rows(shared / f"golden/bleu/mteval.{corpus}.mteval-v13a.tsv"))
     assert len(rows) == 12

@@ -24,6 +24,9 @@ def test_every_item_is_rouge_155s(shared: Path, name: str) -> None:
 
 
 def test_every_stem_is_rouge_155s(shared: Path) -> None:
-    lines = [line.split("\t") for line in read_lines(shared / "golden/rouge/stems.rouge155.tsv")]
+    lines = [
+        line.split("\t")
+        for line in read_lines(shared / "golden/rouge/stems.rouge155.tsv")
+    ]
     assert len(lines) == 53166
     assert [[word, rouge_stem(word)] for word, _ in lines] == lines

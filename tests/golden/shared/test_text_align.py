@@ -30,14 +30,18 @@ def test_links_are_those_of_symal(golden: Path, lines: int) -> None:
     assert first == list(islice(wanted, lines))
 
 
-def test_dictionary_of_symal_links(golden: Path, sides: tuple[Path, Path], tmp_path: Path) -> None:
+def test_dictionary_of_symal_links(
+    golden: Path, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
     dictionary = dictionary_of(sides, golden / "symal.gdfa", tmp_path)
     wanted = counted_links(golden, "dict.fast_align.symal-gdfa.top2000.tsv")
     assert list(read_lines(dictionary))[1:2001] == wanted
 
 
 @pytest.mark.slow
-def test_links_of_both_directions(golden: Path, sides: tuple[Path, Path], tmp_path: Path) -> None:
+def test_links_of_both_directions(
+    golden: Path, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
     (source, target), links = sides, tmp_path / "links"
     assert align_words(source=source, target=target, links=links, pairs=None) == 29_000
     assert list(read_links(links)) == list(read_links(golden / "symal.gdfa"))

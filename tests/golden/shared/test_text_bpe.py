@@ -53,12 +53,17 @@ def test_fewer_merges(golden: Path, codes: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def words(golden: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+def words(
+    golden: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[Path]]:
     """How often each word of the training text occurs: tables of three parts of each language."""
     folder = tmp_path_factory.mktemp("words")
     return {
         language: subword_nmt.word_tables(
-            subword_nmt.training_text(golden, language), folder, [0, 10_000, 20_000], 10_000
+            subword_nmt.training_text(golden, language),
+            folder,
+            [0, 10_000, 20_000],
+            10_000,
         )
         for language in LANGUAGES
     }
@@ -76,6 +81,8 @@ def test_token_counts_are_the_vocabulary(
 def test_joint_codes_are_learn_joint_bpe(
     codes: str, words: dict[str, list[Path]], tmp_path: Path, merges: int
 ) -> None:
-    learn_bpe(words=[*words["en"], *words["de"]], output=tmp_path / "codes", merges=merges)
+    learn_bpe(
+        words=[*words["en"], *words["de"]], output=tmp_path / "codes", merges=merges
+    )
     first = codes.split("\n")[: 1 + merges]
     assert (tmp_path / "codes").read_text("utf-8") == "\n".join(first) + "\n"

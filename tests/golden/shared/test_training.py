@@ -63,7 +63,9 @@ def translate(path: Path, sources: list[str], limit: MaximumLength) -> list[str]
     for start in range(0, len(sources), 100):
         rows = [given.encode(line.split()) for line in sources[start : start + 100]]
         for found in beam_search(ensemble, torch.from_numpy(pad(rows)), settings):
-            texts.append(german.restore(join(" ".join(written.decode(found[0].tokens)))))
+            texts.append(
+                german.restore(join(" ".join(written.decode(found[0].tokens))))
+            )
     return texts
 
 
@@ -75,14 +77,20 @@ def test_eight_epochs_end_where_fairseqs_ended(
     folder = shared / "golden" / "fairseq_multi30k"
     model = tmp_path / "model.safetensors"
     train(tiny.job(task, model, ModelSettings.model_validate(SETTINGS), seed=seed))
-    perplexity = json.loads((tmp_path / "training.json").read_text())["validation_perplexity"]
-    sources, references = (list(read_lines(folder / n)) for n in ("src.bpe.en", "ref.raw.de"))
+    perplexity = json.loads((tmp_path / "training.json").read_text())[
+        "validation_perplexity"
+    ]
+    sources, references = (
+        list(read_lines(folder / n)) for n in ("src.bpe.en", "ref.raw.de")
+    )
     score, with_fairseqs_limit = (
         detokenized_bleu(translate(model, sources, limit), references)
         for limit in (MaximumLength(), FAIRSEQ_LIMIT)
     )
     print(f"seed {seed}: validation perplexity {perplexity:.2f}, {score}")
     print(f"with fairseq's limit of the length: {with_fairseqs_limit}")
-    theirs = json.loads((folder / "scores.json").read_text())["beam5.sacrebleu_detok"][0]
+    theirs = json.loads((folder / "scores.json").read_text())["beam5.sacrebleu_detok"][
+        0
+    ]
     assert perplexity <= 1.05 * PERPLEXITY
     assert score.score >= theirs - 0.5

@@ -30,7 +30,9 @@ def imported(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("multi30k") / "model.safetensors"
     names = "checkpoint_best.pt", "dict.en.txt", "dict.de.txt", "codes.8000"
     files = FairseqFiles(*(folder / name for name in names))
-    import_fairseq(files, output, task="multi30k", languages=None, preparation="moses_test")
+    import_fairseq(
+        files, output, task="multi30k", languages=None, preparation="moses_test"
+    )
     return output
 
 
@@ -51,7 +53,9 @@ def test_fairseqs_translations_have_fairseqs_scores(
     rows = islice(read_lines(folder / "expected_beam5.scores.tsv"), lines)
     for row, found in zip(rows, score_pairs(scorer, islice(pairs, lines)), strict=True):
         _, normalized, steps = row.split("\t")
-        assert found.normalized(1.0) == pytest.approx(float(normalized) * math.log(2), abs=1e-4)
+        assert found.normalized(1.0) == pytest.approx(
+            float(normalized) * math.log(2), abs=1e-4
+        )
         assert found.tokens == len(steps.split())
 
 
@@ -80,12 +84,16 @@ def test_translations_are_fairseqs(
         most = 1e-4 if same[number] else 1e-3
         assert found[number].score == pytest.approx(theirs, abs=most), number
         if not same[number]:
-            print(f"line {number + 1}: {found[number].score:.6f}, fairseq's {theirs:.6f}")
+            print(
+                f"line {number + 1}: {found[number].score:.6f}, fairseq's {theirs:.6f}"
+            )
     bleus = [
         tokenized_bleu(list(map(join, tokens)), reference).score
         for tokens in ([one.text for one in found], expected)
     ]
-    print(f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, fairseq's {bleus[1]:.3f}")
+    print(
+        f"{sum(same)} of {lines} lines identical, BLEU {bleus[0]:.3f}, fairseq's {bleus[1]:.3f}"
+    )
     assert bleus[0] == pytest.approx(bleus[1], abs=0.05)
     if lines == 1000:
         assert bleus[1] == pytest.approx(FAIRSEQ_BLEU, abs=1e-4)
@@ -93,15 +101,23 @@ def test_translations_are_fairseqs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_cheaper_arithmetic_costs_little(imported: Path, shared: Path, precision: str) -> None:
+def test_cheaper_arithmetic_costs_little(
+    imported: Path, shared: Path, precision: str
+) -> None:
     """Within 0.2 BLEU of fp32 on test_2016_flickr, and to the bit the same in every batch."""
     folder = shared / "golden" / "fairseq_multi30k"
-    source, reference = (list(read_lines(folder / name)) for name in ("src.bpe.en", "ref.tok.de"))
+    source, reference = (
+        list(read_lines(folder / name)) for name in ("src.bpe.en", "ref.tok.de")
+    )
     found = list(translator_of(imported, precision=precision).translate(source))
     bleu = tokenized_bleu([join(one.text) for one in found], reference).score
-    print(f"{precision}: BLEU {bleu:.2f} of {len(source)} lines, fp32's {FAIRSEQ_BLEU:.2f}")
+    print(
+        f"{precision}: BLEU {bleu:.2f} of {len(source)} lines, fp32's {FAIRSEQ_BLEU:.2f}"
+    )
     assert bleu == pytest.approx(FAIRSEQ_BLEU, abs=0.2)
-    other = translator_of(imported, precision=precision, batch_sentences=7).translate(source[:200])
+    other = translator_of(imported, precision=precision, batch_sentences=7).translate(
+        source[:200]
+    )
     expected = [(one.text, one.score) for one in found[:200]]
     assert [(one.text, one.score) for one in other] == expected
 
@@ -113,7 +129,9 @@ def perplexity(scores: Sequence[PairScore]) -> float:
 
 
 @pytest.mark.slow
-def test_fairseqs_perplexity_leaves_out_the_six_longest_pairs(imported: Path, shared: Path) -> None:
+def test_fairseqs_perplexity_leaves_out_the_six_longest_pairs(
+    imported: Path, shared: Path
+) -> None:
     """Its checkpoint's meters count 1,008 of the 1,014 validation pairs, and 16,128 tokens."""
     folder = shared / "golden" / "fairseq_multi30k" / "bpe"
     pairs = sorted(

@@ -32,7 +32,17 @@ def translator(sharp: Path) -> Translator:
 def test_it_translates_as_the_command_does(
     translator: Translator, sharp: Path, run: Terminal
 ) -> None:
-    asked = ("--json", "--n-best", 3, "--beam", 4, "--minimum-length", 2, "--device", "cpu")
+    asked = (
+        "--json",
+        "--n-best",
+        3,
+        "--beam",
+        4,
+        "--minimum-length",
+        2,
+        "--device",
+        "cpu",
+    )
     told = run("translate", sharp, *asked, text="\n".join([*TEXTS, ""]).encode())
     expected = [json.loads(line) for line in told.splitlines()]
     found = translator.translate(TEXTS, beam=4, n_best=3, minimum_length=2)
@@ -43,10 +53,14 @@ def test_it_translates_as_the_command_does(
 
 
 def test_each_call_has_its_own_search(translator: Translator) -> None:
-    (five,), (one,) = (translator.translate(["w1 w2 w3 w4"], beam=beam) for beam in (5, 1))
+    (five,), (one,) = (
+        translator.translate(["w1 w2 w3 w4"], beam=beam) for beam in (5, 1)
+    )
     assert one.score < five.score
     assert translator.translate(["w1 w2 w3 w4"]) == [five]
-    (longest,) = translator.translate(["w1"], maximum_length={"factor": 0.0, "offset": 2})
+    (longest,) = translator.translate(
+        ["w1"], maximum_length={"factor": 0.0, "offset": 2}
+    )
     assert len(longest.tokens) <= 2
     assert five.n_best[0].text == five.text
 
@@ -63,7 +77,9 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
             assert shown.source == [*one.source_tokens, "</s>"]
             assert shown.target == [*one.tokens, "</s>"]
             assert shown.weights.shape == (2, len(shown.target), len(shown.source))
-            assert shown.weights.sum(2) == pytest.approx(np.ones(shown.weights.shape[:2]), abs=1e-5)
+            assert shown.weights.sum(2) == pytest.approx(
+                np.ones(shown.weights.shape[:2]), abs=1e-5
+            )
             words = shown.weights.mean(0)[:-1, : len(one.source_tokens)]
             assert [int(row.argmax()) for row in words] == one.alignment
     assert "attention" not in found.as_json()
@@ -73,7 +89,9 @@ def test_attention_is_that_of_the_search(translator: Translator) -> None:
     assert replace(found, attention=None) == found
 
 
-def test_attention_reads_a_model_once(sharp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_reads_a_model_once(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[Path] = []
 
     def noted(path: Path) -> object:
@@ -96,8 +114,13 @@ def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
     monkeypatch.chdir("/")
     assert moved.score([("w1", "w1")]) == Translator.load(sharp).score([("w1", "w1")])
     shutil.copy(model, tmp_path / copy)
-    for late in (lambda: own.score([("w1", "w1")]), lambda: own.translate(["w1"], attention=True)):
-        with pytest.raises(UserError, match=r"model\.safetensors: was changed since it was loaded"):
+    for late in (
+        lambda: own.score([("w1", "w1")]),
+        lambda: own.translate(["w1"], attention=True),
+    ):
+        with pytest.raises(
+            UserError, match=r"model\.safetensors: was changed since it was loaded"
+        ):
             late()
 
 
@@ -121,7 +144,9 @@ def test_tokens_in_tokens_out(sharp: Path, translator: Translator) -> None:
 
 
 def test_several_files_are_an_ensemble(model: Path, sharp: Path) -> None:
-    both = Translator.load([model, str(sharp)], device="cpu", ensemble="log_probabilities")
+    both = Translator.load(
+        [model, str(sharp)], device="cpu", ensemble="log_probabilities"
+    )
     assert repr(both) == "<Translator tiny en-fr, 2 x, cpu>"
     assert both.languages == {"source": "en", "target": "fr"}
     (found,) = both.translate(["w1 w2"], attention=True)
@@ -143,27 +168,60 @@ def test_a_model_without_attention(recurrent: Path) -> None:
 
 
 BAD_CALLS: dict[str, tuple[Callable[[Translator], object], str]] = {
-    "a text": (lambda it: it.translate("w1"), "^texts: expected a list of texts.* one text: put"),
+    "a text": (
+        lambda it: it.translate("w1"),
+        "^texts: expected a list of texts.* one text: put",
+    ),
     "bytes": (lambda it: it.translate(b"w1"), "found the Python type bytes"),  # type: ignore[arg-type]
     "a number": (lambda it: it.translate(["w1", 2]), "^texts:2: .* Python type int$"),  # type: ignore[list-item]
-    "nul": (lambda it: it.translate(["w\0"]), "^texts:1: holds the character NUL at character 2"),
-    "lines": (lambda it: it.translate(["w1\nw2"]), "^texts:1: holds a line feed at character 3"),
-    "too long": (lambda it: it.translate(["é" * 600_000]), "1,200,000 bytes, and 1,048,576 is"),
-    "surrogate": (lambda it: it.translate(["w\ud800"]), "half a surrogate pair at character 2"),
+    "nul": (
+        lambda it: it.translate(["w\0"]),
+        "^texts:1: holds the character NUL at character 2",
+    ),
+    "lines": (
+        lambda it: it.translate(["w1\nw2"]),
+        "^texts:1: holds a line feed at character 3",
+    ),
+    "too long": (
+        lambda it: it.translate(["é" * 600_000]),
+        "1,200,000 bytes, and 1,048,576 is",
+    ),
+    "surrogate": (
+        lambda it: it.translate(["w\ud800"]),
+        "half a surrogate pair at character 2",
+    ),
     "a typo": (
         lambda it: it.translate(["w1"], baem=3),
         "^translate: unknown key 'baem'; did you mean 'beam'",
     ),
-    "beam": (lambda it: it.translate(["w1"], beam=0), "^translate: beam: expected at least 1"),
-    "n_best": (lambda it: it.translate(["w1"], n_best=0), "^translate: n_best: .* at least 1"),
-    "more": (lambda it: it.translate(["w1"], beam=2, n_best=3), "a beam of 2 finds no more than 2"),
+    "beam": (
+        lambda it: it.translate(["w1"], beam=0),
+        "^translate: beam: expected at least 1",
+    ),
+    "n_best": (
+        lambda it: it.translate(["w1"], n_best=0),
+        "^translate: n_best: .* at least 1",
+    ),
+    "more": (
+        lambda it: it.translate(["w1"], beam=2, n_best=3),
+        "a beam of 2 finds no more than 2",
+    ),
     "tuned": (
         lambda it: it.translate(["w1"], length_penalty={"tuned_on": "valid"}),
         "length_penalty: expected a number",
     ),
-    "pairs": (lambda it: it.score("w1"), r"^pairs: expected a list of pairs \(source, target\)$"),  # type: ignore[arg-type]
-    "no pair": (lambda it: it.score([("w1", "w2"), ("w1",)]), "^pairs:2: expected a pair"),  # type: ignore[list-item]
-    "target": (lambda it: it.score([("w1", "w\0")]), "^pairs:1: holds the character NUL"),
+    "pairs": (
+        lambda it: it.score("w1"),  # type: ignore[arg-type]
+        r"^pairs: expected a list of pairs \(source, target\)$",
+    ),
+    "no pair": (
+        lambda it: it.score([("w1", "w2"), ("w1",)]),  # type: ignore[list-item]
+        "^pairs:2: expected a pair",
+    ),
+    "target": (
+        lambda it: it.score([("w1", "w\0")]),
+        "^pairs:1: holds the character NUL",
+    ),
 }
 
 
@@ -175,15 +233,23 @@ def test_bad_input_is_one_line(translator: Translator, name: str) -> None:
 
 
 def test_what_is_no_model(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(convs2s.UserError, match="is a folder: name the model file in it"):
+    with pytest.raises(
+        convs2s.UserError, match="is a folder: name the model file in it"
+    ):
         Translator.load(tmp_path)
     with pytest.raises(convs2s.UserError, match="no such file"):
         Translator.load(tmp_path / "none")
-    with pytest.raises(convs2s.UserError, match="expected a model file, found an empty list"):
+    with pytest.raises(
+        convs2s.UserError, match="expected a model file, found an empty list"
+    ):
         Translator.load([])
-    with pytest.raises(convs2s.UserError, match="expected 'auto', 'cpu' or 'cuda', not 'gpu'"):
+    with pytest.raises(
+        convs2s.UserError, match="expected 'auto', 'cpu' or 'cuda', not 'gpu'"
+    ):
         Translator.load(model, device="gpu")  # type: ignore[arg-type]
-    with pytest.raises(convs2s.UserError, match="pretokenized: expected a valid boolean, not 'no'"):
+    with pytest.raises(
+        convs2s.UserError, match="pretokenized: expected a valid boolean, not 'no'"
+    ):
         Translator.load(model, pretokenized="no")  # type: ignore[arg-type]
     with pytest.raises(convs2s.UserError, match="threads: expected at least 1, not 0"):
         Translator.load(model, threads=0)
@@ -195,15 +261,21 @@ def test_every_setting_of_a_search_can_be_given(translator: Translator) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OF_A_MODEL))
-def test_a_setting_of_the_model_is_no_setting_of_a_call(translator: Translator, name: str) -> None:
+def test_a_setting_of_the_model_is_no_setting_of_a_call(
+    translator: Translator, name: str
+) -> None:
     setting = {name: getattr(DecodingSettings(), name)}
-    with pytest.raises(convs2s.UserError, match=f"^translate: {name}: .* give it to load"):
+    with pytest.raises(
+        convs2s.UserError, match=f"^translate: {name}: .* give it to load"
+    ):
         translator.translate(TEXTS, **setting)
 
 
 def test_the_package_reads_nothing_before_it_is_asked_for() -> None:
     program = "import sys; old = set(sys.modules); import convs2s; print(*(set(sys.modules) - old))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "convs2s" in loaded, done.stderr
     assert loaded <= {"convs2s", "importlib", "warnings"}

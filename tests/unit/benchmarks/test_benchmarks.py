@@ -16,13 +16,17 @@ from page import PAGE, marks
 BEGIN, END = marks(SECTION)
 
 
-def run(root: Path, *arguments: str, script: str = "gpu.py") -> "subprocess.CompletedProcess[str]":
+def run(
+    root: Path, *arguments: str, script: str = "gpu.py"
+) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, str(root / "benchmarks" / script), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
-def test_the_gpus_benchmark_runs_in_the_small_on_a_cpu(root: Path, tmp_path: Path) -> None:
+def test_the_gpus_benchmark_runs_in_the_small_on_a_cpu(
+    root: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "gpu.json"
     done = run(root, "--device", "cpu", "--tiny", "--output", str(file))
     assert done.returncode == 0, done.stderr
@@ -52,14 +56,25 @@ def test_a_gpu_that_misses_a_budget_is_named() -> None:
         "8 workers: share_of_one is 0.5, not in 0.8 to 1.1",
         "compiled failed, as said above",
     ]
-    assert missed({"device": "cpu", "measurements": {"8 workers": {"share_of_one": 0.5}}}) == []
+    assert (
+        missed({"device": "cpu", "measurements": {"8 workers": {"share_of_one": 0.5}}})
+        == []
+    )
 
 
 def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nNot run.\n{END}\nafter\n")
-    measured = {"training": {"tokens_per_second": 1234, "peak_gigabytes": None}, "late": "not run"}
-    figures = {"device": "H100", "torch": "2", "date": "2026-11-22", "measurements": measured}
+    measured = {
+        "training": {"tokens_per_second": 1234, "peak_gigabytes": None},
+        "late": "not run",
+    }
+    figures = {
+        "device": "H100",
+        "torch": "2",
+        "date": "2026-11-22",
+        "measurements": measured,
+    }
     for _ in range(2):
         write_docs(figures, page)
     text = page.read_text()
@@ -70,8 +85,12 @@ def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:
     assert text.endswith(f"{END}\nafter\n")
 
 
-@pytest.mark.parametrize(("page", "section"), [(PAGE, compare.SECTION), (NOTE, SECTION)])
-def test_the_page_has_a_place_for_what_is_written_into_it(page: Path, section: str) -> None:
+@pytest.mark.parametrize(
+    ("page", "section"), [(PAGE, compare.SECTION), (NOTE, SECTION)]
+)
+def test_the_page_has_a_place_for_what_is_written_into_it(
+    page: Path, section: str
+) -> None:
     text = page.read_text("utf-8")
     assert [text.count(mark) for mark in marks(section)] == [1, 1]
 
@@ -96,7 +115,16 @@ def test_the_lstms_benchmark_prints_its_speed_beside_the_kernels(root: Path) -> 
 
 
 def test_attention_in_all_layers_is_what_others_are_measured_by(root: Path) -> None:
-    done = run(root, "--scale", "demo", "--rounds", "1", "--updates", "1", script="attention.py")
+    done = run(
+        root,
+        "--scale",
+        "demo",
+        "--rounds",
+        "1",
+        "--updates",
+        "1",
+        script="attention.py",
+    )
     assert done.returncode == 0, done.stderr
     shares = json.loads(done.stdout.splitlines()[-1])
     assert shares.pop("1, 2, 3, 4, 5") == 1
@@ -106,7 +134,16 @@ def test_attention_in_all_layers_is_what_others_are_measured_by(root: Path) -> N
 
 @pytest.mark.slow
 def test_scaling_runs_in_the_small(root: Path) -> None:
-    done = run(root, "processes", "lengths", "beams", "--most", "2", "--quick", script="scaling.py")
+    done = run(
+        root,
+        "processes",
+        "lengths",
+        "beams",
+        "--most",
+        "2",
+        "--quick",
+        script="scaling.py",
+    )
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["processes"]["1"]["efficiency"] == 1

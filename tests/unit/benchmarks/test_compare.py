@@ -59,7 +59,9 @@ def samples(*rates: float) -> list[dict[str, Any]]:
 
 
 def test_the_table_has_medians_ratios_and_verdicts() -> None:
-    ours = System(("a",), {"precision": "int8"}, {"precision": ()}, samples=samples(120, 90, 110))
+    ours = System(
+        ("a",), {"precision": "int8"}, {"precision": ()}, samples=samples(120, 90, 110)
+    )
     theirs = System(("b",), {}, samples=samples(100, 100, 100))
     broken = System(("c",), {}, failure="c could not be installed: see c.log")
     waits = System(("d",), {}, samples=samples(0.01, 0.02, 0.03))
@@ -80,7 +82,9 @@ def test_the_table_has_medians_ratios_and_verdicts() -> None:
         "Not run: c could not be installed: see c.log.",
     ]
     assert "medians of 3 rounds" in lines[0]
-    assert any(f"input: {name};" in lines[0] for name in ("CONVS2S_SHARED", "generated"))
+    assert any(
+        f"input: {name};" in lines[0] for name in ("CONVS2S_SHARED", "generated")
+    )
 
 
 def test_a_peer_that_cannot_be_installed_is_named_in_one_line(
@@ -91,7 +95,10 @@ def test_a_peer_that_cannot_be_installed_is_named_in_one_line(
     monkeypatch.setattr("subprocess.run", lambda *_, **__: failed)
     with pytest.raises(SystemExit) as stopped:
         enter("nothing", ("no-such-package==1.0",))
-    assert stopped.value.code == "nothing could not be installed: see build/peers/nothing.log"
+    assert (
+        stopped.value.code
+        == "nothing could not be installed: see build/peers/nothing.log"
+    )
     assert (tmp_path / "peers/nothing.log").is_file()
 
 

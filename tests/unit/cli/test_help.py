@@ -22,7 +22,9 @@ def leaves(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str, st
 
 
 @pytest.mark.parametrize(("command", "text"), [*leaves(whole_parser(), "convs2s")])
-def test_the_help_of_a_command_has_an_example_and_its_exit_codes(command: str, text: str) -> None:
+def test_the_help_of_a_command_has_an_example_and_its_exit_codes(
+    command: str, text: str
+) -> None:
     shown = text.partition("\nexamples:\n")[2]
     assert re.search(rf"^  .*\b{command} ", shown, re.MULTILINE), text
     assert "exit codes: 0 done; 1 an error" in shown
@@ -34,7 +36,9 @@ def test_every_example_is_understood() -> None:
     for example in examples:
         words = shlex.split(example.replace("\\\n", " "), comments=True)
         for start in (place for place, word in enumerate(words) if word == "convs2s"):
-            end = next((i for i, w in enumerate(words) if i > start and w in "<>|"), len(words))
+            end = next(
+                (i for i, w in enumerate(words) if i > start and w in "<>|"), len(words)
+            )
             whole_parser().parse_args(words[start + 1 : end])
 
 
@@ -62,5 +66,7 @@ COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}
 {bound[1]} convs2s {words[-1]} {words[-2]}
 printf '%s\\n' "${{COMPREPLY[@]}}"
 """
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-c", program], capture_output=True, text=True, check=True
+    )
     assert found in done.stdout.split()

@@ -19,11 +19,15 @@ from tests.support.processes import wait_for
 
 
 def interrupted(
-    is_time: Callable[[], bool], *arguments: object, sent: signal.Signals = signal.SIGINT
+    is_time: Callable[[], bool],
+    *arguments: object,
+    sent: signal.Signals = signal.SIGINT,
 ) -> tuple[int, list[str]]:
     """Run a command and signal its group when it is time; return its exit code and what it says."""
     command = [sys.executable, "-m", "convs2s", *map(str, arguments)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     wait_for(lambda: is_time() or process.poll() is not None)
     assert process.poll() is None
     os.killpg(process.pid, sent)
@@ -75,7 +79,16 @@ def test_a_translation_says_what_is_written_and_goes_on(
     state = tmp_path / "out.part.json"
     command = (
         *("translate", model, "--input", tmp_path / "in", "--output", tmp_path / "out"),
-        *("--workers", workers, "--threads", 2, "--batch-sentences", 1, "--device", "cpu"),
+        *(
+            "--workers",
+            workers,
+            "--threads",
+            2,
+            "--batch-sentences",
+            1,
+            "--device",
+            "cpu",
+        ),
     )
 
     def has_lines() -> bool:

@@ -25,7 +25,8 @@ def test_tokenize_and_detokenize(run: Terminal) -> None:
     tokens = run("tokenize", "--language", "fr", text=b"L'homme voit 2 voitures.\n")
     assert tokens == "L&apos; homme voit 2 voitures .\n"
     assert (
-        run("detokenize", "--language", "fr", text=tokens.encode()) == "L'homme voit 2 voitures.\n"
+        run("detokenize", "--language", "fr", text=tokens.encode())
+        == "L'homme voit 2 voitures.\n"
     )
 
 
@@ -52,17 +53,19 @@ def test_tokenize_by_every_preparation(run: Terminal, name: str) -> None:
         assert run("detokenize", *options, text=words.encode()) == raw.decode()
 
 
-def test_tokenize_prepares_as_test_sets_are_where_nothing_is_said(run: Terminal) -> None:
+def test_tokenize_prepares_as_test_sets_are_where_nothing_is_said(
+    run: Terminal,
+) -> None:
     raw = "“It’s low-cost”".encode()
-    stated = run("tokenize", "--language", "en", "--preparation", "moses_test", text=raw)
+    stated = run(
+        "tokenize", "--language", "en", "--preparation", "moses_test", text=raw
+    )
     assert run("tokenize", "--language", "en", text=raw) == stated
 
 
 @pytest.mark.parametrize("command", ["tokenize", "detokenize"])
 def test_a_preparation_that_there_is_not(run: Terminal, command: str) -> None:
-    message = (
-        r"^convs2s: error: preparation: unknown preparation 'mose_test'; did you mean 'moses_test'"
-    )
+    message = r"^convs2s: error: preparation: unknown preparation 'mose_test'; did you mean 'moses_"
     with pytest.raises(SystemExit, match=message):
         run(command, "--language", "en", "--preparation", "mose_test", text=b"a\n")
 
@@ -75,18 +78,28 @@ def test_a_language_is_named_by_its_code(run: Terminal, command: str) -> None:
     assert run(command, "--language", "en_title", text=b"a\n") == "a\n"
 
 
-@pytest.mark.parametrize(("code", "warned"), [("xx", True), ("en", False), ("en_title", False)])
+@pytest.mark.parametrize(
+    ("code", "warned"), [("xx", True), ("en", False), ("en_title", False)]
+)
 def test_a_language_without_abbreviations_is_told(
-    code: str, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    code: str,
+    warned: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a b\n")))
     main(["tokenize", "--language", code])
     said = capsys.readouterr()
     assert said.out == "a b\n"
-    assert said.err.startswith("convs2s: warning: 'xx' has no list of abbreviations") == warned
+    assert (
+        said.err.startswith("convs2s: warning: 'xx' has no list of abbreviations")
+        == warned
+    )
 
 
-def test_help_lists_the_preparations(run: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_preparations(
+    run: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         run("tokenize", "--help")
     shown = " ".join(capsys.readouterr().out.split())
@@ -137,7 +150,9 @@ def test_score_takes_every_reference(run: Terminal, tmp_path: Path) -> None:
     paths = tmp_path / "first", tmp_path / "second"
     write_lines(paths[0], ["a b c d e f", "x y"])
     write_lines(paths[1], ["u v w", "g h i j k l"])
-    write_lines(tmp_path / "list", (f"{n} ||| {x} ||| A= 1 ||| 0" for n, x in enumerate(BOTH)))
+    write_lines(
+        tmp_path / "list", (f"{n} ||| {x} ||| A= 1 ||| 0" for n, x in enumerate(BOTH))
+    )
     for options in (
         ("--reference", *paths),
         ("--tokenized", "--reference", paths[0], "--reference", paths[1]),
@@ -157,8 +172,14 @@ def test_score_names_the_line_counts(run: Terminal, tmp_path: Path) -> None:
 
 
 def test_compare(run: Terminal, tmp_path: Path) -> None:
-    lines = [f"L'homme numéro {i} voit deux voitures rouges dans la rue." for i in range(30)]
-    texts = {"test.fr": lines, "good.fr": lines, "bad.fr": [x.replace("dans", "à") for x in lines]}
+    lines = [
+        f"L'homme numéro {i} voit deux voitures rouges dans la rue." for i in range(30)
+    ]
+    texts = {
+        "test.fr": lines,
+        "good.fr": lines,
+        "bad.fr": [x.replace("dans", "à") for x in lines],
+    }
     for name, text in texts.items():
         write_lines(tmp_path / name, text)
     reference, good, bad = (tmp_path / name for name in texts)
@@ -168,10 +189,14 @@ def test_compare(run: Terminal, tmp_path: Path) -> None:
     assert baseline.startswith("BLEU = ")
     assert baseline.endswith("bad.fr")
     assert system == f"BLEU = 100.00 ± 0.00  {good}"
-    assert re.fullmatch(r"difference = \+\d+\.\d\d, p = 0\.0010, 1000 resamples", difference)
+    assert re.fullmatch(
+        r"difference = \+\d+\.\d\d, p = 0\.0010, 1000 resamples", difference
+    )
     assert last.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|")
     assert last.endswith("test.fr, 30 lines)")
-    assert "tok:none" in run("score", "compare", "--tokenized", "--reference", bad, bad, good)
+    assert "tok:none" in run(
+        "score", "compare", "--tokenized", "--reference", bad, bad, good
+    )
 
 
 def test_any_terminal_is_written_to(
@@ -204,7 +229,9 @@ def test_a_folder_that_one_may_not_enter_is_named(
         run("card", "/home/theirs/model")
 
 
-def test_streams_that_another_program_shares_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_that_another_program_shares_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Where they do not, what a full pipe does not take would be lost."""
     ends = os.pipe()
     for end in ends:
@@ -216,7 +243,9 @@ def test_streams_that_another_program_shares_block(monkeypatch: pytest.MonkeyPat
         assert all(map(os.get_blocking, ends))
 
 
-def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path) -> None:
+def test_compare_names_the_file_of_another_length(
+    run: Terminal, tmp_path: Path
+) -> None:
     write_lines(tmp_path / "two.fr", ["un", "deux"])
     write_lines(tmp_path / "one.fr", ["un"])
     two, one = tmp_path / "two.fr", tmp_path / "one.fr"
@@ -226,16 +255,22 @@ def test_compare_names_the_file_of_another_length(run: Terminal, tmp_path: Path)
 
 def test_translate(run: Terminal, model: Path) -> None:
     assert run("translate", model, text=b"w1 w2\n\nw3\n").count("\n") == 3
-    first, *_ = run("translate", model, "--json", "--beam", 2, text=b"w1 w2\n").splitlines()
+    first, *_ = run(
+        "translate", model, "--json", "--beam", 2, text=b"w1 w2\n"
+    ).splitlines()
     assert json.loads(first)["source_words"] == ["w1", "w2"]
 
 
 def test_translate_names_the_line_that_is_not_utf8(run: Terminal, model: Path) -> None:
-    with pytest.raises(SystemExit, match=r"standard input:2: not UTF-8: byte 0xe9 at column 2"):
+    with pytest.raises(
+        SystemExit, match=r"standard input:2: not UTF-8: byte 0xe9 at column 2"
+    ):
         run("translate", model, text=b"w1\nw\xe9\n")
 
 
-def test_a_misspelt_option_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_option_is_told_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["translate", "m", "--baem", "5"])
     assert ended.value.code == 2
@@ -281,7 +316,9 @@ def test_a_misspelt_command_is_told_with_the_nearest(
 
 
 def test_the_limit_of_a_batch_may_be_lifted(run: Terminal, model: Path) -> None:
-    assert run("translate", model, "--batch-tokens", "null", text=b"w1\n").count("\n") == 1
+    assert (
+        run("translate", model, "--batch-tokens", "null", text=b"w1\n").count("\n") == 1
+    )
 
 
 def test_a_limit_of_a_batch_that_is_no_number(
@@ -299,7 +336,9 @@ def test_an_lstm_has_no_attention_to_show(run: Terminal, recurrent: Path) -> Non
         run("attention", recurrent, "w1")
 
 
-def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Path) -> None:
+def test_translate_with_something_else_than_a_model(
+    run: Terminal, tmp_path: Path
+) -> None:
     path = tmp_path / "bleu.txt"
     path.write_text("BLEU 34.1")
     with pytest.raises(SystemExit, match=r"convs2s: error: .*bleu\.txt: not a model"):
@@ -308,7 +347,9 @@ def test_translate_with_something_else_than_a_model(run: Terminal, tmp_path: Pat
         run("translate", "nowhere", text=b"w1\n")
 
 
-def test_train_by_hand(run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_by_hand(
+    run: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = tmp_path / "settings.json"
     settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=1))))
     task = tiny.prepare(tmp_path / "task", pairs=32)
@@ -336,21 +377,27 @@ def test_config_shows_no_password_of_a_mirror(
     run: Terminal, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config").symlink_to(root / "config")
-    (tmp_path / "config.yaml").write_text("mirrors: ['https://me:secret@host/m?token=secret']\n")
+    (tmp_path / "config.yaml").write_text(
+        "mirrors: ['https://me:secret@host/m?token=secret']\n"
+    )
     monkeypatch.chdir(tmp_path)
     output = run("config", "--task", "demo_en_fr")
     assert "- https://host/m?***\n" in output
     assert "secret" not in output
 
 
-def test_translate_text_that_comes_tokenized(run: Terminal, model: Path, tmp_path: Path) -> None:
+def test_translate_text_that_comes_tokenized(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
     """A model of a task with ``none`` takes lines as they are, and writes words as they are."""
     network, description = load_model(model)
     path = tmp_path / "none.safetensors"
     save_model(path, network.state_dict(), replace(description, preparation="none"))
     words = ["w1", "<unk>", "##.#", "&amp;", "us-china", "|", "w2"]
     raw = "w1\u00a0<unk>  ##.# &amp; us-china | w2\r\n\n"
-    first, empty = map(json.loads, run("translate", path, "--json", text=raw.encode()).splitlines())
+    first, empty = map(
+        json.loads, run("translate", path, "--json", text=raw.encode()).splitlines()
+    )
     assert first["source_words"] == words
     assert first["text"] == " ".join(first["words"])
     assert first["text_before"] == " ".join(first["words_before"])
@@ -364,8 +411,13 @@ def test_translate_tokens_line_for_line(run: Terminal, model: Path) -> None:
     tokens = run("translate", model, "--pretokenized", text=b"w1 w2\n\nw3\n")
     assert tokens == words  # of a word model
     unknown = run(
-        "translate", model, "--pretokenized", "--json", text="un@@ heard (\u2019\n".encode()
+        "translate",
+        model,
+        "--pretokenized",
+        "--json",
+        text="un@@ heard (\u2019\n".encode(),
     )
     translation = json.loads(unknown)
-    assert translation["source_tokens"] == ["un@@", "heard", "(\u2019"]  # nothing is prepared
+    # Nothing is prepared.
+    assert translation["source_tokens"] == ["un@@", "heard", "(\u2019"]
     assert "<unk>" not in translation["text"].split()

@@ -13,7 +13,9 @@ from tests.unit.conftest import Terminal
 def jobs(monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
     """What would be trained."""
     found: list[TrainingJob] = []
-    monkeypatch.setattr("convs2s.training.launch.launch", lambda job, *_: found.append(job))
+    monkeypatch.setattr(
+        "convs2s.training.launch.launch", lambda job, *_: found.append(job)
+    )
     return found
 
 
@@ -21,8 +23,17 @@ def test_files_that_are_not_there_or_not_asked_for_are_refused_before_a_training
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:
     monkeypatch.chdir(copy)
-    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
-    with pytest.raises(SystemExit, match=r"--start a: .*'small' has no training\.start"):
+    words = (
+        "train",
+        "results/demo_en_fr",
+        "--model",
+        "small",
+        "--output",
+        "model.safetensors",
+    )
+    with pytest.raises(
+        SystemExit, match=r"--start a: .*'small' has no training\.start"
+    ):
         run(*words, "--start", "a")
     with pytest.raises(SystemExit, match=r"none\.tsv: no such file"):
         run(*words, "--dictionary", "none.tsv")
@@ -41,12 +52,26 @@ def test_tables_reach_the_training(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:
     monkeypatch.chdir(copy)
-    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    words = (
+        "train",
+        "results/demo_en_fr",
+        "--model",
+        "small",
+        "--output",
+        "model.safetensors",
+    )
     names = ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv")
     dictionary, candidates, *truecasers = (copy / name for name in names)
     for path in (dictionary, candidates, *truecasers):
         path.touch()
-    tables = ("--dictionary", dictionary, "--candidates", candidates, "--truecasers", *truecasers)
+    tables = (
+        "--dictionary",
+        dictionary,
+        "--candidates",
+        candidates,
+        "--truecasers",
+        *truecasers,
+    )
     run(*words, *tables)
     (job,) = jobs
     assert (job.dictionary, job.candidates) == (dictionary, candidates)
@@ -57,7 +82,14 @@ def test_what_no_option_says_is_the_configurations(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:
     monkeypatch.chdir(copy)
-    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    words = (
+        "train",
+        "results/demo_en_fr",
+        "--model",
+        "small",
+        "--output",
+        "model.safetensors",
+    )
     run(*words)
     (copy / "config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
     run(*words)
@@ -80,7 +112,14 @@ def test_a_time_limit_is_a_schedulers(
     copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
 ) -> None:
     monkeypatch.chdir(copy)
-    words = ("train", "results/demo_en_fr", "--model", "small", "--output", "model.safetensors")
+    words = (
+        "train",
+        "results/demo_en_fr",
+        "--model",
+        "small",
+        "--output",
+        "model.safetensors",
+    )
     run(*words, "--time-limit", 90)
     monkeypatch.setenv("PBS_JOBID", "7.server")
     run(*words, "--time-limit", 90, "--requeue")
@@ -94,5 +133,7 @@ def test_a_network_of_other_layers_has_no_products_to_measure(
 ) -> None:
     monkeypatch.chdir(copy)
     monkeypatch.setattr("convs2s.models.kernels.choice.products_of", lambda network: [])
-    with pytest.raises(SystemExit, match="--model demo: has no layers of this package whose"):
+    with pytest.raises(
+        SystemExit, match="--model demo: has no layers of this package whose"
+    ):
         run("kernels", "--model", "demo")

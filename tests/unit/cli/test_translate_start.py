@@ -19,7 +19,13 @@ print(*sorted(sys.modules.keys() - before), file=sys.stderr)
 MOST_OWN_MODULES = 120
 
 PACKAGES = {
-    *("annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"),
+    *(
+        "annotated_types",
+        "pydantic",
+        "pydantic_core",
+        "typing_extensions",
+        "typing_inspection",
+    ),
     *("convs2s", "numpy", "regex", "sacremoses", "safetensors", "subword_nmt"),
     "sentencex",  # of --split-sentences
     *("google", "ml_dtypes", "onnx", "onnxruntime"),
@@ -33,12 +39,16 @@ def loaded(model: Path, request: pytest.FixtureRequest) -> list[str]:
     """The modules after a line is translated, in a precision that needs no torch on a CPU."""
     command = [sys.executable, "-c", PROGRAM, str(model), "--device", "cpu"]
     command += ["--precision", *request.param.split()]
-    done = subprocess.run(command, input="a b c\n", capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, input="a b c\n", capture_output=True, text=True, check=True
+    )
     return done.stderr.splitlines()[-1].split()
 
 
 def test_nothing_of_torch_is_loaded(loaded: list[str]) -> None:
-    assert [name for name in loaded if name.partition(".")[0] in ("torch", "pyarrow")] == []
+    assert [
+        name for name in loaded if name.partition(".")[0] in ("torch", "pyarrow")
+    ] == []
 
 
 def test_packages_are_few(loaded: list[str]) -> None:

@@ -19,7 +19,9 @@ STACKS = (Blocks(layers=2, width=8, kernel=3), Blocks(layers=1, width=16, kernel
 
 
 def network(**changes: object) -> ConvS2SArchitecture:
-    return ConvS2SArchitecture.model_validate({"encoder": STACKS, "decoder": STACKS, **changes})
+    return ConvS2SArchitecture.model_validate(
+        {"encoder": STACKS, "decoder": STACKS, **changes}
+    )
 
 
 def test_stacks_are_blocks_one_by_one() -> None:
@@ -29,7 +31,11 @@ def test_stacks_are_blocks_one_by_one() -> None:
 
 @pytest.mark.parametrize(
     ("attention", "attends"),
-    [("all", (True, True, True)), ([1, 3], (True, False, True)), ([2], (False, True, False))],
+    [
+        ("all", (True, True, True)),
+        ([1, 3], (True, False, True)),
+        ([2], (False, True, False)),
+    ],
 )
 def test_attention_of_each_block(attention: object, attends: tuple[bool, ...]) -> None:
     assert network(attention=attention).attends == attends
@@ -48,7 +54,8 @@ def test_a_vocabulary_is_selected_where_it_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "stated", [network(attention=[1]), network(), LstmArchitecture(kind="lstm", cells=3)]
+    "stated",
+    [network(attention=[1]), network(), LstmArchitecture(kind="lstm", cells=3)],
 )
 def test_a_model_file_states_the_whole_network(
     stated: ConvS2SArchitecture | LstmArchitecture,
@@ -57,7 +64,9 @@ def test_a_model_file_states_the_whole_network(
 
 
 def test_a_model_file_of_old_states_neither_kind_nor_selection() -> None:
-    stated = json.loads(network().model_dump_json(exclude={"kind", "vocabulary_selection"}))
+    stated = json.loads(
+        network().model_dump_json(exclude={"kind", "vocabulary_selection"})
+    )
     assert parse_architecture(stated) == network()
 
 

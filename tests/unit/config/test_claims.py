@@ -40,12 +40,16 @@ def test_every_name_is_in_the_tables(settings: Settings) -> None:
         rows = settings.paper[cell.table].rows
         matching = [row for row in rows if row.system == cell.row]
         assert any(cell.group in (None, row.group) for row in matching), cell
-        assert cell.column in {column.key for column in settings.paper[cell.table].columns}, cell
+        assert cell.column in {
+            column.key for column in settings.paper[cell.table].columns
+        }, cell
 
 
 def test_what_was_to_be_tested_again_is_there(settings: Settings) -> None:
     assert set(STATED.split()) <= set(settings.claims)
-    assert all(claim.comparisons for name, claim in settings.claims.items() if name in STATED)
+    assert all(
+        claim.comparisons for name, claim in settings.claims.items() if name in STATED
+    )
 
 
 def test_the_printed_values_are_as_the_papers_say(settings: Settings) -> None:
@@ -67,7 +71,9 @@ def test_the_printed_values_are_as_the_papers_say(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_rows_of_this_project_need_no_training_of_their_own(root: Path, scale: str) -> None:
+def test_rows_of_this_project_need_no_training_of_their_own(
+    root: Path, scale: str
+) -> None:
     settings = load(root, {"scale": scale})
     trained = {
         (cell.task, cell.model, run)
@@ -80,7 +86,10 @@ def test_rows_of_this_project_need_no_training_of_their_own(root: Path, scale: s
     if settings.scale.n_best is not None:
         word_task = settings.scale.task_for("wmt14_en_fr_word")
         # Of ConvS2S beside the LSTM a claim takes three seeds.
-        trained |= {(word_task, settings.scale.n_best.model, f"seed{seed}") for seed in (1, 2, 3)}
+        trained |= {
+            (word_task, settings.scale.n_best.model, f"seed{seed}")
+            for seed in (1, 2, 3)
+        }
     further = {
         (cell.task, cell.model, run)
         for cell in cells(settings, "further_rows")
@@ -93,14 +102,20 @@ def test_rows_of_this_project_need_no_training_of_their_own(root: Path, scale: s
 
 CELL = {"table": "table4", "row": "ConvS2S"}
 CITED = {"table": "table1", "group": "WMT'14 English-German"}
-GNMT, BYTENET = "Wu et al. (2016) GNMT (Word pieces)", "Kalchbrenner et al. (2016) ByteNet (Char)"
+GNMT, BYTENET = (
+    "Wu et al. (2016) GNMT (Word pieces)",
+    "Kalchbrenner et al. (2016) ByteNet (Char)",
+)
 OTHER = {"table": "table4", "row": "-source position"}
 
 
 @pytest.mark.parametrize(
     ("claim", "expected"),
     [
-        ({}, "expected comparisons, trends, lengths or phrases, or only untested with a reason"),
+        (
+            {},
+            "expected comparisons, trends, lengths or phrases, or only untested with a reason",
+        ),
         (
             {"comparisons": [{"better": [CELL], "worse": [OTHER]}], "untested": "no"},
             "expected comparisons, trends, lengths or phrases, or only untested with a reason",
@@ -110,7 +125,11 @@ OTHER = {"table": "table4", "row": "-source position"}
             "comparisons: better has 1 cells and worse has 2; expected the same number",
         ),
         (
-            {"comparisons": [{"better": [CELL | {"table": "tabel4"}], "worse": [OTHER]}]},
+            {
+                "comparisons": [
+                    {"better": [CELL | {"table": "tabel4"}], "worse": [OTHER]}
+                ]
+            },
             "unknown table 'tabel4'; did you mean 'table4'?",
         ),
         (
@@ -118,13 +137,20 @@ OTHER = {"table": "table4", "row": "-source position"}
             "unknown row of table4 'ConvS2'; did you mean 'ConvS2S'?",
         ),
         (
-            {"comparisons": [{"better": [CELL | {"column": "bleus"}], "worse": [OTHER]}]},
+            {
+                "comparisons": [
+                    {"better": [CELL | {"column": "bleus"}], "worse": [OTHER]}
+                ]
+            },
             "unknown column of table4 'bleus'; did you mean 'bleu'?",
         ),
         (
             {
                 "comparisons": [
-                    {"better": [CITED | {"row": GNMT}], "worse": [CITED | {"row": BYTENET}]}
+                    {
+                        "better": [CITED | {"row": GNMT}],
+                        "worse": [CITED | {"row": BYTENET}],
+                    }
                 ]
             },
             f"comparisons: '{GNMT}' and '{BYTENET}' have only printed values, which no run can "
@@ -135,7 +161,16 @@ OTHER = {"table": "table4", "row": "-source position"}
             "figure2 has 2 rows '1'; name the group as well",
         ),
         (
-            {"trends": [{"table": "figure2", "group": "encoders", "x": {"1": 1}, "per": "layer"}]},
+            {
+                "trends": [
+                    {
+                        "table": "figure2",
+                        "group": "encoders",
+                        "x": {"1": 1},
+                        "per": "layer",
+                    }
+                ]
+            },
             "unknown group of figure2 'encoders'; did you mean 'encoder'?",
         ),
         (

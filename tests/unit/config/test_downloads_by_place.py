@@ -25,16 +25,22 @@ def with_urls(root: Path, *urls: str) -> Settings:
 
 
 @pytest.mark.parametrize("schemes", [["http"], ["https"], ["http", "https"]])
-def test_a_known_file_has_its_checksum_by_either_scheme(root: Path, schemes: list[str]) -> None:
+def test_a_known_file_has_its_checksum_by_either_scheme(
+    root: Path, schemes: list[str]
+) -> None:
     settings = with_urls(root, *(f"{scheme}://{PLACE}#a" for scheme in schemes))
     source = settings.downloads_by_place()[PLACE]
     known = source.url, source.bytes, source.sha256, source.md5
     assert known == (f"http://{PLACE}", None, None, MD5)
 
 
-def test_its_checksum_is_known_by_either_address_wherever_it_is_asked_for(root: Path) -> None:
+def test_its_checksum_is_known_by_either_address_wherever_it_is_asked_for(
+    root: Path,
+) -> None:
     known = load(root).downloads
-    of_both = [known_download(f"{scheme}://{PLACE}", known) for scheme in ("http", "https")]
+    of_both = [
+        known_download(f"{scheme}://{PLACE}", known) for scheme in ("http", "https")
+    ]
     assert of_both[0] is of_both[1] is not None
 
 
@@ -42,7 +48,9 @@ def test_of_two_addresses_of_an_unknown_file_https_counts(root: Path) -> None:
     settings = with_urls(
         root, *(f"{scheme}://host/{n}" for n in "abcd" for scheme in ("https", "http"))
     )
-    found = {place: source.url for place, source in settings.downloads_by_place().items()}
+    found = {
+        place: source.url for place, source in settings.downloads_by_place().items()
+    }
     assert {f"host/{n}": f"https://host/{n}" for n in "abcd"}.items() <= found.items()
 
 

@@ -84,7 +84,9 @@ def test_the_options_of_the_current_folder_name_files(here: Path) -> None:
 
 
 def test_a_missing_file_is_named(root: Path) -> None:
-    message = r"extensions or CONVS2S_EXTENSIONS: .*/missing.py: cannot be read: No such file"
+    message = (
+        r"extensions or CONVS2S_EXTENSIONS: .*/missing.py: cannot be read: No such file"
+    )
     with pytest.raises(UserError, match=message):
         load(root, {"extensions": ["missing.py"]})
     with pytest.raises(UserError, match=message):  # exported now
@@ -92,9 +94,13 @@ def test_a_missing_file_is_named(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("stated", "found"), [("", "null"), ("own.py", "'own.py'")])
-def test_options_that_list_nothing_are_refused(here: Path, stated: str, found: str) -> None:
+def test_options_that_list_nothing_are_refused(
+    here: Path, stated: str, found: str
+) -> None:
     (here / "config.yaml").write_text(f"extensions: {stated}\n")
-    with pytest.raises(UserError, match=rf"config\.yaml: extensions: expected a list, not {found}"):
+    with pytest.raises(
+        UserError, match=rf"config\.yaml: extensions: expected a list, not {found}"
+    ):
         added("METRICS", ())
 
 
@@ -102,7 +108,9 @@ def test_a_path_that_the_list_of_files_would_cut_is_refused(tmp_path: Path) -> N
     folder = tmp_path / f"one{os.pathsep}two"
     folder.mkdir()
     (folder / "own.py").write_text(METRIC)
-    with pytest.raises(UserError, match=r"two/own\.py: rename it, without ':' in its path"):
+    with pytest.raises(
+        UserError, match=r"two/own\.py: rename it, without ':' in its path"
+    ):
         export_extensions(["own.py"], folder)
 
 
@@ -117,13 +125,19 @@ def test_modules_of_one_workflow_have_all_of_their_extensions(
     assert added("METRICS", ()).keys() == {"words"}
 
 
-def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Path]) -> None:
+def test_a_name_is_refused_where_it_is_taken(
+    root: Path, write: Callable[..., Path]
+) -> None:
     write(METRIC)
     path = write(METRIC, "again.py")
     with pytest.raises(UserError, match=f"{path}: METRICS: the name 'lines' is taken"):
         added("METRICS", ())
-    own = write("class Plain:\n    prepare = restore = str\nPREPARATIONS = {'none': Plain}")
-    with pytest.raises(UserError, match=r"own\.py: PREPARATIONS: the name 'none' is taken"):
+    own = write(
+        "class Plain:\n    prepare = restore = str\nPREPARATIONS = {'none': Plain}"
+    )
+    with pytest.raises(
+        UserError, match=r"own\.py: PREPARATIONS: the name 'none' is taken"
+    ):
         load(root, {"extensions": [str(own)]})
     own = write("METRICS = {'chrF': len}")
     with pytest.raises(UserError, match=r"own\.py: METRICS: the name 'chrF' is taken"):
@@ -134,8 +148,14 @@ def test_a_name_is_refused_where_it_is_taken(root: Path, write: Callable[..., Pa
     ("text", "message"),
     [
         ("METRICS = {\n", r"own\.py:1: SyntaxError: "),
-        ("METRICS = {}\nMETRICS['a'] = missing\n", r"own\.py:2: NameError: name 'missing' is not"),
-        ("import no_such_module\n", r"own\.py:1: ModuleNotFoundError: No module named 'no_such"),
+        (
+            "METRICS = {}\nMETRICS['a'] = missing\n",
+            r"own\.py:2: NameError: name 'missing' is not",
+        ),
+        (
+            "import no_such_module\n",
+            r"own\.py:1: ModuleNotFoundError: No module named 'no_such",
+        ),
         ("import json\n\njson.loads('{')\n", r"own\.py:3: JSONDecodeError: "),
         ("METRICS = ['lines']\n", r"own\.py: METRICS: expected a mapping of names"),
         ("METRICS = {'a': 3}\n", r"own\.py: METRICS: a: expected a function, not 3"),
@@ -158,15 +178,31 @@ def test_code_that_fails_is_named_with_its_line(
 @pytest.mark.parametrize(
     ("registry", "text", "message"),
     [
-        ("ARCHITECTURES", "{'a': dict}", "a: expected a subclass of NetworkSettings with build"),
-        ("ARCHITECTURES", "{'a': 3}", "a: expected a subclass of NetworkSettings with build"),
+        (
+            "ARCHITECTURES",
+            "{'a': dict}",
+            "a: expected a subclass of NetworkSettings with build",
+        ),
+        (
+            "ARCHITECTURES",
+            "{'a': 3}",
+            "a: expected a subclass of NetworkSettings with build",
+        ),
         (
             "ARCHITECTURES",
             "{'a': NetworkSettings}",
             "a: expected a subclass of NetworkSettings with build",
         ),
-        ("ARCHITECTURES", "{'a': Other}", "a: expected a subclass of NetworkSettings with build"),
-        ("PREPARATIONS", "{'a': len, 'b': str}", "b: expected a class with prepare and restore"),
+        (
+            "ARCHITECTURES",
+            "{'a': Other}",
+            "a: expected a subclass of NetworkSettings with build",
+        ),
+        (
+            "PREPARATIONS",
+            "{'a': len, 'b': str}",
+            "b: expected a class with prepare and restore",
+        ),
         ("PREPARATIONS", "{'a': 3}", "a: expected a class with prepare and restore"),
         ("PREPARATIONS", "{'a': str}", "a: expected a class with prepare and restore"),
     ],
@@ -174,9 +210,8 @@ def test_code_that_fails_is_named_with_its_line(
 def test_a_value_of_another_kind_is_refused(
     write: Callable[..., Path], registry: Registry, text: str, message: str
 ) -> None:
-    top = (
-        "from convs2s.config.architecture import NetworkSettings\nfrom pydantic import BaseModel\n"
-    )
+    top = "from convs2s.config.architecture import NetworkSettings\n"
+    top += "from pydantic import BaseModel\n"
     top += "class Other(BaseModel):\n    def build(self): ...\n"
     write(f"{top}{registry} = {text}\n")
     with pytest.raises(UserError, match=rf"own\.py: {registry}: {message}"):
@@ -185,7 +220,9 @@ def test_a_value_of_another_kind_is_refused(
 
 def test_a_file_that_is_no_text_is_named(write: Callable[..., Path]) -> None:
     write("").write_bytes(b"\xff")
-    with pytest.raises(UserError, match=r"own\.py: cannot be read: 'utf-8' codec can't decode"):
+    with pytest.raises(
+        UserError, match=r"own\.py: cannot be read: 'utf-8' codec can't decode"
+    ):
         added("METRICS", ())
 
 
@@ -202,20 +239,30 @@ def test_an_override_that_snakemake_left_as_text_is_read(
         return load(copy, given).models["tiny"]
 
     tiny = loaded("5")
-    assert (tiny.architecture.model_dump()["width"], tiny.training.learning_rate) == (5, 0.5)
+    assert (tiny.architecture.model_dump()["width"], tiny.training.learning_rate) == (
+        5,
+        0.5,
+    )
     with pytest.raises(
-        UserError, match=r"models\.yaml: tiny \(with the overrides .*expected a valid int"
+        UserError,
+        match=r"models\.yaml: tiny \(with the overrides .*expected a valid int",
     ):
         loaded("five")
 
 
-def test_an_unknown_name_is_answered_with_those_that_are_known(write: Callable[..., Path]) -> None:
+def test_an_unknown_name_is_answered_with_those_that_are_known(
+    write: Callable[..., Path],
+) -> None:
     write(METRIC)
-    with pytest.raises(UserError, match="here: unknown metric 'line'; did you mean 'lines'"):
+    with pytest.raises(
+        UserError, match="here: unknown metric 'line'; did you mean 'lines'"
+    ):
         check_added("here", "METRICS", "line")
 
 
-def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(write: Callable[..., Path]) -> None:
+def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(
+    write: Callable[..., Path],
+) -> None:
     path = write(NETWORK)
     settings = parse_architecture({"kind": "tiny", "width": 3})
     assert isinstance(settings, NetworkSettings)
@@ -226,9 +273,13 @@ def test_a_plan_stops_before_torch_and_a_network_runs_the_rest(write: Callable[.
     assert settings.model_dump() == {"kind": "tiny", "width": 3}
 
 
-def test_settings_of_an_extension_are_checked_as_all_are(write: Callable[..., Path]) -> None:
+def test_settings_of_an_extension_are_checked_as_all_are(
+    write: Callable[..., Path],
+) -> None:
     write(NETWORK)
-    with pytest.raises(UserError, match="of kind tiny: unknown key 'wdith'; did you mean 'width'"):
+    with pytest.raises(
+        UserError, match="of kind tiny: unknown key 'wdith'; did you mean 'width'"
+    ):
         parse_architecture({"kind": "tiny", "wdith": 3})
 
 
@@ -244,7 +295,9 @@ def test_an_edit_of_the_code_alone_trains_again(write: Callable[..., Path]) -> N
         return parse_architecture({"kind": "tiny"}).code()["code"]
 
     first = digest(NETWORK)
-    assert digest(NETWORK.replace("that is none", "of nothing") + "# a comment") == first
+    assert (
+        digest(NETWORK.replace("that is none", "of nothing") + "# a comment") == first
+    )
     assert digest(NETWORK.replace("torch.zeros", "torch.ones")) != first
     assert parse_architecture({"kind": "lstm"}).code() == {}
 

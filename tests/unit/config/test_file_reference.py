@@ -22,12 +22,24 @@ URL = "https://data.example/a.tgz"
         ("data/my.en", "data/my.en", None, "data/my.en"),
         ("/data/my.tgz#a/b.en", "/data/my.tgz", "a/b.en", "/data/my.tgz"),
         (f"{URL}#a/b.en", URL, "a/b.en", "d/data.example/a.tgz"),
-        ("demo://en_fr/train.en", "demo://en_fr/train.en", None, "d/demo/en_fr/train.en"),
-        ("titles://a/train.title", "titles://a/train.title", None, "d/titles/a/train.title"),
+        (
+            "demo://en_fr/train.en",
+            "demo://en_fr/train.en",
+            None,
+            "d/demo/en_fr/train.en",
+        ),
+        (
+            "titles://a/train.title",
+            "titles://a/train.title",
+            None,
+            "d/titles/a/train.title",
+        ),
         ("a.jsonl.gz#text[0]", "a.jsonl.gz", "text[0]", "a.jsonl.gz"),
     ],
 )
-def test_references(reference: str, location: str, member: str | None, path: str) -> None:
+def test_references(
+    reference: str, location: str, member: str | None, path: str
+) -> None:
     parsed = parse_file_reference(reference)
     assert (parsed.location, parsed.member) == (location, member)
     assert parsed.is_url == ("://" in reference)
@@ -60,7 +72,9 @@ def test_files_are_of_locations_in_the_order_that_names_them_first() -> None:
     ],
 )
 def test_local_path(url: str, place: str) -> None:
-    assert local_path(url, Path("results/downloads")) == Path("results/downloads") / place
+    assert (
+        local_path(url, Path("results/downloads")) == Path("results/downloads") / place
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +91,8 @@ def test_local_path(url: str, place: str) -> None:
             "https://host/m?secret then https://host/n?secret",
             "https://host/m?*** then https://host/n?***",
         ),
-        ("https://host:8080/m/a@2.tgz#member", "https://2.tgz#member"),  # it may be a password
+        # It may be a password.
+        ("https://host:8080/m/a@2.tgz#member", "https://2.tgz#member"),
         ("https://host/m/a@2.tgz#member", "https://host/m/a@2.tgz#member"),
         ("what? me@host", "what? me@host"),
     ],
@@ -88,7 +103,8 @@ def test_a_password_is_masked(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://me:secret@h/a", "https://me:se/secret@h/a", "https://h/a?token=secret"]
+    "url",
+    ["https://me:secret@h/a", "https://me:se/secret@h/a", "https://h/a?token=secret"],
 )
 def test_a_refused_address_does_not_show_its_password(url: str) -> None:
     with pytest.raises(UserError) as refused:

@@ -24,9 +24,13 @@ def references(settings: Settings) -> set[str]:
     return {one for task in settings.tasks.values() for one in task.references()}
 
 
-def test_every_address_of_a_corpus_is_in_the_list_of_downloads(settings: Settings) -> None:
+def test_every_address_of_a_corpus_is_in_the_list_of_downloads(
+    settings: Settings,
+) -> None:
     addresses = {parse_file_reference(one).location for one in references(settings)}
-    assert {one for one in addresses if one.startswith("http")} <= set(settings.downloads)
+    assert {one for one in addresses if one.startswith("http")} <= set(
+        settings.downloads
+    )
 
 
 LICENSES = {  # what the registry says -> what it is called here
@@ -48,7 +52,9 @@ def test_licenses_are_named_and_the_page_explains_those_without_an_identifier(
     assert set(re.findall(r"^\| `(LicenseRef-\w+)` \|", page, re.MULTILINE)) == own
 
 
-def test_the_page_counts_the_files_without_a_checksum(settings: Settings, root: Path) -> None:
+def test_the_page_counts_the_files_without_a_checksum(
+    settings: Settings, root: Path
+) -> None:
     entries = settings.downloads.values()
     without = [entry for entry in entries if not entry.sha256]
     page = (root / "docs/data.md").read_text("utf-8")
@@ -58,7 +64,9 @@ def test_the_page_counts_the_files_without_a_checksum(settings: Settings, root: 
     assert sum(entry.md5 is not None for entry in without) == 4
 
 
-def test_the_list_of_downloads_has_what_registries_state(settings: Settings, shared: Path) -> None:
+def test_the_list_of_downloads_has_what_registries_state(
+    settings: Settings, shared: Path
+) -> None:
     rows = (shared / "spec/archives.tsv").read_text("utf-8").splitlines()
     header, *stated = [row.split("\t") for row in rows if not row.startswith("#")]
     assert len(stated) >= 30
@@ -72,7 +80,9 @@ def test_the_list_of_downloads_has_what_registries_state(settings: Settings, sha
             assert (None if ours is None else str(ours)) == known, fields["url"]
 
 
-def test_members_are_in_the_archives_of_the_mirror(settings: Settings, shared: Path) -> None:
+def test_members_are_in_the_archives_of_the_mirror(
+    settings: Settings, shared: Path
+) -> None:
     members: dict[Path, set[str]] = {}
     for file in map(parse_file_reference, references(settings)):
         archive = shared / "mirror" / file.location.partition("://")[2]
@@ -92,15 +102,37 @@ def members_of(archive: Path) -> set[str]:
 
 
 def test_printed_values_are_the_papers(settings: Settings, shared: Path) -> None:
-    facts = yaml.safe_load((shared / "spec/paper_tables.yaml").read_text(encoding="utf-8"))
-    for name in ("table1", "table2", "table3", "table4", "table5", "table6", "table7", "table8"):
-        values = [value for row in settings.paper[name].rows for value in row.paper.values()]
+    facts = yaml.safe_load(
+        (shared / "spec/paper_tables.yaml").read_text(encoding="utf-8")
+    )
+    for name in (
+        "table1",
+        "table2",
+        "table3",
+        "table4",
+        "table5",
+        "table6",
+        "table7",
+        "table8",
+    ):
+        values = [
+            value for row in settings.paper[name].rows for value in row.paper.values()
+        ]
         ours = [float(value) for value in values if value is not None]
         assert sorted(ours) == sorted(printed(facts[name])), name
 
 
 # Also the speeds of section 5.5, which stand in the text below table 5.
-PRINTED = ("bleu", "seconds", "ppl", "rg1", "rg2", "rgl", "all_five_layers", "single_layer")
+PRINTED = (
+    "bleu",
+    "seconds",
+    "ppl",
+    "rg1",
+    "rg2",
+    "rgl",
+    "all_five_layers",
+    "single_layer",
+)
 
 
 def printed(part: Any) -> Iterator[float]:

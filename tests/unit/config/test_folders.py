@@ -34,7 +34,9 @@ def test_a_deployed_configuration_lies_in_its_folder(tmp_path: Path) -> None:
     assert list(option_files(tmp_path)) == ["config.yaml"]
 
 
-def test_downloads_follow_the_results_if_they_are_among_them(settings: Settings) -> None:
+def test_downloads_follow_the_results_if_they_are_among_them(
+    settings: Settings,
+) -> None:
     scale = settings.scale
     assert scale.downloads_below("own") == "own/downloads"
     elsewhere = scale.model_copy(update={"downloads_dir": "/big/disk"})

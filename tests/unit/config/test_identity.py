@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.architecture import ConvS2SArchitecture, LstmArchitecture, VocabularySelection
+from convs2s.config.architecture import (
+    ConvS2SArchitecture,
+    LstmArchitecture,
+    VocabularySelection,
+)
 from convs2s.config.corpus import Titles
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.identity import counted, recipe_identity, training_settings
@@ -84,7 +88,11 @@ DEFAULTS: dict[type[Section], dict[str, Any]] = {
     Task: {
         "titles": None,
         "hold_out": None,
-        "preparation": {"train": "moses_train", "test": "moses_test", "truecase": False},
+        "preparation": {
+            "train": "moses_train",
+            "test": "moses_test",
+            "truecase": False,
+        },
         "clean": {"minimum": 1, "maximum": 175, "ratio": 1.5, "tokens": 1023},
         "vocabulary": {
             "kind": "bpe",
@@ -129,12 +137,18 @@ def default(section: type[Section], key: str) -> Any:
 
 @pytest.mark.parametrize("section", DEFAULTS, ids=lambda section: section.__name__)
 def test_no_default_changes(section: type[Section]) -> None:
-    optional = {key for key, field in section.model_fields.items() if not field.is_required()}
-    found = {key: default(section, key) for key in optional - OF_THE_MACHINE - OF_NO_TRAINING}
+    optional = {
+        key for key, field in section.model_fields.items() if not field.is_required()
+    }
+    found = {
+        key: default(section, key) for key in optional - OF_THE_MACHINE - OF_NO_TRAINING
+    }
     assert found == DEFAULTS[section]
 
 
-def test_keys_that_are_newer_than_published_results_count_only_where_they_say_something() -> None:
+def test_keys_that_are_newer_than_published_results_count_only_where_they_say_something() -> (
+    None
+):
     assert "best_by" not in counted(Recipe())
     assert counted(Recipe(best_by="bleu"))["best_by"] == "bleu"
     assert "cuda_graphs" not in counted(DecodingSettings())
@@ -146,7 +160,9 @@ def test_what_changes_no_result_does_not_count() -> None:
     assert counted(recipe) == counted(Recipe())
 
 
-def test_a_new_key_leaves_what_is_known_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_key_leaves_what_is_known_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Recipe2(Recipe):
         new: float = 0.5
 
@@ -172,7 +188,15 @@ def test_null_is_stated_in_settings_and_left_out_of_an_identity() -> None:
 
 def test_a_task_counts_by_its_text(root: Path) -> None:
     task = load(root, {"scale": "demo"}).tasks["demo_en_fr"]
-    keys = ("languages", "titles", "hold_out", "preparation", "clean", "vocabulary", "alignment")
+    keys = (
+        "languages",
+        "titles",
+        "hold_out",
+        "preparation",
+        "clean",
+        "vocabulary",
+        "alignment",
+    )
     assert counted(task).keys() == {*keys}
     assert "aligner" not in counted(task)["alignment"]
     assert "tokens" not in counted(task)["clean"]

@@ -8,7 +8,9 @@ import pytest
 
 import convs2s.config
 
-MODULES = sorted(path.stem for path in Path(convs2s.config.__file__).parent.glob("[a-z]*.py"))
+MODULES = sorted(
+    path.stem for path in Path(convs2s.config.__file__).parent.glob("[a-z]*.py")
+)
 
 PROGRAM = """
 import importlib, sys
@@ -47,5 +49,7 @@ def test_all_modules_need_yaml_and_pydantic_alone() -> None:
 
 @pytest.mark.parametrize("name", ["decoding", "corpus", "runs", "file_reference"])
 def test_a_section_needs_no_others(name: str) -> None:
-    loaded = {module for module in modules_after(name) if module.startswith("convs2s.config.")}
+    loaded = {
+        module for module in modules_after(name) if module.startswith("convs2s.config.")
+    }
     assert loaded <= {"convs2s.config.section", f"convs2s.config.{name}"}

@@ -44,7 +44,9 @@ def test_what_is_made_from_the_classes_is_in_step_with_them(tmp_path: Path) -> N
     schemas = {f"schemas/{path.name}" for path in (ROOT / "schemas").iterdir()}
     assert schemas == {f"schemas/{name}.schema.json" for name in NAMES}
     for file in (*schemas, "docs/configuration.md", "config.yaml"):
-        assert (ROOT / file).read_text("utf-8") == (tmp_path / file).read_text("utf-8"), file
+        assert (ROOT / file).read_text("utf-8") == (tmp_path / file).read_text(
+            "utf-8"
+        ), file
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,19 +86,36 @@ def mappings(schema: Schema, place: str) -> Iterator[tuple[str, Schema]]:
         if one.get("type") == "object":
             yield place, one
         below = dict(one.get("properties", {}))
-        below |= {key: one[key] for key in ("items", "additionalProperties") if key in one}
+        below |= {
+            key: one[key] for key in ("items", "additionalProperties") if key in one
+        }
         for key, inner in below.items():
             if isinstance(inner, dict):
                 yield from mappings(inner, f"{place}.{key}")
 
 
-JUNK: list[object] = [None, True, 3, -1, 2.5, "x", "", [], {}, [1, 1], [{}], {"kind": "lstm"}]
+JUNK: list[object] = [
+    None,
+    True,
+    3,
+    -1,
+    2.5,
+    "x",
+    "",
+    [],
+    {},
+    [1, 1],
+    [{}],
+    {"kind": "lstm"},
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_schema_refuses_what_the_class_refuses(root: Path, name: str) -> None:
     (file,) = (one for one in FILES if one.schema == name)
-    path = root / file.path.replace("tasks/NAME", "tasks/wmt14_en_de").replace("NAME", "demo")
+    path = root / file.path.replace("tasks/NAME", "tasks/wmt14_en_de").replace(
+        "NAME", "demo"
+    )
     content: Any = read_yaml(path, name)
     entries = content.values() if file.holds == "names" else content
     first = content if file.holds == "one" else next(iter(entries))
@@ -104,7 +123,10 @@ def test_the_schema_refuses_what_the_class_refuses(root: Path, name: str) -> Non
     for place in places(first):
         for junk in JUNK:
             changed = put(deepcopy(first), place, junk)
-            assert is_taken(file.section, changed) == schema.is_valid(changed), (place, junk)
+            assert is_taken(file.section, changed) == schema.is_valid(changed), (
+                place,
+                junk,
+            )
 
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -158,7 +180,10 @@ def test_names_of_test_sets_have_a_form() -> None:
     [
         ({"description": "", "architecture": NETWORK}, True),
         ({"description": "", "architecture": {"kind": "lstm"}}, True),
-        ({"description": "", "architecture": {"kind": "lstm", "encoder": BLOCKS}}, False),
+        (
+            {"description": "", "architecture": {"kind": "lstm", "encoder": BLOCKS}},
+            False,
+        ),
         ({"description": "", "architecture": {"cells": 8}}, False),
         ({"description": ""}, False),
         ({"extends": "small", "architecture": {"dropout": 0.5}}, True),
@@ -174,6 +199,8 @@ def test_a_model_states_all_or_extends_another(entry: object, valid: bool) -> No
 
 def test_overrides_state_any_keys_of_an_entry() -> None:
     training = {"small": {"training": {"clip": 1}}}
-    assert is_valid("config", {"overrides": {"models": training, "tasks": {"mine": {}}}})
+    assert is_valid(
+        "config", {"overrides": {"models": training, "tasks": {"mine": {}}}}
+    )
     assert not is_valid("config", {"overrides": {"models": {"small": {"trainin": {}}}}})
     assert not is_valid("config", {"overrides": {"decodings": {"greedy": {"beam": 0}}}})

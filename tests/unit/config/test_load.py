@@ -27,7 +27,9 @@ def convs2s(model: ModelSettings) -> ConvS2SArchitecture:
 def test_a_task_of_five_keys_gets_every_default(copy: Path) -> None:
     write(copy / "config/tasks/mine.yaml", TASK)
     task = load(copy).tasks["mine"]
-    assert task.headline == Headline(model="small", seeds=(1,), tests=("mine",), decoding="beam5")
+    assert task.headline == Headline(
+        model="small", seeds=(1,), tests=("mine",), decoding="beam5"
+    )
     assert task.vocabulary.merges == 8000
     assert task.hold_out is None
     assert task.name == "mine"
@@ -40,7 +42,10 @@ def test_a_task_takes_its_text_from_another(settings: Settings) -> None:
 
 
 def test_a_model_extends_another(settings: Settings) -> None:
-    base, variant = settings.models["ablation"], settings.models["ablation_no_source_position"]
+    base, variant = (
+        settings.models["ablation"],
+        settings.models["ablation_no_source_position"],
+    )
     changed = convs2s(base).positions.model_copy(update={"source": False})
     assert convs2s(variant).positions == changed
     assert convs2s(variant).encoder == convs2s(base).encoder
@@ -49,8 +54,12 @@ def test_a_model_extends_another(settings: Settings) -> None:
 
 def test_a_model_extends_one_that_extends_another(copy: Path) -> None:
     with (copy / "config/models.yaml").open("a") as models:
-        models.write("\nfirst: {extends: small, description: a, training: {clip: 0.5}}\n")
-        models.write("second: {extends: first, description: b, training: {threads: 3}}\n")
+        models.write(
+            "\nfirst: {extends: small, description: a, training: {clip: 0.5}}\n"
+        )
+        models.write(
+            "second: {extends: first, description: b, training: {threads: 3}}\n"
+        )
     found = load(copy).models
     assert (found["second"].training.clip, found["second"].training.threads) == (0.5, 3)
     assert convs2s(found["second"]).encoder == convs2s(found["small"]).encoder
@@ -75,10 +84,19 @@ def test_the_local_file_wins_and_leaves_the_rest(copy: Path) -> None:
     assert options.scale == "paper"
 
 
-def test_the_home_folder_of_a_mirror_is_found(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_of_a_mirror_is_found(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", "/home/me")
-    write(copy / "config.local.yaml", "mirrors: [~/mirror, '~', ../~, https://host/~me]\n")
-    assert load(copy).options.mirrors == ("/home/me/mirror", "/home/me", "../~", "https://host/~me")
+    write(
+        copy / "config.local.yaml", "mirrors: [~/mirror, '~', ../~, https://host/~me]\n"
+    )
+    assert load(copy).options.mirrors == (
+        "/home/me/mirror",
+        "/home/me",
+        "../~",
+        "https://host/~me",
+    )
 
 
 def test_given_values_stand_for_the_files(copy: Path) -> None:
@@ -87,13 +105,26 @@ def test_given_values_stand_for_the_files(copy: Path) -> None:
 
 
 def test_numbers_in_scientific_notation_are_numbers(copy: Path) -> None:
-    write(copy / "config.local.yaml", "overrides: {models: {demo: {training: {clip: 1e-4}}}}\n")
+    write(
+        copy / "config.local.yaml",
+        "overrides: {models: {demo: {training: {clip: 1e-4}}}}\n",
+    )
     assert load(copy).models["demo"].training.clip == 1e-4
 
 
-def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(copy: Path) -> None:
-    training = {"clip": "1e-4", "learning_rate": "0.5", "threads": "3", "maximum_epochs": "null"}
-    architecture = {"attention": ["1", "2"], "encoder": [{"layers": "2", "width": 8, "kernel": 3}]}
+def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(
+    copy: Path,
+) -> None:
+    training = {
+        "clip": "1e-4",
+        "learning_rate": "0.5",
+        "threads": "3",
+        "maximum_epochs": "null",
+    }
+    architecture = {
+        "attention": ["1", "2"],
+        "encoder": [{"layers": "2", "width": 8, "kernel": 3}],
+    }
     loaded = load(
         copy,
         {
@@ -104,7 +135,9 @@ def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(copy: Pat
                     "small_lstm": {"architecture": {"initialization": "0.1"}},
                 },
                 "tasks": {"demo_en_fr": {"description": "3", "clean": {"ratio": "2"}}},
-                "decodings": {"greedy": {"replace_unknown": "false", "length_penalty": "0"}},
+                "decodings": {
+                    "greedy": {"replace_unknown": "false", "length_penalty": "0"}
+                },
             },
         },
     )
@@ -112,7 +145,9 @@ def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(copy: Pat
     assert (demo.training.clip, demo.training.learning_rate) == (1e-4, 0.5)
     assert (demo.training.threads, demo.training.maximum_epochs) == (3, None)
     assert (convs2s(demo).attention, convs2s(demo).encoder[0].layers) == ((1, 2), 2)
-    assert loaded.models["small_lstm"].architecture.model_dump()["initialization"] == 0.1
+    assert (
+        loaded.models["small_lstm"].architecture.model_dump()["initialization"] == 0.1
+    )
     assert loaded.options.plots.sentences == (4,)
     assert loaded.tasks["demo_en_fr"].description == "3"
     assert loaded.tasks["demo_en_fr"].clean.ratio == 2
@@ -121,7 +156,11 @@ def test_what_snakemake_leaves_as_text_is_read_where_no_text_is_wanted(copy: Pat
 
 
 def test_a_whole_number_is_a_number_and_a_truth_value_is_none() -> None:
-    stated = {"description": "", "architecture": {"kind": "lstm"}, "training": {"clip": 1}}
+    stated = {
+        "description": "",
+        "architecture": {"kind": "lstm"},
+        "training": {"clip": 1},
+    }
     clip = validated(ModelSettings, stated, "here").training.clip
     assert (clip, type(clip)) == (1.0, float)
     with pytest.raises(UserError, match=r"clip: .*, not true"):
@@ -161,11 +200,15 @@ def test_effective_is_printed_as_yaml(settings: Settings) -> None:
 
 
 def test_unknown_names_are_refused(settings: Settings) -> None:
-    with pytest.raises(UserError, match="unknown task 'demo_en_fx'; did you mean 'demo_en_fr'"):
+    with pytest.raises(
+        UserError, match="unknown task 'demo_en_fx'; did you mean 'demo_en_fr'"
+    ):
         settings.effective("demo_en_fx")
     with pytest.raises(UserError, match="unknown model 'smal'; did you mean 'small'"):
         settings.model("smal")
-    with pytest.raises(UserError, match="unknown decoding 'beam55'; did you mean 'beam5'"):
+    with pytest.raises(
+        UserError, match="unknown decoding 'beam55'; did you mean 'beam5'"
+    ):
         settings.effective("demo_en_fr", decoding="beam55")
 
 
@@ -173,12 +216,17 @@ def test_every_scale_has_folders_of_its_own(root: Path) -> None:
     scales = {name: load(root, {"scale": name}).scale for name in SCALES}
     for folder in ("results_dir", "downloads_dir"):
         assert len({getattr(scale, folder) for scale in scales.values()}) == len(SCALES)
-    assert [name for name, scale in scales.items() if scale.stand_in is None] == ["paper"]
+    assert [name for name, scale in scales.items() if scale.stand_in is None] == [
+        "paper"
+    ]
 
 
 def test_the_mirror_has_the_papers_tasks_and_test_sets(root: Path) -> None:
     tasks = load(root, {"scale": "mirror"}).tasks
-    assert tasks["wmt14_en_de"].headline_tests() == ["newstest2014_filtered", "newstest2014"]
+    assert tasks["wmt14_en_de"].headline_tests() == [
+        "newstest2014_filtered",
+        "newstest2014",
+    ]
     assert tasks["wmt14_en_de"].name == "wmt14_en_de"
 
 
@@ -192,7 +240,9 @@ def test_a_file_of_another_suffix_is_named(copy: Path) -> None:
     (copy / "config/tasks/.#demo_en_fr.yaml").symlink_to("a lock of Emacs")
     load(copy)
     write(copy / "config/tasks/mine.yml", "description: of mine")
-    with pytest.raises(UserError, match=r"^config/tasks/mine\.yml: is not read: rename it to"):
+    with pytest.raises(
+        UserError, match=r"^config/tasks/mine\.yml: is not read: rename it to"
+    ):
         load(copy)
 
 
@@ -212,5 +262,7 @@ def test_a_name_is_not_taken_for_a_text_that_snakemake_left(copy: Path) -> None:
 
 def test_a_task_does_not_share_the_folder_of_the_benchmarks(copy: Path) -> None:
     write(copy / "config/tasks/benchmarks.yaml", "description: of mine")
-    with pytest.raises(UserError, match=r"^config/tasks/benchmarks\.yaml: the results have a fold"):
+    with pytest.raises(
+        UserError, match=r"^config/tasks/benchmarks\.yaml: the results have a fold"
+    ):
         load(copy)

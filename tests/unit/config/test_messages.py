@@ -48,14 +48,20 @@ def test_faults_of_config_yaml(copy: Path, text: str, place: str, hint: str) -> 
     ("text", "place", "hint"),
     [
         ("scale: demo\nscale: paper", ":2", "duplicate key 'scale'"),
-        ("plots:\n  sentences: [1]\n  sentences: [2]", ":3", "duplicate key 'sentences'"),
+        (
+            "plots:\n  sentences: [1]\n  sentences: [2]",
+            ":3",
+            "duplicate key 'sentences'",
+        ),
         ("scale: [demo\ncores: 2", ":2", ""),
         ("a: &x 1\nb: *y", ":2", "undefined alias"),
         ("a: !!python/name:os.system x", ":1", "python/name:os.system"),
         ("scale: \0", "", "not valid YAML: "),
     ],
 )
-def test_faults_of_what_is_not_yaml(copy: Path, text: str, place: str, hint: str) -> None:
+def test_faults_of_what_is_not_yaml(
+    copy: Path, text: str, place: str, hint: str
+) -> None:
     write(copy / "config.yaml", text)
     assert_fault(copy, f"config.yaml{place}: ", hint)
 
@@ -77,12 +83,16 @@ def test_faults_of_what_is_not_yaml(copy: Path, text: str, place: str, hint: str
 )  # fmt: skip
 def test_faults_of_overrides(copy: Path, overrides: str, file: str, hint: str) -> None:
     write(copy / "config.yaml", f"overrides: {overrides}")
-    assert fault(copy).startswith(f"config/{file} (with the overrides of config.yaml): {hint}")
+    assert fault(copy).startswith(
+        f"config/{file} (with the overrides of config.yaml): {hint}"
+    )
 
 
 def test_a_fault_names_the_file_that_states_it(copy: Path) -> None:
     write(copy / "config.local.yaml", "corse: 2\n")
-    assert fault(copy) == "config.local.yaml: unknown key 'corse'; did you mean 'cores'?"
+    assert (
+        fault(copy) == "config.local.yaml: unknown key 'corse'; did you mean 'cores'?"
+    )
     write(copy / "config.local.yaml", "scale: dmeo\n")
     assert fault(copy).startswith("config.local.yaml: scale: unknown scale 'dmeo'")
 
@@ -98,11 +108,15 @@ def test_a_local_file_that_is_not_yaml_is_named(
 def test_a_fault_of_the_command_line_is_told_from_one_of_a_file(copy: Path) -> None:
     message = fault(copy, {"scale": "dmeo"})
     assert message.startswith("--config or --configfile: scale: unknown scale 'dmeo'")
-    assert fault(copy, {"scael": "demo"}).startswith("--config or --configfile: unknown key")
+    assert fault(copy, {"scael": "demo"}).startswith(
+        "--config or --configfile: unknown key"
+    )
 
 
 def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> None:
-    given: dict[str, object] = {"overrides": {"models": {"demo": {"training": {"clip": "much"}}}}}
+    given: dict[str, object] = {
+        "overrides": {"models": {"demo": {"training": {"clip": "much"}}}}
+    }
     message = fault(copy, given)
     place = "config/models.yaml: demo (with the overrides of --config or --configfile)"
     assert message.startswith(f"{place}: training.clip: ")
@@ -143,7 +157,9 @@ def test_a_text_of_the_command_line_that_is_no_number_stays_one(copy: Path) -> N
          "unknown key 'name'"),
     ],
 )  # fmt: skip
-def test_faults_of_a_task(copy: Path, old: str, new: str, place: str, hint: str) -> None:
+def test_faults_of_a_task(
+    copy: Path, old: str, new: str, place: str, hint: str
+) -> None:
     assert old in TASK
     write(copy / "config/tasks/mine.yaml", TASK.replace(old, new))
     assert_fault(copy, f"config/tasks/mine.yaml: {place}", hint)
@@ -157,9 +173,17 @@ def test_faults_of_a_task(copy: Path, old: str, new: str, place: str, hint: str)
         ("headline: {tests: [min]}", "headline.tests", "did you mean 'mine'?"),
         ("headline: {model: lstm, decoding: beam5}", "headline.decoding", "attention"),
         ("headline: {model: ablation}", "headline.model", "vocabulary_selection"),
-        ("headline: {decoding: beam5_en_de}", "headline.decoding", "expected one of mine, valid"),
+        (
+            "headline: {decoding: beam5_en_de}",
+            "headline.decoding",
+            "expected one of mine, valid",
+        ),
         ("headline: {seeds: []}", "headline.seeds", "1 or more"),
-        ("headline: {seeds: [1, 1]}", "headline.seeds", "without repetitions, not [1, 1]"),
+        (
+            "headline: {seeds: [1, 1]}",
+            "headline.seeds",
+            "without repetitions, not [1, 1]",
+        ),
         ("headline: {tests: 1}", "headline.tests", "expected a list, not 1"),
         (
             "metric: rouge\nmetrics: [WER]",
@@ -169,17 +193,25 @@ def test_faults_of_a_task(copy: Path, old: str, new: str, place: str, hint: str)
         ("clean: {ratio: .inf}", "clean.ratio", "finite"),
         ("clean: {ratio: 0.5}", "clean.ratio", "at least 1, not 0.5"),
         ("released: {codes: a}", "released", "did you mean 'bpe_codes'?"),
-        ("text: demo_en_f", "text", "unknown task 'demo_en_f'; did you mean 'demo_en_fr'?"),
+        (
+            "text: demo_en_f",
+            "text",
+            "unknown task 'demo_en_f'; did you mean 'demo_en_fr'?",
+        ),
         ("text: demo_en_fr_word", "text", "'demo_en_fr_word' has no text of its own"),
         ("text: demo_en_fr", "languages", "is taken from the task 'demo_en_fr'"),
     ],
 )
-def test_faults_of_a_tasks_references(copy: Path, line: str, place: str, hint: str) -> None:
+def test_faults_of_a_tasks_references(
+    copy: Path, line: str, place: str, hint: str
+) -> None:
     write(copy / "config/tasks/mine.yaml", f"{TASK}{line}\n")
     assert_fault(copy, f"config/tasks/mine.yaml: {place}: ", hint)
 
 
-@pytest.mark.parametrize("name", ["My-Task", "archives", "downloads", "logs", "paper", "scales"])
+@pytest.mark.parametrize(
+    "name", ["My-Task", "archives", "downloads", "logs", "paper", "scales"]
+)
 def test_a_tasks_file_name_is_a_folder_of_its_own(copy: Path, name: str) -> None:
     write(copy / f"config/tasks/{name}.yaml", TASK)
     message = fault(copy)
@@ -231,10 +263,18 @@ def test_faults_of_a_model(copy: Path, entry: str, place: str, hint: str) -> Non
     [
         ("{length_penalty: -1}", "length_penalty", "at least 0, not -1"),
         ("{length_penalty: much}", "length_penalty", "not 'much'"),
-        ("{length_penalty: {tunedon: valid}}", "length_penalty", "did you mean 'tuned_on'?"),
+        (
+            "{length_penalty: {tunedon: valid}}",
+            "length_penalty",
+            "did you mean 'tuned_on'?",
+        ),
         ("{length_penalty: {}}", "length_penalty", "key 'tuned_on' is missing"),
         ("{length_penalty: {tuned_on: 1}}", "length_penalty.tuned_on", "not 1"),
-        ("{batch_words: 1}", "unknown key 'batch_words'", "did you mean 'batch_tokens'?"),
+        (
+            "{batch_words: 1}",
+            "unknown key 'batch_words'",
+            "did you mean 'batch_tokens'?",
+        ),
     ],
 )
 def test_faults_of_a_decoding(copy: Path, entry: str, place: str, hint: str) -> None:
@@ -300,7 +340,9 @@ def test_a_file_that_is_not_there_is_named(copy: Path) -> None:
 
 def test_a_list_of_other_things_than_downloads_is_refused(copy: Path) -> None:
     write(copy / "config/downloads.yaml", "url: https://host/a")
-    assert fault(copy).startswith("config/downloads.yaml: downloads: expected a list, not {")
+    assert fault(copy).startswith(
+        "config/downloads.yaml: downloads: expected a list, not {"
+    )
 
 
 def test_a_folder_without_configuration_is_named(tmp_path: Path) -> None:

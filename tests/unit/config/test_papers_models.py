@@ -66,17 +66,25 @@ RECIPE: Json = {
 
 def convs2s(encoder: Stack, decoder: Stack, dropout: float, **others: Any) -> Json:
     stacks = {
-        side: [{"layers": n, "width": width, "kernel": kernel} for n, width, kernel in stack]
+        side: [
+            {"layers": n, "width": width, "kernel": kernel}
+            for n, width, kernel in stack
+        ]
         for side, stack in (("encoder", encoder), ("decoder", decoder))
     }
     return {**CONVS2S, **stacks, "dropout": dropout, **others}
 
 
 def ablation(
-    encoder: tuple[int, int] = (13, 3), decoder: tuple[int, int] = (5, 5), **changes: Any
+    encoder: tuple[int, int] = (13, 3),
+    decoder: tuple[int, int] = (5, 5),
+    **changes: Any,
 ) -> Json:
     """Return section 5.4's network, its layers and kernels as stated."""
-    stacks: tuple[Stack, Stack] = ([(encoder[0], 512, encoder[1])], [(decoder[0], 512, decoder[1])])
+    stacks: tuple[Stack, Stack] = (
+        [(encoder[0], 512, encoder[1])],
+        [(decoder[0], 512, decoder[1])],
+    )
     return convs2s(*stacks, 0.2, vocabulary_selection=SELECTION, **changes)
 
 
@@ -94,7 +102,13 @@ def fairseq_recipe(tokens: int) -> Json:
         "batch": {**BATCH, "sentences": None, "tokens": tokens},
         "learning_rate": 0.5,
         "label_smoothing": 0.1,
-        "schedule": {**PLATEAU, "kind": "step", "hold": 49.0, "every": 1.0, "divide_by": 10.0},
+        "schedule": {
+            **PLATEAU,
+            "kind": "step",
+            "hold": 49.0,
+            "every": 1.0,
+            "divide_by": 10.0,
+        },
         "velocity": "rescale",
     }
 
@@ -105,7 +119,13 @@ ROMANIAN: Stack = [(20, 512, 3)]
 GERMAN: Stack = [(10, 512, 3), (3, 768, 3), (2, 2048, 1)]
 FRENCH: Stack = [(5, 512, 3), (4, 768, 3), (3, 1024, 3), (1, 2048, 1), (1, 4096, 1)]
 FAIRSEQ_GERMAN: Stack = [(9, 512, 3), (4, 1024, 3), (2, 2048, 1)]
-FAIRSEQ_FRENCH: Stack = [(6, 512, 3), (4, 768, 3), (3, 1024, 3), (1, 2048, 1), (1, 4096, 1)]
+FAIRSEQ_FRENCH: Stack = [
+    (6, 512, 3),
+    (4, 768, 3),
+    (3, 1024, 3),
+    (1, 2048, 1),
+    (1, 4096, 1),
+]
 FAIRSEQ: Json = {"gradient_scaling": "fairseq"}
 
 NETWORKS: dict[str, Json] = {
@@ -116,11 +136,20 @@ NETWORKS: dict[str, Json] = {
     "convs2s_beside_lstm": convs2s(GERMAN, GERMAN, 0.1),
     "summarization": convs2s([(6, 256, 3)], [(6, 256, 3)], 0.1),
     "attention_plot": convs2s([(13, 512, 3)], [(8, 512, 5)], 0.2),
-    "fconv_wmt_en_de": convs2s(FAIRSEQ_GERMAN, FAIRSEQ_GERMAN, 0.2, embedding=768, **FAIRSEQ),
-    "fconv_wmt_en_fr": convs2s(FAIRSEQ_FRENCH, FAIRSEQ_FRENCH, 0.1, embedding=768, **FAIRSEQ),
+    "fconv_wmt_en_de": convs2s(
+        FAIRSEQ_GERMAN, FAIRSEQ_GERMAN, 0.2, embedding=768, **FAIRSEQ
+    ),
+    "fconv_wmt_en_fr": convs2s(
+        FAIRSEQ_FRENCH, FAIRSEQ_FRENCH, 0.1, embedding=768, **FAIRSEQ
+    ),
     "fconv_wmt_en_ro": convs2s(ROMANIAN, ROMANIAN, 0.1, **FAIRSEQ),
     "fconv_iwslt_de_en": convs2s(
-        [(4, 256, 3)], [(3, 256, 3)], 0.2, embedding=256, output_embedding=256, **FAIRSEQ
+        [(4, 256, 3)],
+        [(3, 256, 3)],
+        0.2,
+        embedding=256,
+        output_embedding=256,
+        **FAIRSEQ,
     ),
     "tutorial_de_en": convs2s(
         [(10, 512, 3)],
@@ -160,8 +189,16 @@ NETWORKS: dict[str, Json] = {
         for layers in (3, 5, 7)
     },
     # Figure 2, but for the base
-    **{f"ablation_encoder_{n}_k3": ablation(encoder=(n, 3)) for n in range(1, 26) if n != 13},
-    **{f"ablation_decoder_{n}_k5": ablation(decoder=(n, 5)) for n in range(1, 26) if n != 5},
+    **{
+        f"ablation_encoder_{n}_k3": ablation(encoder=(n, 3))
+        for n in range(1, 26)
+        if n != 13
+    },
+    **{
+        f"ablation_decoder_{n}_k5": ablation(decoder=(n, 5))
+        for n in range(1, 26)
+        if n != 5
+    },
 }
 
 LSTM: Json = {
@@ -180,7 +217,13 @@ LSTM_RECIPE: Json = {
     "learning_rate": 0.7,
     "normalize": "sentences",
     "clip": 5.0,
-    "schedule": {**PLATEAU, "kind": "step", "hold": 5.0, "every": 0.5, "divide_by": 2.0},
+    "schedule": {
+        **PLATEAU,
+        "kind": "step",
+        "hold": 5.0,
+        "every": 0.5,
+        "divide_by": 2.0,
+    },
     "maximum_epochs": 7.5,
 }
 """Sutskever et al. (2014), section 3.4."""
@@ -189,7 +232,8 @@ TODAYS = ("wmt16_en_ro", "wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small")
 NETWORKS |= {f"{name}_fp32": NETWORKS[name] for name in TODAYS}
 NETWORKS |= {"ablation_own_recipe": NETWORKS["ablation"], "lstm_mixed_lengths": LSTM}
 NETWORKS |= {"lstm": LSTM, "lstm_forward": {**LSTM, "reverse_source": False}}
-SHALLOW = {f"lstm_{n}_layer{'s' if n > 1 else ''}": n for n in (1, 2, 3, 4)}  # section 3.4
+# Section 3.4.
+SHALLOW = {f"lstm_{n}_layer{'s' if n > 1 else ''}": n for n in (1, 2, 3, 4)}
 NETWORKS |= {name: {**LSTM, "layers": layers} for name, layers in SHALLOW.items()}
 
 RECIPES: dict[str, Json] = {
@@ -278,8 +322,16 @@ DECODINGS: dict[str, Json] = {
     "lstm_beam12": {**LSTM_SEARCH, "beam": 12},
     "list20": {**SEARCH, "beam": 20},
     "list100": {**SEARCH, "beam": 100},
-    "small_lstm_beam2": {**LSTM_SEARCH, "beam": 2, "length_penalty": {"tuned_on": "valid"}},
-    "small_lstm_beam12": {**LSTM_SEARCH, "beam": 12, "length_penalty": {"tuned_on": "valid"}},
+    "small_lstm_beam2": {
+        **LSTM_SEARCH,
+        "beam": 2,
+        "length_penalty": {"tuned_on": "valid"},
+    },
+    "small_lstm_beam12": {
+        **LSTM_SEARCH,
+        "beam": 12,
+        "length_penalty": {"tuned_on": "valid"},
+    },
     "beam5_minimum14": {**SEARCH, "minimum_length": 14},
 }
 
@@ -290,9 +342,9 @@ WITHOUT_EFFECT = {"threads", "checkpoint_minutes", "start", "tensorboard"}
 
 
 def test_every_model_of_the_papers_is_here(settings: Settings) -> None:
-    assert {name for name in settings.models if not name.startswith(OF_THIS_PROJECT)} == set(
-        NETWORKS
-    )
+    assert {
+        name for name in settings.models if not name.startswith(OF_THIS_PROJECT)
+    } == set(NETWORKS)
     assert set(settings.decodings) == set(DECODINGS)
 
 
@@ -303,7 +355,9 @@ def test_networks(settings: Settings, name: str) -> None:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipes(settings: Settings, name: str) -> None:
-    found = settings.models[name].training.model_dump(mode="json", exclude=WITHOUT_EFFECT)
+    found = settings.models[name].training.model_dump(
+        mode="json", exclude=WITHOUT_EFFECT
+    )
     assert found == RECIPES[name]
 
 
@@ -317,10 +371,17 @@ def test_the_defaults_are_the_papers() -> None:
     assert found == RECIPE
 
 
-def test_the_stand_ins_of_table_4_lack_what_the_ablations_lack(settings: Settings) -> None:
-    whole = settings.models["demo"].model_dump(mode="json", exclude={"description", "extends"})
+def test_the_stand_ins_of_table_4_lack_what_the_ablations_lack(
+    settings: Settings,
+) -> None:
+    whole = settings.models["demo"].model_dump(
+        mode="json", exclude={"description", "extends"}
+    )
     for name in ("no_source_position", "no_target_position", "no_position"):
-        stand_in, original = settings.models[f"demo_{name}"], settings.models[f"ablation_{name}"]
+        stand_in, original = (
+            settings.models[f"demo_{name}"],
+            settings.models[f"ablation_{name}"],
+        )
         architecture = stand_in.architecture
         assert isinstance(architecture, ConvS2SArchitecture)
         assert isinstance(original.architecture, ConvS2SArchitecture)

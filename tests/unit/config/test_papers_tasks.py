@@ -12,12 +12,18 @@ from convs2s.config.settings import Settings
 
 Json = dict[str, Any]
 
-EUROPARL = "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz#training/europarl-v7"
-COMMON_CRAWL = "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
+EUROPARL = (
+    "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz#training/europarl-v7"
+)
+COMMON_CRAWL = (
+    "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
+)
 NEWS = "http://www.statmt.org/wmt14/training-parallel-nc-v9.tgz#training/news-commentary-v9"
 UN = "http://www.statmt.org/wmt13/training-parallel-un.tgz#un/undoc.2000.fr-en"
 GIGA = "http://www.statmt.org/wmt10/training-giga-fren.tar#giga-fren.release2.fixed"
-SETIMES = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
+SETIMES = (
+    "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
+)
 BACK = "http://data.statmt.org/rsennrich/wmt16_backtranslations/en-ro/corpus.bt.en-ro"
 STANFORD = "https://nlp.stanford.edu/projects/nmt/data/wmt14.en-de/train"
 DEV = "http://data.statmt.org/wmt19/translation-task/dev.tgz#dev"
@@ -26,9 +32,13 @@ FULL = "http://www.statmt.org/wmt14/test-full.tgz#test-full"
 FILTERED = "http://www.statmt.org/wmt14/test-filtered.tgz#test"
 
 
-def sides(languages: tuple[str, str], *stems: str, end: str = "") -> list[tuple[str, str]]:
+def sides(
+    languages: tuple[str, str], *stems: str, end: str = ""
+) -> list[tuple[str, str]]:
     """Return the two files of each stem: STEM.LANGUAGE."""
-    return [(f"{stem}.{languages[0]}{end}", f"{stem}.{languages[1]}{end}") for stem in stems]
+    return [
+        (f"{stem}.{languages[0]}{end}", f"{stem}.{languages[1]}{end}") for stem in stems
+    ]
 
 
 def segments(target: str, *stems: str) -> list[tuple[str, str]]:
@@ -39,21 +49,36 @@ def segments(target: str, *stems: str) -> list[tuple[str, str]]:
 EN_DE, EN_FR, EN_RO = ("en", "de"), ("en", "fr"), ("en", "ro")
 TRAINING = {
     "wmt16_en_ro": [
-        *sides(EN_RO, "http://www.statmt.org/europarl/v7/ro-en.tgz#europarl-v7.ro-en", SETIMES),
+        *sides(
+            EN_RO,
+            "http://www.statmt.org/europarl/v7/ro-en.tgz#europarl-v7.ro-en",
+            SETIMES,
+        ),
         *sides(EN_RO, BACK, end=".gz"),
     ],
-    "wmt14_en_de": sides(EN_DE, *(f"{stem}.de-en" for stem in (EUROPARL, COMMON_CRAWL, NEWS))),
+    "wmt14_en_de": sides(
+        EN_DE, *(f"{stem}.de-en" for stem in (EUROPARL, COMMON_CRAWL, NEWS))
+    ),
     "wmt14_en_de_stanford": sides(EN_DE, STANFORD),
     "wmt14_en_fr_selected": sides(
         EN_FR,
         *(
             f"data/wmt14_en_fr/bitexts.tgz#bitexts.selected/{part}"
-            for part in ("ep7_pc45", "nc9", "dev08_11", "crawl", "ccb2_pc30", "un2000_pc34")
+            for part in (
+                "ep7_pc45",
+                "nc9",
+                "dev08_11",
+                "crawl",
+                "ccb2_pc30",
+                "un2000_pc34",
+            )
         ),
         end=".gz",
     ),
     "wmt14_en_fr": [
-        *sides(EN_FR, f"{EUROPARL}.fr-en", f"{COMMON_CRAWL}.fr-en", UN, f"{NEWS}.fr-en"),
+        *sides(
+            EN_FR, f"{EUROPARL}.fr-en", f"{COMMON_CRAWL}.fr-en", UN, f"{NEWS}.fr-en"
+        ),
         *sides(EN_FR, GIGA, end=".gz"),
     ],
 }
@@ -73,13 +98,19 @@ TESTS = {
         "newstest2014_filtered": NEWSTEST2014_FILTERED,
         "newstest2015": NEWSTEST2015,
     },
-    "wmt14_en_fr_selected": {"newstest2014": segments("fr", f"{FULL}/newstest2014-fren")},
+    "wmt14_en_fr_selected": {
+        "newstest2014": segments("fr", f"{FULL}/newstest2014-fren")
+    },
     "wmt14_en_fr": {
         "newstest2014": segments("fr", f"{FULL}/newstest2014-fren"),
-        "newstest2012_2013": segments("fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013"),
+        "newstest2012_2013": segments(
+            "fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013"
+        ),
     },
 }
-VALIDATION = {"wmt14_en_fr_selected": segments("fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013")}
+VALIDATION = {
+    "wmt14_en_fr_selected": segments("fr", f"{DEV}/newstest2012", f"{DEV}/newstest2013")
+}
 """Of tasks that hold out no training text."""
 
 MOSES: Json = {"train": "moses_train", "test": "moses_test", "truecase": False}
@@ -106,7 +137,12 @@ def words(source: int, target: int) -> Json:
 
 def headline(model: str, *tests: str, decoding: str = "beam5", seeds: int = 3) -> Json:
     numbers = list(range(1, seeds + 1))
-    return {"model": model, "seeds": numbers, "tests": list(tests), "decoding": decoding}
+    return {
+        "model": model,
+        "seeds": numbers,
+        "tests": list(tests),
+        "decoding": decoding,
+    }
 
 
 ROMANIAN: Json = {
@@ -115,7 +151,12 @@ ROMANIAN: Json = {
     "preparation": {"train": "wmt16", "test": "wmt16", "truecase": True},
     "clean": {"minimum": 1, "maximum": 175, "ratio": None, "tokens": 1023},
     "paper_pairs": 2_800_000,
-    "alignment": {"aligner": "fast_align", "dictionary": "aligned", "pairs": None, "seed": 1},
+    "alignment": {
+        "aligner": "fast_align",
+        "dictionary": "aligned",
+        "pairs": None,
+        "seed": 1,
+    },
     "metric": "bleu",
     "vocabulary": bpe(),
     "headline": headline("wmt16_en_ro", "newstest2016"),
@@ -126,7 +167,12 @@ GERMAN: Json = {
     "preparation": MOSES,
     "clean": {"minimum": 1, "maximum": 250, "ratio": 1.5, "tokens": 1023},
     "paper_pairs": 4_500_000,
-    "alignment": {"aligner": "fast_align", "dictionary": "aligned", "pairs": None, "seed": 1},
+    "alignment": {
+        "aligner": "fast_align",
+        "dictionary": "aligned",
+        "pairs": None,
+        "seed": 1,
+    },
     "metric": "bleu",
     "vocabulary": bpe(),
     "headline": headline(
@@ -139,7 +185,12 @@ FRENCH: Json = {
     "preparation": MOSES,
     "clean": {"minimum": 1, "maximum": 175, "ratio": 1.5, "tokens": 1023},
     "paper_pairs": 35_500_000,
-    "alignment": {"aligner": "fast_align", "dictionary": "aligned", "pairs": 5_000_000, "seed": 1},
+    "alignment": {
+        "aligner": "fast_align",
+        "dictionary": "aligned",
+        "pairs": 5_000_000,
+        "seed": 1,
+    },
     "metric": "bleu",
     "vocabulary": bpe(),
     "headline": headline("wmt14_en_fr", "newstest2014"),
@@ -158,7 +209,9 @@ TASKS: dict[str, Json] = {
         **GERMAN,
         "preparation": {**MOSES, "train": "stanford"},
         "clean": {"minimum": 1, "maximum": 175, "ratio": None, "tokens": 1023},
-        "headline": headline("wmt14_en_de", "newstest2014_filtered", decoding="beam5_en_de"),
+        "headline": headline(
+            "wmt14_en_de", "newstest2014_filtered", decoding="beam5_en_de"
+        ),
     },
     "wmt14_en_de_word": {
         **GERMAN,
@@ -185,14 +238,26 @@ TASKS: dict[str, Json] = {
         "preparation": {"train": "none", "test": "none", "truecase": False},
         "clean": {"minimum": 1, "maximum": 175, "ratio": None, "tokens": 1023},
         "paper_pairs": 3_800_000,
-        "alignment": {"aligner": "fast_align", "dictionary": "identity", "pairs": None, "seed": 1},
+        "alignment": {
+            "aligner": "fast_align",
+            "dictionary": "identity",
+            "pairs": None,
+            "seed": 1,
+        },
         "metric": "rouge",
         "rouge": {
             "gigaword": {"bytes": None, "stem": True, "measure": "f1", "lead_words": 8},
-            "duc2004": {"bytes": 75, "stem": True, "measure": "recall", "lead_words": 75},
+            "duc2004": {
+                "bytes": 75,
+                "stem": True,
+                "measure": "recall",
+                "lead_words": 75,
+            },
         },
         "vocabulary": words(30_000, 30_000),
-        "headline": headline("summarization", "gigaword", "duc2004", decoding="beam5_minimum14"),
+        "headline": headline(
+            "summarization", "gigaword", "duc2004", decoding="beam5_minimum14"
+        ),
     },
 }
 SHARES_TEXT = {
@@ -249,7 +314,9 @@ def test_the_summaries_files(settings: Settings) -> None:
         "duc2004": [("data/duc2004/input.txt", f"{DUC_REFERENCES}0.txt")],
     }
     (duc,) = corpus.tests["duc2004"]
-    assert duc.references == tuple(f"{DUC_REFERENCES}{number}.txt" for number in (1, 2, 3))
+    assert duc.references == tuple(
+        f"{DUC_REFERENCES}{number}.txt" for number in (1, 2, 3)
+    )
     task = settings.tasks["gigaword"]
     assert (task.reference_count("gigaword"), task.reference_count("duc2004")) == (1, 4)
     assert set(duc.references) <= set(task.needed_references())

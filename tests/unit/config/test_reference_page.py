@@ -30,7 +30,9 @@ def test_each_key_is_a_row() -> None:
         "| `growth` | mapping | required | Bytes of text for each byte of a compressed file. "
         "Keys as in `line_bytes`.",
     ]
-    assert [start for start in wanted if not any(row.startswith(start) for row in rows)] == []
+    assert [
+        start for start in wanted if not any(row.startswith(start) for row in rows)
+    ] == []
 
 
 def test_a_tasks_name_is_no_key() -> None:
@@ -39,6 +41,8 @@ def test_a_tasks_name_is_no_key() -> None:
 
 def test_the_page_of_tasks_lists_all_of_them(root: Path, run: Terminal) -> None:
     page = (root / "docs/tasks.md").read_text(encoding="utf-8")
-    listed = page.partition("<!-- tasks: begin -->\n")[2].partition("<!-- tasks: end -->")[0]
+    listed = page.partition("<!-- tasks: begin -->\n")[2].partition(
+        "<!-- tasks: end -->"
+    )[0]
     assert listed == run("config", "--tasks")
     assert listed.count("\n") == 2 + len(list((root / "config/tasks").glob("*.yaml")))

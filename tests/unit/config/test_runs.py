@@ -7,7 +7,9 @@ import pytest
 from convs2s.config.runs import RUN_PATTERN, members
 
 
-@pytest.mark.parametrize("name", ["seed0", "seed1", "seed10", "ensemble2", "ensemble99"])
+@pytest.mark.parametrize(
+    "name", ["seed0", "seed1", "seed10", "ensemble2", "ensemble99"]
+)
 def test_runs_have_names(name: str) -> None:
     assert re.fullmatch(RUN_PATTERN, name)
 

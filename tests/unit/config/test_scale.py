@@ -23,7 +23,9 @@ def scale(**stated: object) -> Scale:
 
 
 def test_what_is_not_listed_stands_for_itself_but_a_model_on_other_data() -> None:
-    data = scale(stand_in="small", tasks={"a": "b"}, models={"m": "n"}, tests={"t": "u"})
+    data = scale(
+        stand_in="small", tasks={"a": "b"}, models={"m": "n"}, tests={"t": "u"}
+    )
     assert (data.task_for("a"), data.task_for("x")) == ("b", "x")
     assert (data.testset_for("t"), data.testset_for("x")) == ("u", "x")
     assert (data.model_for("m"), data.model_for("x")) == ("n", None)
@@ -54,14 +56,21 @@ def test_a_table_may_have_seeds_of_its_own() -> None:
 
 def test_rows_are_left_out_by_model_and_by_task() -> None:
     data = scale(
-        left_out=[{"models": ["m"], "because": "no time"}, {"tasks": ["t"], "because": "no text"}]
+        left_out=[
+            {"models": ["m"], "because": "no time"},
+            {"tasks": ["t"], "because": "no text"},
+        ]
     )
     own = [{"model": "m"}, {"task": "t"}, {"model": "n", "task": "u"}, {}]
     rows = [Row.model_validate({"system": "s", "kind": "ours", **one}) for one in own]
     cited = Row(system="s", kind="cited")
     table = Table(title="T", rows=(*rows, cited))
     assert data.shown_rows(table) == [2, 3, 4]
-    assert [data.why_left_out(row) for row in table.rows[:3]] == ["no time", "no text", None]
+    assert [data.why_left_out(row) for row in table.rows[:3]] == [
+        "no time",
+        "no text",
+        None,
+    ]
     assert scale().shown_rows(table) == [0, 1, 2, 3, 4]
 
 
@@ -78,12 +87,20 @@ def test_tables_that_a_scale_leaves_out_may_be_named(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["demo", "multi30k", "multi30k_trained"])
-def test_small_versions_differ_in_width_and_dropout_alone(root: Path, name: str) -> None:
+def test_small_versions_differ_in_width_and_dropout_alone(
+    root: Path, name: str
+) -> None:
     loaded = load(root, {"scale": name})
     shrink = loaded.scale.shrink
     assert shrink is not None
-    stated = yaml.safe_load((root / f"config/scales/{name}.yaml").read_text("utf-8"))["models"]
-    made = {paper: small for paper, small in loaded.scale.models.items() if paper not in stated}
+    stated = yaml.safe_load((root / f"config/scales/{name}.yaml").read_text("utf-8"))[
+        "models"
+    ]
+    made = {
+        paper: small
+        for paper, small in loaded.scale.models.items()
+        if paper not in stated
+    }
     assert len(made) >= 20
     for paper, small in made.items():
         assert small == f"{shrink.prefix}_{paper}"
@@ -93,16 +110,20 @@ def test_small_versions_differ_in_width_and_dropout_alone(root: Path, name: str)
             assert [(one.layers, one.kernel) for one in many] == [
                 (one.layers, one.kernel) for one in few
             ]
-            assert {one.width // two.width for one, two in zip(many, few, strict=True)} == {
-                shrink.divide_by
-            }
+            assert {
+                one.width // two.width for one, two in zip(many, few, strict=True)
+            } == {shrink.divide_by}
         differing = {"embedding", "output_embedding", "encoder", "decoder", "dropout"}
         assert large.model_dump(exclude=differing) == own.model_dump(exclude=differing)
         keeps = paper in shrink.keep_recipe
-        assert own.dropout == (large.dropout if keeps or shrink.dropout is None else shrink.dropout)
+        assert own.dropout == (
+            large.dropout if keeps or shrink.dropout is None else shrink.dropout
+        )
         recipe = shrink.training
         if keeps:
-            recipe = loaded.models[paper].training.model_copy(update={"threads": recipe.threads})
+            recipe = loaded.models[paper].training.model_copy(
+                update={"threads": recipe.threads}
+            )
         assert loaded.models[small].training == recipe
 
 
@@ -113,9 +134,13 @@ def test_a_small_version_follows_its_model_and_can_be_overridden(root: Path) -> 
     }
     loaded = load(root, {"scale": "demo", "overrides": {"models": models}})
     small = [
-        loaded.models[name].architecture for name in ("demo_ablation", "demo_ablation_no_position")
+        loaded.models[name].architecture
+        for name in ("demo_ablation", "demo_ablation_no_position")
     ]
-    assert [one.positions.maximum for one in small if one.kind == "convs2s"] == [400, 400]
+    assert [one.positions.maximum for one in small if one.kind == "convs2s"] == [
+        400,
+        400,
+    ]
     assert loaded.models["demo_ablation"].training.maximum_epochs == 3
     assert loaded.models["demo_ablation_no_position"].training.maximum_epochs == 0.9
     with pytest.raises(UserError, match="unknown model 'small_ablation'"):
@@ -138,7 +163,9 @@ def test_a_scale_may_be_without_a_table(copy: Path) -> None:
     file = copy / "config/scales/demo.yaml"
     text = file.read_text("utf-8").replace("[recipes, trainings]", "[training]")
     file.write_text(text, "utf-8")
-    with pytest.raises(UserError, match=r"demo\.yaml: without: unknown table 'training'"):
+    with pytest.raises(
+        UserError, match=r"demo\.yaml: without: unknown table 'training'"
+    ):
         load(copy, {"scale": "demo"})
 
 
@@ -157,12 +184,16 @@ def test_phrases_have_stand_ins() -> None:
     assert (data.phrases_for("voice"), data.phrases_for("x")) == ("own_voice", "x")
 
 
-def test_headlines_have_the_seeds_and_test_sets_that_there_are(settings: Settings) -> None:
+def test_headlines_have_the_seeds_and_test_sets_that_there_are(
+    settings: Settings,
+) -> None:
     tests = {"full": "test", "other": "test", "third": "absent"}
     data = scale(seeds=2, tests=tests, models={"m": "n"})
     stated = Headline(model="m", seeds=(1, 2, 3), tests=("full", "other", "third"))
     task = settings.tasks["demo_en_fr"].model_copy(update={"headline": stated})
-    assert data.headline_of(task) == Headline(model="n", seeds=(1, 2), tests=("test", "third"))
+    assert data.headline_of(task) == Headline(
+        model="n", seeds=(1, 2), tests=("test", "third")
+    )
     stated = stated.model_copy(update={"model": "x"})
     assert data.headline_of(task.model_copy(update={"headline": stated})).model == "x"
 
@@ -180,14 +211,21 @@ def test_the_development_set_is_the_tasks_or_its_stand_in(settings: Settings) ->
 def test_results_are_no_downloads_and_no_options(copy: Path, folder: str) -> None:
     file = copy / "config/scales/demo.yaml"
     stated = yaml.safe_load(file.read_text("utf-8"))
-    file.write_text(yaml.safe_dump(stated | {"results_dir": folder, "downloads_dir": "x/"}))
-    with pytest.raises(UserError, match=r"demo\.yaml: results_dir: expected a folder outside"):
+    file.write_text(
+        yaml.safe_dump(stated | {"results_dir": folder, "downloads_dir": "x/"})
+    )
+    with pytest.raises(
+        UserError, match=r"demo\.yaml: results_dir: expected a folder outside"
+    ):
         load(copy, {"scale": "demo"})
 
 
 def test_folders_have_no_slash_at_their_end() -> None:
     data = scale(results_dir="./mine//", downloads_dir="~/mine/downloads/")
-    assert (data.results_dir, data.downloads_dir) == ("mine", f"{Path.home()}/mine/downloads")
+    assert (data.results_dir, data.downloads_dir) == (
+        "mine",
+        f"{Path.home()}/mine/downloads",
+    )
     assert scale(results_dir="a/", downloads_dir="a/b").downloads_below("c") == "c/b"
     with pytest.raises(ValidationError, match="~NAME with a user of this machine"):
         scale(results_dir="~nobody at all/x")

@@ -25,7 +25,10 @@ def task(**changes: object) -> Task:
     stated = {
         "description": "",
         "languages": {"source": "en", "target": "fr"},
-        "corpus": {"train": [pair], "tests": {"test": [{"source": "t.en", "target": "t.fr"}]}},
+        "corpus": {
+            "train": [pair],
+            "tests": {"test": [{"source": "t.en", "target": "t.fr"}]},
+        },
         "hold_out": {"every": 100},
     }
     return Task.named("mine", stated | changes)
@@ -52,7 +55,9 @@ def test_the_text_is_the_tasks_own_or_anothers() -> None:
 def test_none_is_the_name_of_a_preparation_in_yaml_too() -> None:
     stated = yaml.safe_load("{train: none, test: none}")
     assert task(preparation=stated).preparation.train == "none"
-    with pytest.raises(UserError, match=r"preparation\.train: expected .* or 'none', not null"):
+    with pytest.raises(
+        UserError, match=r"preparation\.train: expected .* or 'none', not null"
+    ):
         task(preparation=yaml.safe_load("{train: null}"))
 
 
@@ -63,7 +68,11 @@ def test_a_released_model_needs_test_sets_alone() -> None:
 
 def test_held_out_validation_comes_from_the_training_files() -> None:
     mine = task()
-    assert mine.file_pairs("valid") == mine.file_pairs("train") == [("train.en", "train.fr")]
+    assert (
+        mine.file_pairs("valid")
+        == mine.file_pairs("train")
+        == [("train.en", "train.fr")]
+    )
     assert mine.hold_out_of("valid") == HoldOutPart(every=100, held=True)
     assert mine.hold_out_of("train") == HoldOutPart(every=100, held=False)
     assert mine.hold_out_of("test") is None
@@ -125,35 +134,47 @@ def test_names_of_bpe_codes() -> None:
 
 def test_metadata_are_plain_data_and_read_again() -> None:
     mine = task(paper_pairs=3, vocabulary={"glossaries": ["a"]})
-    dataset, corpus = mine.dataset_metadata({}, None), mine.corpus_metadata("other data")
+    dataset, corpus = (
+        mine.dataset_metadata({}, None),
+        mine.corpus_metadata("other data"),
+    )
     assert set(dataset.model_dump()) == {
         *("task", "languages", "preparation", "vocabulary", "sources", "stand_in")
     }
     assert dataset.preparation == "moses_test"
     assert set(corpus.model_dump()) == {"task", "clean", "paper_pairs", "stand_in"}
-    assert DatasetMetadata.model_validate(json.loads(dataset.model_dump_json())) == dataset
+    assert (
+        DatasetMetadata.model_validate(json.loads(dataset.model_dump_json())) == dataset
+    )
     assert CorpusMetadata.model_validate(json.loads(corpus.model_dump_json())) == corpus
     assert mine.model_metadata() == ModelMetadata(
         task="mine", languages=mine.languages, preparation="moses_test"
     )
 
 
-def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(settings: Settings) -> None:
-    task = settings.tasks["multi30k_en_de"]  # captions stand in for news, and are what they are
+def test_the_sources_of_a_text_are_named_with_what_is_known_of_them(
+    settings: Settings,
+) -> None:
+    # Captions stand in for news, and are what they are.
+    task = settings.tasks["multi30k_en_de"]
     multi30k = task.dataset_metadata(settings.downloads, "captions").sources
     assert [source.file.rpartition("/")[2] for source in multi30k] == [
         *("train.en.gz", "train.de.gz", "val.en.gz", "val.de.gz")
     ]
     assert all(source.sha256 and source.licence for source in multi30k)
     demo = settings.tasks["demo_en_fr"].dataset_metadata(settings.downloads, None)
-    assert {source.licence for source in demo.sources} == {"MIT: this project generates it"}
+    assert {source.licence for source in demo.sources} == {
+        "MIT: this project generates it"
+    }
 
 
 def test_nothing_is_known_of_generated_files(settings: Settings) -> None:
     metadata = settings.tasks["wmt14_en_fr"].dataset_metadata({}, "a mirror")
     assert metadata.stand_in == "a mirror"
     assert len(metadata.sources) > 4
-    assert not any(source.sha256 or source.md5 or source.licence for source in metadata.sources)
+    assert not any(
+        source.sha256 or source.md5 or source.licence for source in metadata.sources
+    )
 
 
 def test_a_task_never_changes() -> None:
@@ -181,7 +202,9 @@ def test_a_test_set_may_have_further_references() -> None:
     assert mine.reference_pairs("test", 2) == [("t.fr", "t2.fr")]
     assert mine.file_pairs("test") == [("t.en", "t.fr")]
     assert mine.references()[-2:] == mine.needed_references()[-2:] == ["t1.fr", "t2.fr"]
-    with pytest.raises(UserError, match=r"'test' of the task mine has 3 references, .* number 3"):
+    with pytest.raises(
+        UserError, match=r"'test' of the task mine has 3 references, .* number 3"
+    ):
         mine.reference_pairs("test", 3)
     with pytest.raises(UserError, match="unknown test set 'tset'; did you mean 'test'"):
         mine.reference_count("tset")
@@ -232,12 +255,17 @@ def test_the_pages_summarizer_is_a_task(root: Path) -> None:
         ({"minimum": 30, "maximum": None, "tokens": 20}, 20),
     ],
 )
-def test_bounds_that_keep_no_pair_are_refused(limits: dict[str, object], most: int) -> None:
+def test_bounds_that_keep_no_pair_are_refused(
+    limits: dict[str, object], most: int
+) -> None:
     said = f"^mine: clean: expected a minimum of at most {most}, or no pair is kept"
     with pytest.raises(UserError, match=said):
         task(clean=limits)
     assert task(clean={"minimum": 80, "maximum": 80}).clean.maximum == 80
-    assert task(clean={"minimum": 999, "maximum": None, "tokens": None}).clean.tokens is None
+    assert (
+        task(clean={"minimum": 999, "maximum": None, "tokens": None}).clean.tokens
+        is None
+    )
 
 
 @pytest.mark.parametrize("name", ["test\n", "train", "valid\n", "Test", ""])
@@ -251,7 +279,12 @@ def test_a_test_set_that_no_file_can_be_named_by_is_refused(name: str) -> None:
     ("changes", "key"),
     [
         (
-            {"corpus": {"train": [{"source": "{x}.en", "target": "b"}], "tests": {"test": []}}},
+            {
+                "corpus": {
+                    "train": [{"source": "{x}.en", "target": "b"}],
+                    "tests": {"test": []},
+                }
+            },
             r"corpus\.train\[0\]\.source",
         ),
         ({"titles": {"files": ["{x}.tsv"]}}, r"titles\.files\[0\]"),
@@ -275,8 +308,12 @@ def test_an_entry_of_opus_is_a_member_of_its_archive() -> None:
     assert train.target == f"{archive}#SETIMES.en-ro.ro"
 
 
-@pytest.mark.parametrize("name", ["SETIMES/en-ro#ro", "SETIMES/v2/ro-en#ro", "Books/v1/en-fr#de"])
+@pytest.mark.parametrize(
+    "name", ["SETIMES/en-ro#ro", "SETIMES/v2/ro-en#ro", "Books/v1/en-fr#de"]
+)
 def test_what_is_no_entry_of_opus_is_refused(name: str) -> None:
     pair = {"source": "a.en", "target": f"opus:{name}"}
-    with pytest.raises(UserError, match=r"expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE"):
+    with pytest.raises(
+        UserError, match=r"expected opus:CORPUS/VERSION/LANGUAGES#LANGUAGE"
+    ):
         task(corpus={"train": [pair], "tests": {"test": [pair]}})

@@ -28,7 +28,11 @@ def of_size(settings: Settings, size: int | None, **options: object) -> Settings
     """Return the configuration with a task that is made of one archive of so many bytes."""
     return replace(
         settings,
-        tasks={"mine": own_task((f"{URL}#a.en", f"{URL}#a.fr"), (f"{URL}#b.en", f"{URL}#b.fr"))},
+        tasks={
+            "mine": own_task(
+                (f"{URL}#a.en", f"{URL}#a.fr"), (f"{URL}#b.en", f"{URL}#b.fr")
+            )
+        },
         downloads={URL: Download(url=URL, bytes=size)},
         options=settings.options.model_copy(update=options),
     )
@@ -91,21 +95,29 @@ def test_a_download_is_told_by_its_place(settings: Settings) -> None:
         given.download_at("data.example/b.tgz")
 
 
-def test_the_scores_of_another_systems_list_are_sums(settings: Settings, demo: Settings) -> None:
+def test_the_scores_of_another_systems_list_are_sums(
+    settings: Settings, demo: Settings
+) -> None:
     assert settings.decoding_of_list() == {"length_penalty": 0.0}
     assert demo.decoding_of_list() == demo.decodings["list20"].model_dump(mode="json")
 
 
-def test_a_training_starts_from_one_model_or_none(root: Path, settings: Settings) -> None:
+def test_a_training_starts_from_one_model_or_none(
+    root: Path, settings: Settings
+) -> None:
     assert settings.start_of("small") == []
     start = {"start": {"from": "a.safetensors", "as": "initialise"}}
     given = load(root, {"overrides": {"models": {"small": {"training": start}}}})
     assert given.start_of("small") == ["a.safetensors"]
 
 
-def test_what_the_mirror_stands_in_for_has_no_checksum_of_upstream(settings: Settings) -> None:
+def test_what_the_mirror_stands_in_for_has_no_checksum_of_upstream(
+    settings: Settings,
+) -> None:
     def digests(given: Settings) -> set[str | None]:
-        return {source.sha256 for source in given.dataset_metadata("multi30k_en_de").sources}
+        return {
+            source.sha256 for source in given.dataset_metadata("multi30k_en_de").sources
+        }
 
     scale = settings.scale.model_copy(update={"generated_mirror": True})
     assert digests(settings) != {None}
@@ -123,13 +135,17 @@ def test_what_the_mirror_stands_in_for_has_no_checksum_of_upstream(settings: Set
 def test_codes_are_of_both_sides_of_each_or_of_none(
     vocabulary: dict[str, object], names: list[str]
 ) -> None:
-    assert Task.named("mine", OWN | {"vocabulary": vocabulary}).bpe_codes_names() == names
+    assert (
+        Task.named("mine", OWN | {"vocabulary": vocabulary}).bpe_codes_names() == names
+    )
 
 
 def test_a_language_has_a_side() -> None:
     task = Task.named("mine", OWN)
     assert [task.side_of("en"), task.side_of("fr")] == ["source", "target"]
-    with pytest.raises(UserError, match="task mine: unknown language 'de'; expected one of en"):
+    with pytest.raises(
+        UserError, match="task mine: unknown language 'de'; expected one of en"
+    ):
         task.side_of("de")
 
 

@@ -15,7 +15,9 @@ def read(tmp_path: Path, text: str) -> object:
     return read_yaml(path, "a.yaml")
 
 
-@pytest.mark.parametrize(("text", "value"), [("", None), ("# a\n", None), ("1e-4", 1e-4)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("", None), ("# a\n", None), ("1e-4", 1e-4)]
+)
 def test_values(tmp_path: Path, text: str, value: object) -> None:
     assert read(tmp_path, text) == value
 
@@ -37,7 +39,9 @@ def test_a_key_stated_twice_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_list_within_itself_is_no_endless_loop(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"a\.yaml:1: more than 60 nested lists and mappings"):
+    with pytest.raises(
+        UserError, match=r"a\.yaml:1: more than 60 nested lists and mappings"
+    ):
         read(tmp_path, "&a [*a]")
 
 
@@ -53,7 +57,10 @@ def test_of_several_merged_mappings_the_first_wins(tmp_path: Path) -> None:
     [
         ("{<<: 1}", "expected a mapping or list of mappings for merging"),
         ("b: 1\na: 2020-13-01", "not a valid value: month must be in 1..12"),
-        ("a: !!int b", "not a valid value: invalid literal for int() with base 10: 'b'"),
+        (
+            "a: !!int b",
+            "not a valid value: invalid literal for int() with base 10: 'b'",
+        ),
         ("a: !!bool maybe", "not a valid value: 'maybe'"),
         ("a: !!int ''", "not a valid value: string index out of range"),
         ("a: !!timestamp x", "not a valid value: "),
@@ -61,7 +68,9 @@ def test_of_several_merged_mappings_the_first_wins(tmp_path: Path) -> None:
         ("? {a: 1, a: 2}\n: 1", "duplicate key 'a'"),
     ],
 )
-def test_what_makes_no_value_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_what_makes_no_value_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
     with pytest.raises(UserError) as caught:
         read(tmp_path, text)
     assert re.match(r"a\.yaml:[12]: ", str(caught.value))

@@ -115,7 +115,11 @@ def test_jobs_of_a_dry_run() -> None:
             "gpu": "2",
         },
     )
-    assert (train.number("mem_mb"), train.number("nodes"), train.gpus) == (None, None, 2)
+    assert (train.number("mem_mb"), train.number("nodes"), train.gpus) == (
+        None,
+        None,
+        2,
+    )
 
 
 def test_a_group_is_one_submission() -> None:
@@ -124,22 +128,30 @@ def test_a_group_is_one_submission() -> None:
     assert group.rules == ("count", "join")
     assert group.resources["threads"] == "8"  # the two that run side by side
     assert group.resources["mem_mb"] == "2000"
-    assert group.resources["runtime"] == "150"  # the longer one, and what waits for both
+    # The longer one, and what waits for both.
+    assert group.resources["runtime"] == "150"
     assert group.resources["slurm_account"] == "lab"
     assert group.resources["disk_mb"] == "<TBD>"
 
 
-@pytest.mark.parametrize(("at_once", "threads", "runtime"), [(1, "4", "210"), (2, "8", "150")])
+@pytest.mark.parametrize(
+    ("at_once", "threads", "runtime"), [(1, "4", "210"), (2, "8", "150")]
+)
 def test_translations_of_a_group_run_side_by_side_as_far_as_their_limit_lets_them(
     at_once: int, threads: str, runtime: str
 ) -> None:
     plan = PLAN.replace("mem_mb=1000", "translations=1, mem_mb=1000")
     group = parse_plan(plan, (), at_once).requests[-1]
-    assert (group.resources["threads"], group.resources["runtime"]) == (threads, runtime)
+    assert (group.resources["threads"], group.resources["runtime"]) == (
+        threads,
+        runtime,
+    )
 
 
 def test_gpus_by_gres_are_those_of_each_node() -> None:
-    request = Request("train", ("train",), {"gres": "gpu:a100:4", "gpu": "0", "nodes": "2"})
+    request = Request(
+        "train", ("train",), {"gres": "gpu:a100:4", "gpu": "0", "nodes": "2"}
+    )
     assert request.gpus == 8
 
 
@@ -155,9 +167,24 @@ def test_rules_that_nobody_submits() -> None:
 
 
 def test_targets_take_the_place_of_the_one_that_is_asked_for() -> None:
-    command = ["python", "--config", "a=b", "c=d", "preflight", "--set-resources", "x:y=1"]
+    command = [
+        "python",
+        "--config",
+        "a=b",
+        "c=d",
+        "preflight",
+        "--set-resources",
+        "x:y=1",
+    ]
     planned = dry_run(command, "preflight", ["paper"], limits_cores=False)
-    assert planned[:6] == ["python", "--config", "a=b", "c=d", "--set-resources", "x:y=1"]
+    assert planned[:6] == [
+        "python",
+        "--config",
+        "a=b",
+        "c=d",
+        "--set-resources",
+        "x:y=1",
+    ]
     assert planned[-4:] == ["--cores", str(ALL_CORES), "--", "paper"]
     command = ["python", "--cores", "4", "--", "preflight", "tables"]
     planned = dry_run(command, "preflight", ["paper"], limits_cores=True)

@@ -35,13 +35,26 @@ def write_training(
     """Write what a training of one thread, or of some GPUs, leaves beside its model."""
     run = Path(folder)
     run.mkdir(parents=True)
-    fields = ("updates", "learning_rate", "train_loss", "valid_loss", "valid_perplexity")
-    row = dict.fromkeys(fields, 1) | {"tokens": tokens, "tokens_per_second": tokens / seconds}
+    fields = (
+        "updates",
+        "learning_rate",
+        "train_loss",
+        "valid_loss",
+        "valid_perplexity",
+    )
+    row = dict.fromkeys(fields, 1) | {
+        "tokens": tokens,
+        "tokens_per_second": tokens / seconds,
+    }
     machine = {"threads": 2, "workers": gpus or 1, **({"gpu": "a GPU"} if gpus else {})}
-    lines = [{"epoch": number + 1, "machine": machine, **row} for number in range(epochs)]
+    lines = [
+        {"epoch": number + 1, "machine": machine, **row} for number in range(epochs)
+    ]
     written = "".join(f"{json.dumps(line)}\n" for line in [*lines, {"stop": "done"}])
     run.joinpath("history.jsonl").write_text(written, encoding="utf-8")
-    run.joinpath("training.json").write_text(json.dumps({"manifest": machine}), encoding="utf-8")
+    run.joinpath("training.json").write_text(
+        json.dumps({"manifest": machine}), encoding="utf-8"
+    )
 
 
 def benchmark(path: str, cpu: str, wall: str = "36.0") -> None:
@@ -64,9 +77,13 @@ def found(settings: Settings, *names: str) -> PaperCosts:
     return costs(settings, of(settings, *names), Path("benchmarks"))
 
 
-def test_a_training_counts_in_each_table_and_once_in_the_sum(multi30k: Settings) -> None:
+def test_a_training_counts_in_each_table_and_once_in_the_sum(
+    multi30k: Settings,
+) -> None:
     ensembles = {(one.task, one.model) for one in cells(multi30k, "table2")}
-    shared = next(c for c in cells(multi30k, "table1") if (c.task, c.model) in ensembles)
+    shared = next(
+        c for c in cells(multi30k, "table1") if (c.task, c.model) in ensembles
+    )
     write_training(folder_of(shared), seconds=1800, epochs=2)
     both = found(multi30k, "table1", "table2")
     for cost in both.exhibits.values():
@@ -113,7 +130,9 @@ def test_a_rate_of_the_same_kind_of_network_tells_what_another_model_takes(
     assert left is not None
     assert left.cores == pytest.approx(2.0 * absent + 2.0 * epochs * len(other.runs))
     lstm = cells(multi30k, "lstm_table1")[0]
-    unknown = costs(multi30k, {"table5": [first], "lstm_table1": [lstm]}, Path("benchmarks"))
+    unknown = costs(
+        multi30k, {"table5": [first], "lstm_table1": [lstm]}, Path("benchmarks")
+    )
     assert unknown.exhibits["lstm_table1"].unknown == len(lstm.runs)
 
 
@@ -122,9 +141,13 @@ def test_a_training_on_cores_and_gpus_has_a_rate_for_each(multi30k: Settings) ->
     other = next(cell for cell in others if cell.model != first.model)
     folder = folder_of(first, 0)
     write_training(folder, seconds=3600, tokens=7200, epochs=2, gpus=1)
-    on_gpu, on_cores, end = Path(folder, "history.jsonl").read_text("utf-8").splitlines()
+    on_gpu, on_cores, end = (
+        Path(folder, "history.jsonl").read_text("utf-8").splitlines()
+    )
     row = json.loads(on_cores) | {"machine": {"threads": 2, "workers": 1}}
-    Path(folder, "history.jsonl").write_text(f"{on_gpu}\n{json.dumps(row)}\n{end}\n", "utf-8")
+    Path(folder, "history.jsonl").write_text(
+        f"{on_gpu}\n{json.dumps(row)}\n{end}\n", "utf-8"
+    )
     table = {"table5": [first, other]}
     left = costs(multi30k, table, Path("benchmarks")).exhibits["table5"].to_come
     epochs = multi30k.models[other.model].training.maximum_epochs
@@ -136,19 +159,27 @@ def test_a_training_on_cores_and_gpus_has_a_rate_for_each(multi30k: Settings) ->
     assert left.cores == pytest.approx(2.0 * absent)
 
 
-def test_before_the_first_run_a_stated_figure_of_another_model_tells(multi30k: Settings) -> None:
+def test_before_the_first_run_a_stated_figure_of_another_model_tells(
+    multi30k: Settings,
+) -> None:
     cell = next(c for c in cells(multi30k, "table1") if c.task == "multi30k_en_de")
     cost = costs(multi30k, {"table1": [cell]}, Path("benchmarks")).exhibits["table1"]
     known = multi30k.costs.training("multi30k_en_de", "small")
     assert known is not None
-    epochs = [multi30k.models[name].training.maximum_epochs for name in (cell.model, "small")]
+    epochs = [
+        multi30k.models[name].training.maximum_epochs for name in (cell.model, "small")
+    ]
     assert epochs[0] is not None
     assert epochs[1] is not None
     assert cost.to_come is not None
-    assert cost.to_come.cores == pytest.approx(len(cell.runs) * known.hours * epochs[0] / epochs[1])
+    assert cost.to_come.cores == pytest.approx(
+        len(cell.runs) * known.hours * epochs[0] / epochs[1]
+    )
 
 
-def test_nothing_measured_is_not_taken_for_no_time(multi30k: Settings, paper: Settings) -> None:
+def test_nothing_measured_is_not_taken_for_no_time(
+    multi30k: Settings, paper: Settings
+) -> None:
     cost = found(multi30k, "lstm_table1").exhibits["lstm_table1"]
     assert (cost.measured, cost.to_come, cost.unknown) == (None, None, cost.trainings)
     # The papers' own figures are of other devices.
@@ -175,7 +206,9 @@ def test_a_benchmark_that_was_cut_is_named(multi30k: Settings) -> None:
     benchmark("paper/write_ledger.tsv", "")
     path = Path("benchmarks/paper/write_ledger.tsv")
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match=f"^{path}: not a benchmark of Snakemake's: remove it"):
+    with pytest.raises(
+        UserError, match=f"^{path}: not a benchmark of Snakemake's: remove it"
+    ):
         found(multi30k, "table1")
 
 
@@ -194,12 +227,30 @@ def test_every_job_between_a_model_and_a_number_is_known_by_its_rule(
     root: Path, multi30k: Settings
 ) -> None:
     every = [cell for name in multi30k.paper for cell in cells(multi30k, name)]
-    assert {cell.measure for cell in every} >= {"bleu_rescored", "phrases_apart", "seconds_cuda"}
-    costs(multi30k, {name: cells(multi30k, name) for name in multi30k.paper}, Path("benchmarks"))
+    assert {cell.measure for cell in every} >= {
+        "bleu_rescored",
+        "phrases_apart",
+        "seconds_cuda",
+    }
+    costs(
+        multi30k,
+        {name: cells(multi30k, name) for name in multi30k.paper},
+        Path("benchmarks"),
+    )
     stated = "".join(rules(root))
-    for stem in ("decode", "bleu", "rouge", "example", "{device}.speed", "nbest", "length_penalty"):
+    for stem in (
+        "decode",
+        "bleu",
+        "rouge",
+        "example",
+        "{device}.speed",
+        "nbest",
+        "length_penalty",
+    ):
         # A job's benchmark has the name of its log (rules/fingerprints.smk).
-        path = f'"<logs>/{{task}}/{{model}}/{{run}}/{{testset}}.{{decoding}}.{stem}.log"'
+        path = (
+            f'"<logs>/{{task}}/{{model}}/{{run}}/{{testset}}.{{decoding}}.{stem}.log"'
+        )
         assert path in stated
     of_test_set = ("{testset}.scored", "{testset}.rescored", "{testset}.perplexity")
     for name in (*of_test_set, "phrases.{phrases}"):
@@ -222,7 +273,9 @@ def test_the_papers_state_four_trainings_of_table_1(paper: Settings) -> None:
     assert both.total.printed.hours == stated.hours  # each model once
 
 
-def test_a_model_and_its_recipe_in_fp32_are_one_training_of_the_paper(paper: Settings) -> None:
+def test_a_model_and_its_recipe_in_fp32_are_one_training_of_the_paper(
+    paper: Settings,
+) -> None:
     recipes = printed_cost(paper, ["recipes"])
     assert {run.model for run in recipes.stated} == {
         *("wmt14_en_de", "wmt14_en_fr", "wmt14_en_fr_small", "wmt16_en_ro")
@@ -240,7 +293,12 @@ def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> No
     names = of(multi30k, "table1", "table4")
     write_costs(multi30k, cells=names, benchmarks=Path("benchmarks"), outputs=outputs)
     frame = pd.read_csv("costs.csv", dtype=str, keep_default_na=False, index_col=0)
-    assert list(frame.index) == ["table1", "table4", "shared by several", "all, each run once"]
+    assert list(frame.index) == [
+        "table1",
+        "table4",
+        "shared by several",
+        "all, each run once",
+    ]
     assert frame.loc["table1", "Core-hours"] == "2.00"
     assert frame.loc["table1", "The papers' GPU-hours"] == "10416.00"
     assert frame.loc["table4", "Core-hours"] == ""
@@ -249,12 +307,18 @@ def test_the_page_tells_what_is_not_known_from_nothing(multi30k: Settings) -> No
     assert set(frame["Scale"]) == {"multi30k (STAND-IN DATA)"}
     page = Path("costs.md").read_text("utf-8")
     assert "**STAND-IN DATA: " in page
-    assert "| wmt14_en_fr | wmt14_en_fr | 7104.00 | the paper: 37 days on 8 GPUs;" in page
+    assert (
+        "| wmt14_en_fr | wmt14_en_fr | 7104.00 | the paper: 37 days on 8 GPUs;" in page
+    )
 
 
-def test_at_a_scale_where_nothing_ran_the_page_says_not_measured(paper: Settings) -> None:
+def test_at_a_scale_where_nothing_ran_the_page_says_not_measured(
+    paper: Settings,
+) -> None:
     outputs = [Path("costs.csv")]
-    write_costs(paper, cells=of(paper, "table1"), benchmarks=Path("none"), outputs=outputs)
+    write_costs(
+        paper, cells=of(paper, "table1"), benchmarks=Path("none"), outputs=outputs
+    )
     frame = pd.read_csv("costs.csv", dtype=str, keep_default_na=False, index_col=0)
     assert frame.loc["table1", "To come, GPU-hours"] == "not measured"
     row = dict(frame.loc["table1"])

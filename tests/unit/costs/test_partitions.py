@@ -17,7 +17,9 @@ PARTITIONS = parse_sinfo(SINFO)
 
 
 def request(**resources: object) -> Request:
-    return Request("job", ("job",), {name: str(value) for name, value in resources.items()})
+    return Request(
+        "job", ("job",), {name: str(value) for name, value in resources.items()}
+    )
 
 
 def refused(**resources: object) -> list[Refusal]:
@@ -100,7 +102,9 @@ def test_gpus_that_no_node_has() -> None:
         "--config gpus=6",
     )
     (one,) = refused(gpu=1)
-    assert one.to_set.startswith("--config device=cpu, or --set-resources RULE:slurm_partition=gpu")
+    assert one.to_set.startswith(
+        "--config device=cpu, or --set-resources RULE:slurm_partition=gpu"
+    )
     assert reasons(gpu=4, gpu_model="v100", slurm_partition="gpu") == [
         "4 v100 GPUs on a node, partition gpu gives at most 2"
     ]

@@ -55,7 +55,8 @@ def test_the_papers_english_french(settings: Settings) -> None:
     assert found.downloads[GIGA_FREN] == 2_595_102_720
     assert found.downloads["www.statmt.org/wmt14/test-full.tgz"] is None
     assert found.to_train.gpus == 3 * 37 * 24 * 8
-    assert 2 < sum(stage.core_hours for stage in found.stages) < 6  # the bar for its preparation
+    # The bar for its preparation.
+    assert 2 < sum(stage.core_hours for stage in found.stages) < 6
     (training,) = found.trainings
     assert training.work is not None
     assert training.work.parameters == pytest.approx(230e6, rel=0.02)
@@ -65,15 +66,22 @@ def test_the_papers_english_french(settings: Settings) -> None:
     assert refusals([found], LARGE) == []
 
 
-def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(settings: Settings) -> None:
+def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
+    settings: Settings,
+) -> None:
     asked = {
-        gpus: requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", gpus) for gpus in range(9)
+        gpus: requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", gpus)
+        for gpus in range(9)
     }
     assert asked[0] == asked[1] == 16_000
     assert asked[8] == pytest.approx(2 * asked[4], abs=1)
-    assert 25_000 < asked[8] < 64_000  # the outside estimate of what eight take, and a small node
+    # The outside estimate of what eight take, and a small node.
+    assert 25_000 < asked[8] < 64_000
     (training,) = headline(settings, "wmt14_en_fr").trainings
-    assert requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", 0) * 1e6 >= training.memory
+    assert (
+        requested_memory(settings, "wmt14_en_fr", "wmt14_en_fr", 0) * 1e6
+        >= training.memory
+    )
     eight = replace(settings, options=settings.options.model_copy(update={"gpus": 8}))
     (training,) = headline(eight, "wmt14_en_fr").trainings
     assert training.memory == pytest.approx(asked[8] * 1e6, rel=0.001)
@@ -92,7 +100,9 @@ def test_the_papers_own_recipe_takes_the_papers_hours(settings: Settings) -> Non
     assert costs.training("mine", "small_fp32") is None  # of another precision
 
 
-@pytest.mark.parametrize(("place", "fetched"), [("results", 0), ("https://a.example", 2)])
+@pytest.mark.parametrize(
+    ("place", "fetched"), [("results", 0), ("https://a.example", 2)]
+)
 def test_models_that_a_task_begins_with_are_downloaded(
     mine: Path, place: str, fetched: int
 ) -> None:
@@ -100,14 +110,18 @@ def test_models_that_a_task_begins_with_are_downloaded(
     start = f"{{from: {place}/start.safetensors, as: initialise}}"
     models, task = mine / "config/models.yaml", mine / "config/tasks/mine.yaml"
     append(models, f"mine: {{extends: small, training: {{start: {start}}}}}\n")
-    append(task, f"vocabulary_of: {place}/words.safetensors\nheadline: {{model: mine}}\n")
+    append(
+        task, f"vocabulary_of: {place}/words.safetensors\nheadline: {{model: mine}}\n"
+    )
     found = headline(load(mine, {}), "mine")
     names = ["a.example/start.safetensors", "a.example/words.safetensors"]
     assert sorted(found.downloads) == names[:fetched]
     assert not [path for path in found.missing if path.endswith(".safetensors")]
 
 
-def test_a_file_that_is_there_is_not_to_be_downloaded(settings: Settings, here: Path) -> None:
+def test_a_file_that_is_there_is_not_to_be_downloaded(
+    settings: Settings, here: Path
+) -> None:
     place = here / "results/downloads" / GIGA_FREN
     place.parent.mkdir(parents=True)
     place.write_bytes(b"")
@@ -116,20 +130,31 @@ def test_a_file_that_is_there_is_not_to_be_downloaded(settings: Settings, here: 
 
 def test_the_size_of_a_file_is_known_by_http_and_by_https(copy: Path) -> None:
     stated = f"http://{GIGA_FREN}"
-    (copy / "config/tasks/mine.yaml").write_text(TASK.replace("train.en", f"https://{GIGA_FREN}#a"))
+    (copy / "config/tasks/mine.yaml").write_text(
+        TASK.replace("train.en", f"https://{GIGA_FREN}#a")
+    )
     settings = load(copy, {})
     assert stated in settings.downloads
     assert headline(settings, "mine").downloads[GIGA_FREN] == 2_595_102_720
 
 
-def test_tables_add_their_trainings_and_share_those_of_the_headline(settings: Settings) -> None:
-    wanted = [cell for table in ("table1", "table2", "table5") for cell in cells(settings, table)]
+def test_tables_add_their_trainings_and_share_those_of_the_headline(
+    settings: Settings,
+) -> None:
+    wanted = [
+        cell
+        for table in ("table1", "table2", "table5")
+        for cell in cells(settings, table)
+    ]
     words, tokens = budgets(settings, ["wmt14_en_de_word", "wmt14_en_de"], wanted)
     runs = {one.model: one.runs for one in words.trainings}
     assert runs["ablation"] == 3
     assert runs["ablation_attention_1"] == 3
-    assert [one.runs for one in tokens.trainings] == [8]  # an ensemble of 8, seeds 1 to 3 in it
-    assert "30 trainings: hours neither measured nor in the paper" in text(settings, [words])
+    # An ensemble of 8, seeds 1 to 3 in it.
+    assert [one.runs for one in tokens.trainings] == [8]
+    assert "30 trainings: hours neither measured nor in the paper" in text(
+        settings, [words]
+    )
 
 
 def test_pairs_of_other_text_follow_from_its_size(mine: Path) -> None:
@@ -155,7 +180,9 @@ def test_pairs_of_json_lines_are_counted(mine: Path) -> None:
     """Both sides are fields of one file, whose other fields are no text of the task."""
     task = mine / "config/tasks/mine.yaml"
     fields = "source: train.jsonl.gz#first, target: train.jsonl.gz#title"
-    task.write_text(task.read_text().replace("source: train.en, target: train.fr", fields))
+    task.write_text(
+        task.read_text().replace("source: train.en, target: train.fr", fields)
+    )
     record = b'{"first": "Go.", "title": "Va !", "article": "' + bytes(5_000) + b'"}\n'
     (mine / "train.jsonl.gz").write_bytes(gzip.compress(record * 1313))
     assert headline(load(mine, {}), "mine").pairs == 1313
@@ -173,8 +200,16 @@ def test_pairs_of_compressed_text_are_counted(mine: Path) -> None:
 
 def test_memory_of_a_training_is_that_of_its_process(settings: Settings) -> None:
     """The demo's held 0.59 GB at most; that of the paper's largest in bf16 4.8 GB on a CPU."""
-    assert 0.4e9 < max(one.memory for one in headline(settings, "demo_en_fr").stages) < 0.8e9
-    assert 4e9 < max(one.memory for one in headline(settings, "wmt14_en_fr").trainings) < 7e9
+    assert (
+        0.4e9
+        < max(one.memory for one in headline(settings, "demo_en_fr").stages)
+        < 0.8e9
+    )
+    assert (
+        4e9
+        < max(one.memory for one in headline(settings, "wmt14_en_fr").trainings)
+        < 7e9
+    )
 
 
 def test_at_another_scale_files_are_those_of_the_mirror(mine: Path) -> None:
@@ -197,28 +232,41 @@ def test_a_folder_that_is_there_is_counted_once(settings: Settings, here: Path) 
     text.parent.mkdir(parents=True)
     text.write_bytes(bytes(10**6))
     names = ["wmt14_en_fr_word", "wmt14_en_fr"]
-    both = [[one.present for one in budgets(settings, order, [])] for order in (names, names[::-1])]
+    both = [
+        [one.present for one in budgets(settings, order, [])]
+        for order in (names, names[::-1])
+    ]
     assert [sum(present) for present in both] == [10**6] * 2
 
 
 def test_words_are_aligned_in_memory(settings: Settings) -> None:
-    memory = {stage.name: stage.memory for stage in headline(settings, "wmt14_en_fr_word").stages}
+    memory = {
+        stage.name: stage.memory
+        for stage in headline(settings, "wmt14_en_fr_word").stages
+    }
     assert memory["align"] == 5_000_000 * settings.costs.align_bytes.value
 
 
-def test_text_in_parts_is_on_the_disk_twice_for_a_while(root: Path, settings: Settings) -> None:
+def test_text_in_parts_is_on_the_disk_twice_for_a_while(
+    root: Path, settings: Settings
+) -> None:
     at_once = load(root, {"scatter_above": 10**6})
     steps = [
         {stage.name: stage for stage in headline(given, "wmt14_en_de").stages}
         for given in (settings, at_once)
     ]
-    parts, whole = steps[0]["join the parts"], steps[1]["extract, normalize, tokenize, filter"]
+    parts, whole = (
+        steps[0]["join the parts"],
+        steps[1]["extract, normalize, tokenize, filter"],
+    )
     assert parts.written == parts.freed == whole.written
     assert whole.freed == 0
     assert len(steps[0]) == len(steps[1]) + 2
 
 
-def test_of_a_training_that_has_ended_its_model_is_there_twice(settings: Settings) -> None:
+def test_of_a_training_that_has_ended_its_model_is_there_twice(
+    settings: Settings,
+) -> None:
     found = headline(settings, "wmt14_en_de")
     (_, _, before), (_, during, after) = list(levels(found.stages))[-2:]
     (training,) = found.trainings
@@ -257,7 +305,10 @@ def test_what_is_there_already_needs_no_more_space(settings: Settings) -> None:
 
 def test_several_tasks_share_their_downloads(settings: Settings) -> None:
     both = budgets(settings, ["wmt14_en_de", "wmt14_en_fr"], [])
-    assert "to download: 6.7 GB in 8 files" in text(settings, both).rpartition("in all, at")[2]
+    assert (
+        "to download: 6.7 GB in 8 files"
+        in text(settings, both).rpartition("in all, at")[2]
+    )
 
 
 def test_what_is_not_measured_is_no_expectation(settings: Settings, here: Path) -> None:
@@ -286,7 +337,8 @@ def test_the_papers_english_french_on_gpus_of_today(settings: Settings) -> None:
     work, known = training.work, training.known
     assert work is not None
     assert known is not None
-    assert 6 * work.weights == pytest.approx(1.11e9, rel=0.02)  # FLOP a token, counted elsewhere
+    # FLOP a token, counted elsewhere.
+    assert 6 * work.weights == pytest.approx(1.11e9, rel=0.02)
     rates: dict[tuple[str, str, bool], float] = {}
     for gpu in settings.costs.gpus:
         for precision, compiled in (("fp32", False), ("bf16", False), ("bf16", True)):
@@ -294,14 +346,17 @@ def test_the_papers_english_french_on_gpus_of_today(settings: Settings) -> None:
             recipe = work.recipe.model_copy(update=changes)
             found = estimate(replace(work, recipe=recipe), known, gpu, settings.costs)
             if found:
-                assert found.rate * found.hours == pytest.approx(10.9e6, rel=0.02)  # in all as many
+                # In all as many.
+                assert found.rate * found.hours == pytest.approx(10.9e6, rel=0.02)
                 rates[gpu.name, found.precision, recipe.compile] = found.rate
     assert rates["H100", "tf32", False] == pytest.approx(100_000, rel=0.05)
     assert 165_000 < rates["H100", "bf16", True] < 230_000
     assert rates["A100", "tf32", False] > 5 * rates["V100", "fp32", False]
     assert ("V100", "bf16", False) not in rates  # a GPU without bf16
     whole = work.recipe.batch.model_copy(update={"micro_batch_tokens": None})
-    recipe = work.recipe.model_copy(update={"batch": whole, "precision": "bf16", "compile": False})
+    recipe = work.recipe.model_copy(
+        update={"batch": whole, "precision": "bf16", "compile": False}
+    )
     gpu = next(gpu for gpu in settings.costs.gpus if gpu.name == "H100")
     tiny = replace(work, recipe=recipe, weights=1, parameters=1, widths=1, types=1)
     found = estimate(tiny, known, gpu, settings.costs)

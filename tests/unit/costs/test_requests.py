@@ -19,7 +19,11 @@ from convs2s.costs.requests import (
 )
 
 SLURM = Submission(
-    "slurm", limits_cores=False, chooses_partition=False, translations=None, folder=Path()
+    "slurm",
+    limits_cores=False,
+    chooses_partition=False,
+    translations=None,
+    folder=Path(),
 )
 FAKE_SNAKEMAKE = """\
 import sys
@@ -64,7 +68,9 @@ def fake_sinfo(folder: Path, script: str) -> None:
     program.chmod(0o755)
 
 
-def with_torch(monkeypatch: pytest.MonkeyPatch, folder: Path, version: str | None) -> None:
+def with_torch(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, version: str | None
+) -> None:
     """Let torch be installed in a folder, with that text in its version.py; None: not at all."""
     spec = None
     if version is not None:
@@ -79,8 +85,18 @@ def request(name: str, **resources: object) -> Request:
 
 def test_a_line_for_each_kind() -> None:
     requests = [
-        *[request("count", threads=1, mem_mb=size, runtime=60) for size in (4000, 8000, "<TBD>")],
-        request("train", threads=8, mem_mb="<TBD>", runtime=1440, gpu=4, slurm_partition="gpu"),
+        *[
+            request("count", threads=1, mem_mb=size, runtime=60)
+            for size in (4000, 8000, "<TBD>")
+        ],
+        request(
+            "train",
+            threads=8,
+            mem_mb="<TBD>",
+            runtime=1440,
+            gpu=4,
+            slurm_partition="gpu",
+        ),
         request("time", threads=999_999, nodes=2),
     ]
     lines = list(table(DryRun(requests, local=3, not_shown=2)))
@@ -140,7 +156,9 @@ def test_torch_for_gpus(
     with_torch(monkeypatch, here, version)
     assert torch_has_gpus() is expected
     plan = DryRun([request("train", gpu=1)], local=0, not_shown=0)
-    assert ("make install TORCH=cuda" in "\n".join(warnings(plan, SLURM))) is not expected
+    assert (
+        "make install TORCH=cuda" in "\n".join(warnings(plan, SLURM))
+    ) is not expected
 
 
 def test_who_runs_the_jobs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +169,10 @@ def test_who_runs_the_jobs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("profiles/default/profile.yaml", "rerun-incomplete: true"),
         ("profiles/slurm/profile.yaml", "executor: slurm\ncores: 4"),
         ("profiles/old/config.yaml", "executor: lsf"),
-        ("profiles/old/config.v8+.yaml", "executor: slurm\nslurm-partition-config: p.yaml"),
+        (
+            "profiles/old/config.v8+.yaml",
+            "executor: slurm\nslurm-partition-config: p.yaml",
+        ),
         ("home/snakemake/site/config.yaml", "executor: cluster-generic"),
     ):
         (here / place).parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +207,8 @@ def report(here: Path, plan: str, *words: str) -> list[str]:
 
 def test_the_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert report(here, PLAN, "preflight") == []
-    assert report(here, PLAN, "--executor", "slurm") == []  # by another interface of Snakemake's
+    # By another interface of Snakemake's.
+    assert report(here, PLAN, "--executor", "slurm") == []
     lines = report(here, PLAN, "preflight", "--executor", "slurm")
     assert lines[:4] == [
         "",
@@ -218,4 +240,7 @@ def test_the_names_of_a_module(here: Path) -> None:
 
 def test_a_plan_that_fails(here: Path) -> None:
     said = report(here, "", "preflight", "--executor", "slurm")[-1]
-    assert said == "WARNING: the requests are not known, because planning failed: no such task"
+    assert (
+        said
+        == "WARNING: the requests are not known, because planning failed: no such task"
+    )

@@ -21,7 +21,9 @@ from convs2s.data.vocabulary import END
 PAIRS = 20_000
 
 
-def synthetic_lengths(pairs: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def synthetic_lengths(
+    pairs: int,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     generator = np.random.default_rng(0)
     source = np.clip(generator.gamma(3.5, 7.5, pairs), 1, 300)
     target = np.clip(source * generator.normal(1.1, 0.15, pairs), 1, 300)
@@ -33,10 +35,16 @@ LONGEST = np.maximum(SOURCE, TARGET).tolist()
 
 
 def limited(
-    sentences: int | None, tokens: int | None, micro_batch_tokens: int | None, **others: Any
+    sentences: int | None,
+    tokens: int | None,
+    micro_batch_tokens: int | None,
+    **others: Any,
 ) -> BatchLimits:
     return BatchLimits(
-        sentences=sentences, tokens=tokens, micro_batch_tokens=micro_batch_tokens, **others
+        sentences=sentences,
+        tokens=tokens,
+        micro_batch_tokens=micro_batch_tokens,
+        **others,
     )
 
 
@@ -47,7 +55,9 @@ def plan(limits: BatchLimits) -> EpochPlan:
 # ---- the plain implementation ----
 
 
-def plain_cut(rows: list[int], sentences: int | None, tokens: int | None) -> list[list[int]]:
+def plain_cut(
+    rows: list[int], sentences: int | None, tokens: int | None
+) -> list[list[int]]:
     """Row by row: a run takes the next row unless that breaks a limit."""
     runs: list[list[int]] = []
     widest = 0
@@ -99,7 +109,9 @@ def test_a_plan_is_that_of_the_plain_implementation(limits: BatchLimits) -> None
     assert found == plain_plan(limits)
 
 
-def test_the_chunks_of_the_sort_do_not_change_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_chunks_of_the_sort_do_not_change_the_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     limits = limited(64, None, None)
     whole = np.concatenate(list(plan(limits)))
     monkeypatch.setattr(batches, "SORT_CHUNK", 1009)
@@ -123,7 +135,10 @@ def test_what_is_left_of_a_plan_continues_it() -> None:
     whole = plan(limited(64, None, None))
     left = whole[100:]
     assert len(left) == len(whole) - 100
-    assert all((mine == other).all() for mine, other in zip(left, list(whole)[100:], strict=True))
+    assert all(
+        (mine == other).all()
+        for mine, other in zip(left, list(whole)[100:], strict=True)
+    )
 
 
 def test_an_empty_store_makes_an_empty_plan() -> None:
@@ -156,7 +171,9 @@ def test_planning_takes_a_few_bytes_a_pair(
 def test_lengths_have_the_smallest_type_that_holds_them(tmp_path: Path) -> None:
     path = tmp_path / "train.arrow"
     long = ([3] * 299 + [END], [3] * 254 + [END])
-    write_store(path, itertools.chain(itertools.repeat(([END], [END]), ROWS_PER_BATCH), [long]))
+    write_store(
+        path, itertools.chain(itertools.repeat(([END], [END]), ROWS_PER_BATCH), [long])
+    )
     store = TokenStore(path)
     for side, length, kind in (("source", 300, np.uint16), ("target", 255, np.uint8)):
         lengths = store.lengths(side)
@@ -169,7 +186,12 @@ def test_lengths_have_the_smallest_type_that_holds_them(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_36_million_pairs_start_in_flat_memory(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(root / "benchmarks" / "store.py"), "--folder", str(tmp_path)]
+    command = [
+        sys.executable,
+        str(root / "benchmarks" / "store.py"),
+        "--folder",
+        str(tmp_path),
+    ]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     figures = json.loads(finished.stdout.splitlines()[-1])
     assert figures["pairs"] == 36_000_000

@@ -34,11 +34,24 @@ def test_encode_and_decode() -> None:
 def test_text_spelt_like_a_special_token_is_unknown() -> None:
     assert RESERVED_WORDS.issuperset(SPECIAL_TOKENS)
     kept = most_frequent([("<pad>", 9), ("</s>", 8), ("<s>", 7), ("a", 1)], None)
-    assert Vocabulary([token for token, _ in kept]).encode(["<pad>", "</s>", "a"]) == [2, 2, 3, 1]
+    assert Vocabulary([token for token, _ in kept]).encode(["<pad>", "</s>", "a"]) == [
+        2,
+        2,
+        3,
+        1,
+    ]
 
 
 def test_most_frequent_breaks_ties_by_code_point() -> None:
-    counts = [("ba", 2), ("ab", 2), ("éa", 2), ("zA", 2), ("Az", 2), ("z", 5), ("rare", 1)]
+    counts = [
+        ("ba", 2),
+        ("ab", 2),
+        ("éa", 2),
+        ("zA", 2),
+        ("Az", 2),
+        ("z", 5),
+        ("rare", 1),
+    ]
     kept = most_frequent(counts, None, minimum_count=2)
     assert [word for word, _ in kept] == ["z", "Az", "ab", "ba", "zA", "éa"]
     assert most_frequent(counts, 3) == kept[:3]
@@ -54,7 +67,10 @@ def test_a_vocabulary_survives_its_file(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("the 5\n", r"en\.tsv:1: expected the columns"),
-        ("type\tcount\nthe\t5\ndog\n", r"en\.tsv:3: expected the columns ..type', 'count"),
+        (
+            "type\tcount\nthe\t5\ndog\n",
+            r"en\.tsv:3: expected the columns ..type', 'count",
+        ),
     ],
 )
 def test_a_broken_vocabulary_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -103,7 +119,9 @@ def test_a_store_of_other_batches_is_refused(
     with monkeypatch.context() as patch:
         patch.setattr("convs2s.data.store.ROWS_PER_BATCH", 4)
         write_store(path, [([END], [END])] * 6)
-    with pytest.raises(UserError, match=r"train\.arrow: .* another version .* `snakemake prepare`"):
+    with pytest.raises(
+        UserError, match=r"train\.arrow: .* another version .* `snakemake prepare`"
+    ):
         TokenStore(path)
 
 
@@ -117,9 +135,13 @@ def test_a_file_that_is_no_store(tmp_path: Path, content: bytes) -> None:
 
 def test_a_missing_store_says_what_makes_it(tmp_path: Path) -> None:
     path = tmp_path / "dataset/train.arrow"
-    with pytest.raises(UserError, match=f"no such file: run `snakemake {path}` to make it$"):
+    with pytest.raises(
+        UserError, match=f"no such file: run `snakemake {path}` to make it$"
+    ):
         TokenStore(path)
-    with pytest.raises(UserError, match="and no folder demo_enfr: name the folder of a prepared"):
+    with pytest.raises(
+        UserError, match="and no folder demo_enfr: name the folder of a prepared"
+    ):
         TokenStore(tmp_path / "demo_enfr/dataset/train.arrow")
 
 

@@ -29,10 +29,14 @@ TARGET = ["le chien voit le chat", "le chat dort", "un chien"]
 OF_ALL_WORDS: dict[str, Any] = {"threshold": 0, "glossaries": (), "minimum_count": 1}
 
 
-def vocabulary(folder: Path, name: str, counts: list[tuple[str, int]], size: int | None) -> Path:
+def vocabulary(
+    folder: Path, name: str, counts: list[tuple[str, int]], size: int | None
+) -> Path:
     words, table = folder / f"{name}.words.tsv", folder / f"{name}.tsv"
     write_counts(words, sorted(counts))
-    build_vocabulary(words=words, bpe_codes=None, output=table, size=size, **OF_ALL_WORDS)
+    build_vocabulary(
+        words=words, bpe_codes=None, output=table, size=size, **OF_ALL_WORDS
+    )
     return table
 
 
@@ -49,7 +53,10 @@ def store_of(tmp_path: Path, most_tokens: int | None) -> tuple[Path, Path]:
     """The store of three pairs, of which the rarest words are unknown, and its description."""
     english = [("the", 3), ("dog", 2), ("cat", 2), ("a", 1), ("sees", 1)]
     french = [("le", 3), ("chien", 2), ("chat", 2), ("un", 1), ("voit", 1), ("dort", 1)]
-    tables = [vocabulary(tmp_path, "en", english, 3), vocabulary(tmp_path, "fr", french, 4)]
+    tables = [
+        vocabulary(tmp_path, "en", english, 3),
+        vocabulary(tmp_path, "fr", french, 4),
+    ]
     sides = tmp_path / "train.en", tmp_path / "train.fr"
     for path, lines in zip(sides, (SOURCE, TARGET), strict=True):
         write_lines(path, lines)
@@ -71,14 +78,18 @@ def made(tmp_path: Path) -> tuple[Path, Path]:
     return store_of(tmp_path, None)
 
 
-def test_a_store_holds_the_words_numbers_each_with_its_end(made: tuple[Path, Path]) -> None:
+def test_a_store_holds_the_words_numbers_each_with_its_end(
+    made: tuple[Path, Path],
+) -> None:
     # the 3, cat 4, dog 5; le 3, chat 4, chien 5, dort 6.
     expected = [
         ([3, 5, UNKNOWN, 3, 4, END], [3, 5, UNKNOWN, 3, 4, END]),
         ([3, 4, END], [3, 4, 6, END]),
         ([UNKNOWN, 5, END], [UNKNOWN, 5, END]),
     ]
-    assert [tuple(side.tolist() for side in pair) for pair in TokenStore(made[0])] == expected
+    assert [
+        tuple(side.tolist() for side in pair) for pair in TokenStore(made[0])
+    ] == expected
     assert TokenStore(made[0]).lengths("target").tolist() == [6, 4, 3]
 
 
@@ -115,8 +126,12 @@ SPELT = ["<unk> the <unk> ## </s>", "<pad> the <s> dog"]
 
 
 @pytest.mark.parametrize("merges", [None, 20], ids=["words", "BPE"])
-def test_words_spelt_like_special_tokens_are_unknown(tmp_path: Path, merges: int | None) -> None:
-    text, words, table, codes = (tmp_path / name for name in ("en", "words", "en.tsv", "codes"))
+def test_words_spelt_like_special_tokens_are_unknown(
+    tmp_path: Path, merges: int | None
+) -> None:
+    text, words, table, codes = (
+        tmp_path / name for name in ("en", "words", "en.tsv", "codes")
+    )
     write_lines(text, SPELT * 3)
     count_words(text=text, output=words)
     assert dict(read_counts(words)) == {
@@ -126,7 +141,9 @@ def test_words_spelt_like_special_tokens_are_unknown(tmp_path: Path, merges: int
     if merges is not None:
         learn_bpe(words=[words], output=codes, merges=merges)
     bpe_codes = None if merges is None else codes
-    build_vocabulary(words=words, bpe_codes=bpe_codes, output=table, size=None, **OF_ALL_WORDS)
+    build_vocabulary(
+        words=words, bpe_codes=bpe_codes, output=table, size=None, **OF_ALL_WORDS
+    )
     assert [word for word, _ in read_counts(table)] == ["the", "##", "dog"]
     description = tmp_path / "train.json"
     kind = {"kind": "word"} if merges is None else {"kind": "bpe", "merges": merges}
@@ -138,7 +155,10 @@ def test_words_spelt_like_special_tokens_are_unknown(tmp_path: Path, merges: int
         description=description,
         metadata=metadata("none", VocabularySettings.model_validate(kind)),
     )
-    first, second = TokenStore(tmp_path / "train.arrow")[0], TokenStore(tmp_path / "train.arrow")[1]
+    first, second = (
+        TokenStore(tmp_path / "train.arrow")[0],
+        TokenStore(tmp_path / "train.arrow")[1],
+    )
     assert first[0].tolist() == [UNKNOWN, 3, UNKNOWN, 4, UNKNOWN, END]
     assert second[1].tolist() == [UNKNOWN, 3, UNKNOWN, 5, END]
     assert read_description(description).source_unknown == 3 * (3 + 2)
@@ -154,7 +174,9 @@ def test_joint_codes_are_of_both_sides_words(tmp_path: Path) -> None:
     assert codes.read_text("utf-8").splitlines()[1:] == ["x y</w>"]
 
 
-def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(tmp_path: Path) -> None:
+def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(
+    tmp_path: Path,
+) -> None:
     """ab and ac reach the threshold, not the least count; their parts together reach it."""
     words, codes, table = (tmp_path / name for name in ("words", "codes", "en.tsv"))
     counts = {"ab": 3, "ac": 3, "b": 5, "c": 5, "de": 6}
@@ -165,7 +187,9 @@ def test_what_the_least_count_leaves_out_is_split_as_it_was_counted(tmp_path: Pa
     build_vocabulary(words=words, bpe_codes=codes, output=table, size=None, **kept)
     split = splitter(codes, table, settings)
     assert split is not None
-    found = Counter(token for word in counts for token in split.split(word).split() * counts[word])
+    found = Counter(
+        token for word in counts for token in split.split(word).split() * counts[word]
+    )
     assert found == dict(read_counts(table)) == {"b": 8, "c": 8, "a@@": 6, "de": 6}
 
 
@@ -174,8 +198,12 @@ def test_a_threshold_that_no_token_reaches_is_refused(tmp_path: Path) -> None:
     write_counts(words, {"ab": 3}.items())
     learn_bpe(words=[words], output=codes, merges=10)
     kept = OF_ALL_WORDS | {"threshold": 9}
-    with pytest.raises(UserError, match=rf"^{words}: no BPE token occurs 9 times: lower threshold"):
-        build_vocabulary(words=words, bpe_codes=codes, output=tmp_path / "table", size=None, **kept)
+    with pytest.raises(
+        UserError, match=rf"^{words}: no BPE token occurs 9 times: lower threshold"
+    ):
+        build_vocabulary(
+            words=words, bpe_codes=codes, output=tmp_path / "table", size=None, **kept
+        )
 
 
 def test_a_token_that_reaches_the_threshold_is_frequent() -> None:

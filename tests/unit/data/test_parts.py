@@ -35,15 +35,24 @@ def write_raw(folder: Path) -> Sides:
     letters = "abcdeé"
     sides = folder / "raw.en.zst", folder / "raw.fr.zst"
     for path in sides:
-        words = ["".join(generator.choices(letters, k=generator.randint(1, 6))) for _ in range(40)]
-        lines = (generator.choices(words, k=generator.randint(0, 22)) for _ in range(PAIRS))
+        words = [
+            "".join(generator.choices(letters, k=generator.randint(1, 6)))
+            for _ in range(40)
+        ]
+        lines = (
+            generator.choices(words, k=generator.randint(0, 22)) for _ in range(PAIRS)
+        )
         write_lines(path, (" ".join([*line, "."]) if line else "" for line in lines))
     return sides
 
 
-def prepare(raw: Sides, folder: Path, parts: int | None, recipe: str = "moses_train") -> Path:
+def prepare(
+    raw: Sides, folder: Path, parts: int | None, recipe: str = "moses_train"
+) -> Path:
     """Go from the files of a task to the words as the rules do; return their folder."""
-    english, french = (Preparation(recipe, language).prepare for language in ("en", "fr"))
+    english, french = (
+        Preparation(recipe, language).prepare for language in ("en", "fr")
+    )
     filtering: dict[str, Any] = {
         "preparation": recipe,
         "prepare": (english, french),
@@ -54,12 +63,18 @@ def prepare(raw: Sides, folder: Path, parts: int | None, recipe: str = "moses_tr
         "files": FilesBelow(folder),
         "hold_out": HoldOutPart(10, held=False),
     }
-    sides, report = (folder / "train.en.zst", folder / "train.fr.zst"), folder / "train.json"
+    sides, report = (
+        (folder / "train.en.zst", folder / "train.fr.zst"),
+        folder / "train.json",
+    )
     if parts is None:
         prepare_training_text(**corpus, sides=sides, report=report, **filtering)
         return folder
     cut, clean = (
-        [(folder / f"{stage}.{i}.en.zst", folder / f"{stage}.{i}.fr.zst") for i in range(parts)]
+        [
+            (folder / f"{stage}.{i}.en.zst", folder / f"{stage}.{i}.fr.zst")
+            for i in range(parts)
+        ]
         for stage in ("cut", "clean")
     )
     reports = [folder / f"clean.{i}.json" for i in range(parts)]
@@ -86,23 +101,34 @@ def test_results_do_not_depend_on_the_number_of_parts(tmp_path: Path) -> None:
     report = read_report(at_once / "train.json")
     assert report["read"] == PAIRS * 9 // 10
     assert report["kept"] == len(list(read_lines(at_once / "train.en.zst"))) > 0
-    assert min(report["dropped"][reason] for reason in ("empty", "too_long", "ratio")) > 0
-    assert report["settings"] == "preparation moses_train, minimum 1, maximum 20, ratio 1.5"
+    assert (
+        min(report["dropped"][reason] for reason in ("empty", "too_long", "ratio")) > 0
+    )
+    assert (
+        report["settings"]
+        == "preparation moses_train, minimum 1, maximum 20, ratio 1.5"
+    )
 
 
-def test_lines_that_open_with_a_byte_order_mark_keep_it_in_any_part(tmp_path: Path) -> None:
+def test_lines_that_open_with_a_byte_order_mark_keep_it_in_any_part(
+    tmp_path: Path,
+) -> None:
     raw = tmp_path / "raw.en", tmp_path / "raw.fr"
     lines = [f"\ufeffab \ufeffab {number % 3} ." for number in range(8)]
     for path in raw:
         write_lines(path, ["", *lines])
-    at_once, many = (prepare(raw, tmp_path / str(parts), parts, "none") for parts in (None, 8))
+    at_once, many = (
+        prepare(raw, tmp_path / str(parts), parts, "none") for parts in (None, 8)
+    )
     assert checksums(at_once) == checksums(many)
     assert list(read_lines(many / "train.en.zst", mark=NO_MARK)) == lines
     count_words(text=many / "train.en.zst", output=tmp_path / "words.tsv")
     assert ("\ufeffab", 16) in read_counts(tmp_path / "words.tsv")
 
 
-def test_more_parts_than_lines_are_refused_with_the_option_that_sets_them(tmp_path: Path) -> None:
+def test_more_parts_than_lines_are_refused_with_the_option_that_sets_them(
+    tmp_path: Path,
+) -> None:
     raw = tmp_path / "raw.en", tmp_path / "raw.fr"
     for path in raw:
         write_lines(path, ["a", "b"])
@@ -120,8 +146,13 @@ def write_report(path: Path, kept: int) -> Path:
 
 
 def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:
-    train, valid = write_report(tmp_path / "train", 1200), write_report(tmp_path / "valid", 3)
-    metadata = CorpusMetadata(task="mine", clean=CLEAN, paper_pairs=35_500_000, stand_in="captions")
+    train, valid = (
+        write_report(tmp_path / "train", 1200),
+        write_report(tmp_path / "valid", 3),
+    )
+    metadata = CorpusMetadata(
+        task="mine", clean=CLEAN, paper_pairs=35_500_000, stand_in="captions"
+    )
     table = tmp_path / "counts.txt"
     count_pairs(train=train, valid=valid, table=table, metadata=metadata)
     lines = list(read_lines(table))

@@ -65,7 +65,10 @@ def test_columns_in_any_order() -> None:
     [
         ("", "f:1: no column id, title: "),
         ("id\tname\n1\t2\n", "f:1: no column title: expected a tab-separated table"),
-        ("id\ttitle\n1\ta\n2\n", "f:3: expected 2 fields, as many as the first line has"),
+        (
+            "id\ttitle\n1\ta\n2\n",
+            "f:3: expected 2 fields, as many as the first line has",
+        ),
         ('id\ttitle\n1\t"never closed\n2\tb\n', "f:3: not a tab-separated table: "),
     ],
 )

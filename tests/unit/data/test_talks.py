@@ -36,15 +36,27 @@ ABOUT = {
 
 
 def spoken(language: str) -> list[str]:
-    word, end = ("Satz", "ist gut.") if language == "de" else ("Sentence", "is well-made.")
+    word, end = (
+        ("Satz", "ist gut.") if language == "de" else ("Sentence", "is well-made.")
+    )
     return [f" {word} Nummer {number} {end} " for number in range(1, SENTENCES + 1)]
 
 
 def segments(language: str, documents: int) -> str:
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<mteval>", '<refset setid="test">']
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        "<mteval>",
+        '<refset setid="test">',
+    ]
     for document in range(documents):
-        lines += [f'<doc docid="{document}" genre="lectures">', "<title>Ein Titel</title>"]
-        lines += ["<talkid>7</talkid>", f'<seg id="1"> It’s {language} &amp; Nr. {document} </seg>']
+        lines += [
+            f'<doc docid="{document}" genre="lectures">',
+            "<title>Ein Titel</title>",
+        ]
+        lines += [
+            "<talkid>7</talkid>",
+            f'<seg id="1"> It’s {language} &amp; Nr. {document} </seg>',
+        ]
         lines += ["</doc>"]
     return "\n".join([*lines, "</refset>", "</mteval>"]) + "\n"
 
@@ -77,7 +89,13 @@ def extracted(downloads: Path, folder: Path, split: str) -> tuple[Path, Path]:
 
 
 def test_titles_and_descriptions_are_text_and_the_rest_about_a_talk_is_not() -> None:
-    lines = [*ABOUT["en"].splitlines(), " Thank you. ", "<reviewer></reviewer>", "a < b", ""]
+    lines = [
+        *ABOUT["en"].splitlines(),
+        " Thank you. ",
+        "<reviewer></reviewer>",
+        "a < b",
+        "",
+    ]
     assert list(spoken_lines(lines)) == [
         "Emma Example: How to test",
         "TED Talk Subtitles: A talk about tests.",
@@ -88,7 +106,9 @@ def test_titles_and_descriptions_are_text_and_the_rest_about_a_talk_is_not() -> 
 
 
 def test_the_archive_becomes_the_tasks_text(downloads: Path, tmp_path: Path) -> None:
-    train, valid = (extracted(downloads, tmp_path, split) for split in ("train", "valid"))
+    train, valid = (
+        extracted(downloads, tmp_path, split) for split in ("train", "valid")
+    )
     assert TASK.hold_out_of("valid") == HoldOutPart(23, held=True)
     lines = [list(read_lines(side)) for side in train]
     # Title and description come first, so that the pairs 23 and 46 are sentences 21 and 44.
@@ -101,7 +121,8 @@ def test_the_archive_becomes_the_tasks_text(downloads: Path, tmp_path: Path) -> 
     assert held == [[21, 44], [21, 44]]
     kept = tmp_path / "kept.de", tmp_path / "kept.en"
     german, english = (
-        Preparation(TASK.preparation.train, language).prepare for language in TASK.language_pair
+        Preparation(TASK.preparation.train, language).prepare
+        for language in TASK.language_pair
     )
     tokenize_and_filter(
         read_line_pairs(*train),

@@ -20,7 +20,9 @@ def table(*papers: tuple[str, str, str]) -> str:
     return "\n".join(["abstract\tarxiv_id\ttitle", *rows, ""])
 
 
-MANY = [(f"1501.{n:05d}", f"Title {n}", f"This is sentence {n}. More.") for n in range(300)]
+MANY = [
+    (f"1501.{n:05d}", f"Title {n}", f"This is sentence {n}. More.") for n in range(300)
+]
 
 
 def write(folder: Path, *tables: str, one_in: int = 5) -> SimpleNamespace:
@@ -31,13 +33,19 @@ def write(folder: Path, *tables: str, one_in: int = 5) -> SimpleNamespace:
         Path(records[-1]).write_text(text, "utf-8")
     counts = folder / "counts.json"
     made = write_title_corpus(
-        records=records, files=FilesBelow(folder), one_in=one_in, outputs=folder, counts=counts
+        records=records,
+        files=FilesBelow(folder),
+        one_in=one_in,
+        outputs=folder,
+        counts=counts,
     )
     return SimpleNamespace(**made)
 
 
 def pairs(folder: Path, part: str) -> list[tuple[str, str]]:
-    sides = [list(read_lines(folder / f"{part}.{side}")) for side in ("sentence", "title")]
+    sides = [
+        list(read_lines(folder / f"{part}.{side}")) for side in ("sentence", "title")
+    ]
     return list(zip(*sides, strict=True))
 
 
@@ -48,7 +56,10 @@ def test_each_paper_is_in_one_part_and_stays_there(tmp_path: Path) -> None:
         found = write(folder, table(*papers))
         assert found.parts == {part: len(pairs(folder, part)) for part in PARTS}
         assert sum(found.parts.values()) == found.papers == found.records == len(papers)
-        assert json.loads((folder / "counts.json").read_text("utf-8"))["parts"] == found.parts
+        assert (
+            json.loads((folder / "counts.json").read_text("utf-8"))["parts"]
+            == found.parts
+        )
     for part in PARTS:
         everything, fewer = (pairs(folder, part) for folder in folders)
         assert fewer == [pair for pair in everything if pair in fewer]

@@ -42,5 +42,7 @@ def test_a_disk_without_room_for_a_folder_is_one_line(
 
     write_lines(tmp_path / "text", ["a b"])
     monkeypatch.setattr(atomic, "mkdtemp", full)
-    with pytest.raises(UserError, match="counts: cannot be written: No space left on device"):
+    with pytest.raises(
+        UserError, match="counts: cannot be written: No space left on device"
+    ):
         count_words(text=tmp_path / "text", output=tmp_path / "counts")

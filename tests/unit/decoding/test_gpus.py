@@ -55,7 +55,10 @@ def translator_of(model: Path) -> AbstractContextManager[LineTranslator]:
 def decode(model: Path, text: Path) -> None:
     with translator_of(model) as translator:
         decode_test_set(
-            translator, source=text, lines=text.with_name("lines"), text=text.with_name("text")
+            translator,
+            source=text,
+            lines=text.with_name("lines"),
+            text=text.with_name("text"),
         )
 
 
@@ -121,7 +124,9 @@ def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
     with own_gpus({}, 8, 8, lock_folder()):
         work(model, text)
     assert computed_on == ["0"]
-    assert "too few GPUs are free: sharing 0 with other jobs\n" in capfd.readouterr().err
+    assert (
+        "too few GPUs are free: sharing 0 with other jobs\n" in capfd.readouterr().err
+    )
 
 
 def test_what_a_scheduler_has_granted_is_taken(
@@ -154,7 +159,9 @@ def test_eight_decodings_land_on_eight_gpus_after_the_training_on_one_has_ended(
     def taken() -> set[str]:
         return {path.suffix[1:] for path in tmp_path.glob("gpu.*")}
 
-    start = partial(get_context("fork").Process, target=decode_and_say, args=(tmp_path, model))
+    start = partial(
+        get_context("fork").Process, target=decode_and_say, args=(tmp_path, model)
+    )
     processes = [start() for _ in EIGHT]
     for process in processes:
         process.start()

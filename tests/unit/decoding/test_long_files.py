@@ -37,7 +37,14 @@ SHORT: dict[str, Any] = {"beam": 2, "maximum_length": {"factor": 0.2, "offset": 
 
 PRECISIONS = ["fp32", "bf16", "int8"]
 
-SHORT_OPTIONS = ("--beam", 2, "--maximum-length.factor", 0.2, "--maximum-length.offset", 2)
+SHORT_OPTIONS = (
+    "--beam",
+    2,
+    "--maximum-length.factor",
+    0.2,
+    "--maximum-length.offset",
+    2,
+)
 
 
 def sentences(count: int, longest: int = 8) -> list[str]:
@@ -52,12 +59,16 @@ def sentences(count: int, longest: int = 8) -> list[str]:
 
 
 def translated(model: Path, lines: list[str], **settings: Any) -> list[Translation]:
-    translator = LineTranslator([model], DecodingSettings.model_validate(SHORT | settings), "cpu")
+    translator = LineTranslator(
+        [model], DecodingSettings.model_validate(SHORT | settings), "cpu"
+    )
     return list(translator.translate(lines))
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_batch_size_and_order_change_no_translation(sharp: Path, precision: str) -> None:
+def test_batch_size_and_order_change_no_translation(
+    sharp: Path, precision: str
+) -> None:
     lines = sentences(100, longest=40)
     expected = translated(sharp, lines, precision=precision, batch_sentences=64)
     assert len({one.text for one in expected}) > 50
@@ -73,7 +84,9 @@ def test_batch_size_and_order_change_no_translation(sharp: Path, precision: str)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS[1:])
-def test_a_sentence_is_computed_alike_in_every_batch(sharp: Path, precision: str) -> None:
+def test_a_sentence_is_computed_alike_in_every_batch(
+    sharp: Path, precision: str
+) -> None:
     """To the bit, on what this machine computes with: no tolerance can hide a last bit."""
     lines = sentences(60, longest=40)
     together = translated(sharp, lines, precision=precision, batch_sentences=60)
@@ -89,9 +102,19 @@ def test_a_beam_may_be_wider_than_the_vocabulary(model: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_workers_change_nothing(run: Terminal, sharp: Path, tmp_path: Path, precision: str) -> None:
+def test_workers_change_nothing(
+    run: Terminal, sharp: Path, tmp_path: Path, precision: str
+) -> None:
     write_lines(tmp_path / "in", sentences(200, longest=20))
-    options = (*SHORT_OPTIONS, "--threads", 1, "--precision", precision, "--batch-sentences", 7)
+    options = (
+        *SHORT_OPTIONS,
+        "--threads",
+        1,
+        "--precision",
+        precision,
+        "--batch-sentences",
+        7,
+    )
     for workers in (1, 2):
         output = tmp_path / f"out{workers}"
         files = ("--input", tmp_path / "in", "--output", output, "--workers", workers)
@@ -132,7 +155,9 @@ def translate_file(
     output = folder / name
     identity = {"models": [model]}
     translate_long_file(translate, folder / "in", output, identity, workers=1)
-    assert [path.name for path in folder.glob(f"*{name}.*") if "part" in path.name] == []
+    assert [
+        path.name for path in folder.glob(f"*{name}.*") if "part" in path.name
+    ] == []
     return output.read_bytes()
 
 
@@ -152,7 +177,9 @@ def assert_starts_over(whole: ChunkTranslator, folder: Path, model: str = "a") -
 
 
 @pytest.mark.parametrize("name", ["out", "out.zst"])
-def test_a_stopped_translation_goes_on(whole: ChunkTranslator, tmp_path: Path, name: str) -> None:
+def test_a_stopped_translation_goes_on(
+    whole: ChunkTranslator, tmp_path: Path, name: str
+) -> None:
     write_lines(tmp_path / "in", sentences(50))
     expected = translate_file(whole, tmp_path, f"expected.{name}")
     with pytest.raises(KeyboardInterrupt):
@@ -166,13 +193,21 @@ def test_a_stopped_translation_goes_on(whole: ChunkTranslator, tmp_path: Path, n
     assert rest.seen == [33, 49]  # chunks of 8 batches of 2
     if name == "out.zst":
         assert zstandard.get_frame_parameters(expected).has_checksum
-        read = zstandard.ZstdDecompressor().stream_reader(expected, read_across_frames=True)
+        read = zstandard.ZstdDecompressor().stream_reader(
+            expected, read_across_frames=True
+        )
         assert read.read().count(b"\n") == 50
 
 
 @pytest.mark.parametrize(
     ("suffix", "start"),
-    {"": b"", ".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7z", ".zst": b"\x28\xb5"}.items(),
+    {
+        "": b"",
+        ".gz": b"\x1f\x8b",
+        ".bz2": b"BZh",
+        ".xz": b"\xfd7z",
+        ".zst": b"\x28\xb5",
+    }.items(),
 )
 def test_an_empty_file_is_one_of_its_format(
     whole: ChunkTranslator, tmp_path: Path, suffix: str, start: bytes
@@ -202,7 +237,9 @@ def test_a_state_of_fewer_than_no_lines_starts_over(
     assert "its state cannot be read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("change", "reason"), [("model", "models"), ("input", "input")])
+@pytest.mark.parametrize(
+    ("change", "reason"), [("model", "models"), ("input", "input")]
+)
 def test_a_translation_of_something_else_starts_over(
     whole: ChunkTranslator,
     killed: Path,
@@ -213,8 +250,9 @@ def test_a_translation_of_something_else_starts_over(
     if change == "input":
         write_lines(killed / "in", reversed(sentences(50)))
     assert_starts_over(whole, killed, model="b" if change == "model" else "a")
-    assert f"there is an unfinished output, but it differs from this command in {reason}\n" in (
-        capsys.readouterr().err
+    assert (
+        f"there is an unfinished output, but it differs from this command in {reason}\n"
+        in (capsys.readouterr().err)
     )
 
 
@@ -228,7 +266,14 @@ def test_a_killed_process_is_gone_on_with(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], workers: int
 ) -> None:
     write_lines(tmp_path / "in", sentences(400))
-    files = ("--input", tmp_path / "in", "--output", tmp_path / "out", "--workers", workers)
+    files = (
+        "--input",
+        tmp_path / "in",
+        "--output",
+        tmp_path / "out",
+        "--workers",
+        workers,
+    )
     started = command(model, *files, *SHORT_OPTIONS, "--batch-sentences", 1)
     process = subprocess.Popen(started, stderr=subprocess.DEVNULL)
     state = tmp_path / "out.part.json"
@@ -247,9 +292,18 @@ def test_a_killed_process_is_gone_on_with(
 
 def test_what_goes_to_a_pipe_has_nothing_to_resume(model: Path, tmp_path: Path) -> None:
     write_lines(tmp_path / "in", sentences(4000))
-    files = ("--input", tmp_path / "in", "--output", "/dev/stdout", "--batch-sentences", 1)
+    files = (
+        "--input",
+        tmp_path / "in",
+        "--output",
+        "/dev/stdout",
+        "--batch-sentences",
+        1,
+    )
     started = command(model, *files, *SHORT_OPTIONS)
-    with subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        started, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGTERM)
@@ -277,7 +331,9 @@ def test_two_processes_do_not_write_one_output(model: Path, tmp_path: Path) -> N
         assert process.stdout is not None
         process.stdout.readline()
         translate = ChunkTranslator(_defaults(model), False, None)
-        with pytest.raises(Exception, match=r"out\.part: another process is writing it"):
+        with pytest.raises(
+            Exception, match=r"out\.part: another process is writing it"
+        ):
             translate_file(translate, tmp_path)
         process.communicate()
 
@@ -288,14 +344,19 @@ def test_an_output_that_cannot_be_locked_is_no_other_process(
     write_lines(tmp_path / "in", ["w1"])
     monkeypatch.setattr(fcntl, "lockf", without_locks)
     translate = ChunkTranslator(_defaults(model), False, None)
-    with pytest.raises(UserError, match=r"out\.part: cannot be locked \(No locks available\)"):
+    with pytest.raises(
+        UserError, match=r"out\.part: cannot be locked \(No locks available\)"
+    ):
         translate_file(translate, tmp_path)
 
 
-def test_on_a_gpu_the_batches_are_part_of_what_an_output_depends_on(model: Path) -> None:
+def test_on_a_gpu_the_batches_are_part_of_what_an_output_depends_on(
+    model: Path,
+) -> None:
     ways = [DecodingSettings(batch_sentences=size) for size in (1, 64)]
     on_cpu, on_gpu = (
-        [identity_of([model], one, device) for one in ways] for device in ("cpu", "cuda")
+        [identity_of([model], one, device) for one in ways]
+        for device in ("cpu", "cuda")
     )
     assert on_cpu[0] == on_cpu[1]
     assert on_gpu[0] != on_gpu[1]
@@ -375,7 +436,11 @@ def test_a_conversation(model: Path) -> None:
     """A program that waits for each answer before it sends the next line gets it."""
     expected = [one.text for one in _defaults(model).translate(["w1 w2", "w3"])]
     with subprocess.Popen(
-        command(model), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        command(model),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -392,7 +457,9 @@ def test_n_best_lists(run: Terminal, model: Path) -> None:
     rows = run("translate", model, *options, text=b"w1 w2\n\nw3\n").splitlines()
     fields = [row.split(" ||| ") for row in rows]
     assert [row[0] for row in fields] == ["0"] * 3 + ["1"] + ["2"] * 3
-    as_json = run("translate", model, "--json", *options, text=b"w1 w2\n\nw3\n").splitlines()
+    as_json = run(
+        "translate", model, "--json", *options, text=b"w1 w2\n\nw3\n"
+    ).splitlines()
     best, empty, _ = (json.loads(row) for row in as_json)
     assert [one["text"] for one in best["n_best"]] == [row[1] for row in fields[:3]]
     assert best["n_best"][0]["score"] == best["score"] >= best["n_best"][1]["score"]
@@ -411,7 +478,8 @@ def test_a_bar_in_a_text_is_no_separator(model: Path) -> None:
     forged = replace(translation, n_best=[replace(translation, text="a ||| b")])
     (row,) = translate.lines(forged).splitlines()
     assert row.split(" ||| ")[1] == "a &#124;&#124;&#124; b"
-    translate.translator.pretokenized = True  # then a single bar is a token, written as it stands
+    # Then a single bar is a token, written as it stands.
+    translate.translator.pretokenized = True
     forged = replace(translation, n_best=[replace(translation, text="a | ||| b")])
     assert translate.lines(forged).split(" ||| ")[1] == "a | &#124;&#124;&#124; b"
 
@@ -429,7 +497,9 @@ def test_several_models_translate_a_file_together(
     write_lines(tmp_path / "in", sentences(5))
     files = ("--input", tmp_path / "in", "--output", tmp_path / "out")
     run("translate", model, sharp, *files)
-    expected = LineTranslator([model, sharp], DecodingSettings(), "cpu").translate(sentences(5))
+    expected = LineTranslator([model, sharp], DecodingSettings(), "cpu").translate(
+        sentences(5)
+    )
     assert list(read_lines(tmp_path / "out")) == [one.text for one in expected]
     printed = run("translate", model, sharp, "--input", tmp_path / "in")
     assert printed.encode() == (tmp_path / "out").read_bytes()
@@ -442,7 +512,10 @@ def test_several_models_translate_a_file_together(
         (("--workers", 2), "--output and --workers are for files"),
         (("--n-best", 6), "--n-best 6: a beam of 5 finds no more than 5"),
         (("--input", "nowhere"), "nowhere: no such file"),
-        (("--input", "nowhere", "--output", "-"), "-: leave --input and --output out for the stan"),
+        (
+            ("--input", "nowhere", "--output", "-"),
+            "-: leave --input and --output out for the stan",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -453,14 +526,18 @@ def test_options_that_do_not_go_together(
 
 
 @pytest.mark.parametrize("name", ["text", "text.part", "text.part.json"])
-def test_no_input_is_overwritten(run: Terminal, model: Path, tmp_path: Path, name: str) -> None:
+def test_no_input_is_overwritten(
+    run: Terminal, model: Path, tmp_path: Path, name: str
+) -> None:
     path = tmp_path / name
     write_lines(path, ["w1"])
     with pytest.raises(SystemExit, match=f"{name}: is an input as well"):
         run("translate", model, "--input", path, "--output", tmp_path / "text")
     assert path.read_text() == "w1\n"
     content = model.read_bytes()
-    with pytest.raises(SystemExit, match=rf"{model}: is an input as well: name another output"):
+    with pytest.raises(
+        SystemExit, match=rf"{model}: is an input as well: name another output"
+    ):
         run("translate", model, "--input", path, "--output", model)
     assert model.read_bytes() == content
 
@@ -470,7 +547,9 @@ def test_a_file_of_another_program_is_not_overwritten(
 ) -> None:
     write_lines(tmp_path / "in", sentences(3))
     write_lines(tmp_path / "out.part", ["half a download"])
-    with pytest.raises(UserError, match=r"out\.part: exists already, but is not an unfinished"):
+    with pytest.raises(
+        UserError, match=r"out\.part: exists already, but is not an unfinished"
+    ):
         translate_file(whole, tmp_path)
     assert (tmp_path / "out.part").read_text() == "half a download\n"
 
@@ -502,8 +581,17 @@ def test_an_input_that_changes_meanwhile_is_no_whole_one(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_memory_does_not_grow_with_the_file(model: Path, tmp_path: Path, workers: int) -> None:
-    files = ("--input", tmp_path / "in", "--output", tmp_path / "out", "--workers", workers)
+def test_memory_does_not_grow_with_the_file(
+    model: Path, tmp_path: Path, workers: int
+) -> None:
+    files = (
+        "--input",
+        tmp_path / "in",
+        "--output",
+        tmp_path / "out",
+        "--workers",
+        workers,
+    )
     peaks = []
     for lines in (20_000, 200_000):
         write_lines(tmp_path / "in", sentences(lines, longest=3))

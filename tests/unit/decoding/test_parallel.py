@@ -32,7 +32,9 @@ def test_results_come_in_order_from_threads_that_compute_alone() -> None:
 
 
 def test_a_single_batch_needs_no_thread() -> None:
-    found = search_in_threads(lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4)
+    found = search_in_threads(
+        lambda *_: (torch.get_num_threads(), get_ident()), [0], threads=4
+    )
     assert found == [(1, get_ident())]
 
 
@@ -49,7 +51,9 @@ for batches in (1, 2):
     other.start()
     other.join()
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
     assert run.stdout.split() == ["2"] * 4, run.stderr
 
 
@@ -70,7 +74,15 @@ def test_a_failure_stops_the_other_batches() -> None:
 
 @pytest.mark.parametrize(
     ("count", "threads", "expected"),
-    [(1000, 2, 64), (100, 2, 50), (101, 2, 51), (20, 2, 10), (3, 2, 8), (0, 2, 8), (100, 1, 64)],
+    [
+        (1000, 2, 64),
+        (100, 2, 50),
+        (101, 2, 51),
+        (20, 2, 10),
+        (3, 2, 8),
+        (0, 2, 8),
+        (100, 1, 64),
+    ],
 )
 def test_few_sentences_are_shared_out(count: int, threads: int, expected: int) -> None:
     assert sentences_for_each(count, threads, 64) == expected

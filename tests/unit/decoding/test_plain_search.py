@@ -43,7 +43,8 @@ def biased(unknown: float = 0.0, end: float = 0.0, padding: float = 0.0) -> Conv
     """Return a network that likes unknown words, ends, or padding, which nobody may write."""
     model = network(1).eval()
     with torch.no_grad():
-        model.decoder.out_projection.weight_g.mul_(0.05)  # so that much is nearly as probable
+        # So that much is nearly as probable.
+        model.decoder.out_projection.weight_g.mul_(0.05)
         model.output.bias[UNKNOWN] += unknown
         model.output.bias[END] += end
         model.output.bias[PADDING] += padding
@@ -59,7 +60,9 @@ NETWORKS = {
 
 
 def settings(switch: str) -> DecodingSettings:
-    return DecodingSettings.model_validate({"maximum_length": LIMIT, **SWITCHES[switch]})
+    return DecodingSettings.model_validate(
+        {"maximum_length": LIMIT, **SWITCHES[switch]}
+    )
 
 
 def rows(found: list[Hypothesis]) -> list[tuple[list[int], float]]:
@@ -91,7 +94,9 @@ def test_the_switches_change_what_is_found() -> None:
 
     fond = biased(unknown=2.0)
     assert any(UNKNOWN in tokens for tokens, _ in all_found(fond, "the paper's beam"))
-    assert all_found(fond, "unknown words penalized") != all_found(fond, "the paper's beam")
+    assert all_found(fond, "unknown words penalized") != all_found(
+        fond, "the paper's beam"
+    )
     short = biased(end=4.0)
     assert min(len(tokens) for tokens, _ in all_found(short, "the paper's beam")) < 4
     assert min(len(tokens) for tokens, _ in all_found(short, "a minimum length")) == 4
@@ -112,7 +117,8 @@ def attended_words(model: ConvS2S, source: Tensor, tokens: list[int]) -> list[in
     previous = torch.tensor([END, *tokens])
     with torch.no_grad():
         _, attentions = PlainConvS2S(model.state_dict()).logits(source, previous)
-    words = torch.stack(attentions).mean(0)[: len(tokens), :-1]  # no attention to </s> counts
+    # No attention to </s> counts.
+    words = torch.stack(attentions).mean(0)[: len(tokens), :-1]
     return words.argmax(1).tolist()
 
 
@@ -120,6 +126,10 @@ def attended_words(model: ConvS2S, source: Tensor, tokens: list[int]) -> list[in
 def test_the_alignment_is_that_of_the_formulas(beam: int) -> None:
     model, source = biased(), batch(*LENGTHS)
     chosen = DecodingSettings.model_validate({"maximum_length": LIMIT, "beam": beam})
-    for row, hypotheses in zip(source, beam_search(Ensemble([model]), source, chosen), strict=True):
+    for row, hypotheses in zip(
+        source, beam_search(Ensemble([model]), source, chosen), strict=True
+    ):
         for one in hypotheses:
-            assert one.alignment == attended_words(model, row[row != PADDING], one.tokens)
+            assert one.alignment == attended_words(
+                model, row[row != PADDING], one.tokens
+            )

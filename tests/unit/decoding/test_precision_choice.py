@@ -24,7 +24,9 @@ def test_an_lstm_anywhere_in_an_ensemble_leaves_int8_out(
 ) -> None:
     models = [(model, recurrent)[place] for place in order]
     assert LineTranslator(models, AUTO, "cpu").ensemble.precision == "fp32"
-    with pytest.raises(UserError, match="`precision: int8` is only for networks of kind convs2s"):
+    with pytest.raises(
+        UserError, match="`precision: int8` is only for networks of kind convs2s"
+    ):
         LineTranslator(models, AUTO.model_copy(update={"precision": "int8"}), "cpu")
 
 
@@ -33,7 +35,9 @@ def test_what_auto_stands_for_is_said_wherever_it_matters(
 ) -> None:
     auto = LineTranslator([model], AUTO, "cpu")
     assert capsys.readouterr().err == "precision: auto is int8 here\n"
-    pinned = LineTranslator([model], AUTO.model_copy(update={"precision": "int8"}), "cpu")
+    pinned = LineTranslator(
+        [model], AUTO.model_copy(update={"precision": "int8"}), "cpu"
+    )
     lines = [ChunkTranslator(one, True, None)([(1, "a b c")]) for one in (auto, pinned)]
     assert lines[0] == lines[1]
     assert json.loads(lines[0])["precision"] == "int8"
@@ -66,5 +70,7 @@ def test_a_file_is_known_by_the_precision_that_auto_was(
 
 def test_lines_that_do_not_say_their_precision_are_named(tmp_path: Path) -> None:
     write_lines(tmp_path / "test.jsonl", ['{"line": 1}'])
-    with pytest.raises(UserError, match=r"test\.jsonl:1: not a translation by this program"):
+    with pytest.raises(
+        UserError, match=r"test\.jsonl:1: not a translation by this program"
+    ):
         decoding_as_run({"precision": "auto"}, [], tmp_path / "test.jsonl")

@@ -24,7 +24,9 @@ class _Screen:
         pass
 
 
-def test_a_short_work_leaves_nothing_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_work_leaves_nothing_in_a_log(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert list(counted("abc", " lines")) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""
 

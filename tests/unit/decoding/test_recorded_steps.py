@@ -18,7 +18,13 @@ from convs2s.models.steps import Shortlisted
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
 from tests.support.recordings import CpuRecording
 from tests.support.waiting import counted_waits
-from tests.unit.decoding.test_plain_search import LENGTHS, NETWORKS, SWITCHES, biased, settings
+from tests.unit.decoding.test_plain_search import (
+    LENGTHS,
+    NETWORKS,
+    SWITCHES,
+    biased,
+    settings,
+)
 
 NOWHERE = {"source": False, "target": False}
 
@@ -35,17 +41,25 @@ class Recorded(RecordedEnsemble):
         return self.made[-1]
 
 
-def assert_alike(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+def assert_alike(
+    found: list[list[Hypothesis]], expected: list[list[Hypothesis]]
+) -> None:
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         assert [(one.tokens, one.alignment) for one in ours] == [
             (one.tokens, one.alignment) for one in theirs
         ]
-        assert [one.score for one in ours] == pytest.approx([one.score for one in theirs], abs=1e-9)
+        assert [one.score for one in ours] == pytest.approx(
+            [one.score for one in theirs], abs=1e-9
+        )
 
 
 SEARCHES = [
-    *((switch, model) for switch in SWITCHES for model in ("fond of unknown words", "short")),
+    *(
+        (switch, model)
+        for switch in SWITCHES
+        for model in ("fond of unknown words", "short")
+    ),
     *(("the paper's beam", model) for model in ("as drawn", "fond of padding")),
 ]
 """Most switches are of the search, outside of a recording: not each with all of the networks."""
@@ -57,7 +71,8 @@ def test_it_finds_the_same(switch: str, model: str) -> None:
     recorded = Recorded(made)
     for source in (batch(*LENGTHS), batch(*reversed(LENGTHS))):
         assert_alike(
-            beam_search(recorded, source, chosen), beam_search(Ensemble([made]), source, chosen)
+            beam_search(recorded, source, chosen),
+            beam_search(Ensemble([made]), source, chosen),
         )
     (recording,) = recorded.made
     assert recording.replays > 4
@@ -81,7 +96,8 @@ def test_so_do_several_networks_with_other_attention(beam: int) -> None:
 def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
     recorded = Recorded(network())
     shapes = ((4,), (9, 2), (5,) * ROWS, (20, 3), (15, 15))
-    for lengths in shapes + shapes:  # in vectors of 16: (4,) to (15, 15) have one length
+    # In vectors of 16: (4,) to (15, 15) have one length.
+    for lengths in shapes + shapes:
         beam_search(recorded, batch(*lengths), options(beam=2))
     assert len(recorded.made) == 2
     for beam in range(1, MOST_RECORDINGS + 3):

@@ -55,7 +55,9 @@ def listed() -> list[ListedHypothesis]:
     """A list of 20 hypotheses of each sentence, empty ones and unknown words among them."""
     generator = random.Random(2)
     return [
-        ListedHypothesis(number, sentence(generator, "x"), "LM= -3 TM= -1 -2", -generator.random())
+        ListedHypothesis(
+            number, sentence(generator, "x"), "LM= -3 TM= -1 -2", -generator.random()
+        )
         for number in range(SENTENCES)
         for _ in range(HYPOTHESES)
     ]
@@ -102,7 +104,9 @@ def test_scores_equal_a_full_forward_pass(
     write_lines(tmp_path / "source", sources)
     n_best = write_list(tmp_path / "list", listed)
     files = ("--source", tmp_path / "source", "--n-best", n_best)
-    printed = run("score-pairs", *paths, *files, "--pretokenized", "--threads", 1).splitlines()
+    printed = run(
+        "score-pairs", *paths, *files, "--pretokenized", "--threads", 1
+    ).splitlines()
     found = [one for group in read_n_best(printed, "printed") for one in group]
     assert [one.text for one in found] == [one.text for one in listed]
     assert len(found) == SENTENCES * HYPOTHESES
@@ -111,7 +115,9 @@ def test_scores_equal_a_full_forward_pass(
         assert one.features.split(" Model=")[0] == given.features
     for number, source in enumerate(sources):
         of_source = [one for one in found if one.sentence == number]
-        each = [full_pass(path, source, *(one.text for one in of_source)) for path in paths]
+        each = [
+            full_pass(path, source, *(one.text for one in of_source)) for path in paths
+        ]
         for one, *probabilities in zip(of_source, *each, strict=True):
             # an ensemble's probabilities are averaged
             expected = float(torch.stack(probabilities).mean(0).log().sum())
@@ -119,7 +125,9 @@ def test_scores_equal_a_full_forward_pass(
 
 
 @pytest.mark.parametrize("make", [network, lstm])
-def test_scores_are_those_of_a_full_pass_in_float64(make: Callable[[], Network]) -> None:
+def test_scores_are_those_of_a_full_pass_in_float64(
+    make: Callable[[], Network],
+) -> None:
     model = make()
     source, targets = batch(7, 3), batch(5, 2, 9, 4).view(2, 2, -1)
     with torch.no_grad():
@@ -129,7 +137,9 @@ def test_scores_are_those_of_a_full_pass_in_float64(make: Callable[[], Network])
                 previous = torch.cat([torch.tensor([END]), target[:-1]])
                 logits, _ = model.eval()(source[row : row + 1], previous.unsqueeze(0))
                 steps = logits[0].log_softmax(1).gather(1, target.unsqueeze(1))
-                found = log_probabilities(Ensemble([model]), source, targets)[row, column]
+                found = log_probabilities(Ensemble([model]), source, targets)[
+                    row, column
+                ]
                 torch.testing.assert_close(found, steps.sum(), atol=1e-9, rtol=0)
 
 
@@ -138,7 +148,10 @@ def test_a_score_is_divided_by_a_power_of_the_length() -> None:
 
 
 def test_scores_do_not_depend_on_what_is_scored_together(
-    model: Path, sources: list[str], listed: list[ListedHypothesis], monkeypatch: pytest.MonkeyPatch
+    model: Path,
+    sources: list[str],
+    listed: list[ListedHypothesis],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """To the last bit."""
     scorer = PairScorer.load([model], "cpu", "tokens")
@@ -173,11 +186,14 @@ def test_scores_of_several_threads_do_not_depend_on_what_is_scored_together(
     """Two threads that shared a product would round one row alone as no row of several."""
     _, description = load_model(model)
     torch.manual_seed(1)
-    wide = LstmArchitecture(kind="lstm", layers=2, cells=256, embedding=256, initialization=0.2)
+    wide = LstmArchitecture(
+        kind="lstm", layers=2, cells=256, embedding=256, initialization=0.2
+    )
     network = build_network(wide, *description.sizes).eval()
     scorer = PairScorer(Ensemble([network]), description, "cpu", "tokens")
     pairs = [
-        GivenTargets(source, [source.replace(" ", "x ")], ["pairs:1"]) for source in sources * 4
+        GivenTargets(source, [source.replace(" ", "x ")], ["pairs:1"])
+        for source in sources * 4
     ]
     before = torch.get_num_threads()
     torch.set_num_threads(2)
@@ -198,7 +214,9 @@ def test_the_padding_of_a_batch_counts(targets: int) -> None:
     assert max(rows) <= rescoring.TARGETS_PER_BATCH < max(rows) + max(4, targets)
 
 
-def test_pairs_are_scored_line_by_line(run: Terminal, model: Path, tmp_path: Path) -> None:
+def test_pairs_are_scored_line_by_line(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
     pairs = [("w1 w2", "w2x w1x"), ("w3", ""), ("", "w1x")]
     for side, lines in zip(("source", "target"), zip(*pairs, strict=True), strict=True):
         write_lines(tmp_path / side, lines)
@@ -239,7 +257,9 @@ def test_perplexity_is_by_token_and_ends_and_unknown_words_count(
     assert measured["perplexity"]["score"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_a_model_agrees_with_its_own_search(run: Terminal, model: Path, tmp_path: Path) -> None:
+def test_a_model_agrees_with_its_own_search(
+    run: Terminal, model: Path, tmp_path: Path
+) -> None:
     write_lines(tmp_path / "source", ["w1 w2 w3", "", "w4"])
     source = ("--source", tmp_path / "source")
     text = (tmp_path / "source").read_bytes()
@@ -262,8 +282,18 @@ def test_the_form_of_the_text(run: Terminal, model: Path, tmp_path: Path) -> Non
     write_lines(tmp_path / "source", ["w1,"])
     row = "0 ||| w1x, &#124; ||| A= 1 ||| -1"
     write_lines(tmp_path / "list", [row])
-    files = ("--source", tmp_path / "source", "--n-best", tmp_path / "list", "--threads", 1)
-    raw, words = run("score-pairs", model, *files), run("score-pairs", model, *files, "--tokenized")
+    files = (
+        "--source",
+        tmp_path / "source",
+        "--n-best",
+        tmp_path / "list",
+        "--threads",
+        1,
+    )
+    raw, words = (
+        run("score-pairs", model, *files),
+        run("score-pairs", model, *files, "--tokenized"),
+    )
     for printed, (source, target) in (
         (raw, ("w1 ,", "w1x , |")),
         (words, ("w1,", "w1x, &#124;")),
@@ -276,7 +306,10 @@ def test_the_form_of_the_text(run: Terminal, model: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"splittable": ["w1"]}, r"its BPE has a frequency threshold \(vocabulary\.threshold\)"),
+        (
+            {"splittable": ["w1"]},
+            r"its BPE has a frequency threshold \(vocabulary\.threshold\)",
+        ),
         (
             {"target_types": ["other", "types"]},
             "its source's BPE codes do not make 2 of 2 of its target's types",
@@ -291,7 +324,9 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
     ensemble = Ensemble([lstm()])
     forms: list[Form] = ["raw", "words"]
     for form in forms:
-        with pytest.raises(UserError, match=f"^tiny: {why}, and a model file does not say how"):
+        with pytest.raises(
+            UserError, match=f"^tiny: {why}, and a model file does not say how"
+        ):
             PairScorer(ensemble, known, "cpu", form)
     assert PairScorer(ensemble, known, "cpu", "tokens").form == "tokens"
 
@@ -307,7 +342,9 @@ def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
 @pytest.mark.parametrize(
     ("side", "pair"), [("source", ("w1 " * 16, "w1x")), ("target", ("w1", "w1x " * 16))]
 )
-def test_an_overlong_line_is_not_scored(model: Path, side: str, pair: tuple[str, str]) -> None:
+def test_an_overlong_line_is_not_scored(
+    model: Path, side: str, pair: tuple[str, str]
+) -> None:
     scorer = PairScorer.load([model], "cpu", "tokens")
     said = f"the {side} has 16 tokens, but the model scores at most 15; .*w1"
     with pytest.raises(UserError, match=f"^{side}.txt:2: {said}"):
@@ -317,7 +354,10 @@ def test_an_overlong_line_is_not_scored(model: Path, side: str, pair: tuple[str,
 
 
 def test_an_overlong_hypothesis_is_named_by_its_line(model: Path) -> None:
-    rows = [f"{number} ||| {text} ||| ||| 0" for number, text in ((0, "w1x"), (4, "w1x " * 16))]
+    rows = [
+        f"{number} ||| {text} ||| ||| 0"
+        for number, text in ((0, "w1x"), (4, "w1x " * 16))
+    ]
     scored = score_groups(
         PairScorer.load([model], "cpu", "tokens"),
         ["w1"] * 5,
@@ -331,12 +371,18 @@ def test_an_overlong_hypothesis_is_named_by_its_line(model: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["--target", "--n-best"])
-def test_memory_does_not_grow_with_the_files(model: Path, tmp_path: Path, kind: str) -> None:
+def test_memory_does_not_grow_with_the_files(
+    model: Path, tmp_path: Path, kind: str
+) -> None:
     peaks = []
     for lines in (20_000, 200_000):
         write_lines(tmp_path / "source", ("w1 w2" for _ in range(lines)))
         rows = (f"{i} ||| w2x w1x ||| A= 1 ||| -1" for i in range(lines))
-        write_lines(tmp_path / "list", rows if kind == "--n-best" else ("w2x" for _ in rows))
+        write_lines(
+            tmp_path / "list", rows if kind == "--n-best" else ("w2x" for _ in rows)
+        )
         files = ("--source", tmp_path / "source", kind, tmp_path / "list")
-        peaks.append(peak_memory("score-pairs", model, *files, "--pretokenized", "--threads", 1))
+        peaks.append(
+            peak_memory("score-pairs", model, *files, "--pretokenized", "--threads", 1)
+        )
     assert peaks[1] < 1.1 * peaks[0]

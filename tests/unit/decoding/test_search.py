@@ -60,7 +60,9 @@ class Bigrams(Network):
     def encode(self, source: Tensor, lengths: Tensor | None = None) -> Tensor:
         return source
 
-    def features(self, source: Tensor, previous: Tensor, lengths: Tensor | None = None) -> Tensor:
+    def features(
+        self, source: Tensor, previous: Tensor, lengths: Tensor | None = None
+    ) -> Tensor:
         return functional.one_hot(previous, C + 1).float()
 
     def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
@@ -131,11 +133,15 @@ def test_a_beam_of_1_is_greedy_either_way(model: Network) -> None:
                 break
     expected = [token for token in tokens[1:] if token != END]
     for finished in ("leave", "replace"):
-        first = beam_search(Ensemble([model]), source, options(beam=1, finished=finished))[0]
+        first = beam_search(
+            Ensemble([model]), source, options(beam=1, finished=finished)
+        )[0]
         assert [one.tokens for one in first] == [expected]
 
 
-def test_a_greedy_search_ends_with_its_last_output(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_greedy_search_ends_with_its_last_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows: list[int] = []
     best = ensemble.DecoderState.best
 
@@ -145,7 +151,8 @@ def test_a_greedy_search_ends_with_its_last_output(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(ensemble.DecoderState, "best", counted)
     long = options(beam=1, maximum_length={"factor": 0, "offset": 40})
-    found = beam_search(Ensemble([Bigrams()]), batch(4, 2), long)  # each writes a and </s>
+    # Each writes a and </s>.
+    found = beam_search(Ensemble([Bigrams()]), batch(4, 2), long)
     assert [one.tokens for hypotheses in found for one in hypotheses] == [[A], [A]]
     assert rows == [2, 2]
 
@@ -159,7 +166,9 @@ def test_the_beam_ends_with_as_many_hypotheses_as_it_began_with() -> None:
         assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize(("factor", "words", "most"), [(0.5, 3, 2), (1.5, 3, 5), (0.9, 1, 1)])
+@pytest.mark.parametrize(
+    ("factor", "words", "most"), [(0.5, 3, 2), (1.5, 3, 5), (0.9, 1, 1)]
+)
 def test_a_share_of_a_token_is_no_token_of_the_maximum(
     factor: float, words: int, most: int
 ) -> None:
@@ -173,6 +182,11 @@ def test_of_equal_hypotheses_the_first_that_finished_is_the_best(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     half = {END: 0.5, A: 0.25, B: 0.25}
-    for last, following in {END: {A: 0.5, B: 0.5}, A: half, B: {C: 1.0}, C: half}.items():
+    for last, following in {
+        END: {A: 0.5, B: 0.5},
+        A: half,
+        B: {C: 1.0},
+        C: half,
+    }.items():
         monkeypatch.setitem(NEXT, last, following)
     assert found(2, "replace") == [([A], 0.25), ([B, C], 0.25)]

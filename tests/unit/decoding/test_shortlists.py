@@ -38,4 +38,6 @@ def test_another_shortlist_beside_it_changes_no_output(precision: str) -> None:
     for row, expected in enumerate(together):
         (alone,) = found(ensemble, source[row : row + 1], own[row : row + 1])
         assert [one.tokens for one in alone] == [one.tokens for one in expected]
-        assert [one.score for one in alone] == pytest.approx([one.score for one in expected])
+        assert [one.score for one in alone] == pytest.approx(
+            [one.score for one in expected]
+        )

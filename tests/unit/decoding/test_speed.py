@@ -14,7 +14,9 @@ from convs2s.files.text import write_lines
 LINES = ["w1 w2 w3", "", "w4 w5"]
 
 
-def test_a_timing_says_what_was_translated_and_on_what(model: Path, tmp_path: Path) -> None:
+def test_a_timing_says_what_was_translated_and_on_what(
+    model: Path, tmp_path: Path
+) -> None:
     source, output = tmp_path / "test.en", tmp_path / "test.beam5.cpu.speed.json"
     write_lines(source, LINES)
     started = time.perf_counter()

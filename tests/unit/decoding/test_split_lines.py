@@ -37,7 +37,8 @@ def test_a_line_has_its_sentences_translations(translator: Translator) -> None:
     assert {best.source for best in joined.n_best} == {LINE}
     assert joined.score == pytest.approx(one.score + two.score)
     assert [best.text for best in joined.n_best] == [
-        f"{left.text} {right.text}" for left, right in zip(one.n_best, two.n_best, strict=True)
+        f"{left.text} {right.text}"
+        for left, right in zip(one.n_best, two.n_best, strict=True)
     ]
     assert one.attention
     assert two.attention
@@ -64,7 +65,9 @@ def test_places_count_on(translator: Translator) -> None:
     # A place is that of <unk>; a copied piece such as lo@@ joins the next word, which takes one.
     longer = replace(one, words_before=[*one.words_before, "more"])
     places = [row["position"] for row in join([longer, two], " ").replacements]
-    first, second = ([row["position"] for row in part.replacements] for part in (one, two))
+    first, second = (
+        [row["position"] for row in part.replacements] for part in (one, two)
+    )
     assert places == first + [len(longer.words_before) + place for place in second]
 
 
@@ -78,14 +81,24 @@ def test_the_command_writes_a_line_for_each_line(
     sharp: Path, translator: Translator, run: Terminal, tmp_path: Path
 ) -> None:
     text = f"{LINE}\n\n{FIRST}\n".encode()
-    expected = [one.text for one in translator.translate([LINE, "", FIRST], split_sentences=True)]
+    expected = [
+        one.text
+        for one in translator.translate([LINE, "", FIRST], split_sentences=True)
+    ]
     options = ("translate", sharp, "--device", "cpu", "--split-sentences")
     assert run(*options, text=text).splitlines() == expected
     rows = [json.loads(row) for row in run(*options, "--json", text=text).splitlines()]
-    assert [(row["line"], row["source"]) for row in rows] == [(1, LINE), (2, ""), (3, FIRST)]
+    assert [(row["line"], row["source"]) for row in rows] == [
+        (1, LINE),
+        (2, ""),
+        (3, FIRST),
+    ]
     source = tmp_path / "source.txt"
     source.write_bytes(text)
-    assert run(*options, "--input", source, "--workers", 2, "--quiet").splitlines() == expected
+    assert (
+        run(*options, "--input", source, "--workers", 2, "--quiet").splitlines()
+        == expected
+    )
 
 
 def test_without_it_the_command_says_so_once(
@@ -94,30 +107,49 @@ def test_without_it_the_command_says_so_once(
     def said(text: str, *options: str) -> list[str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         main(["translate", str(sharp), "--device", "cpu", *options])
-        return [line for line in capsys.readouterr().err.splitlines() if "sentence" in line]
+        return [
+            line for line in capsys.readouterr().err.splitlines() if "sentence" in line
+        ]
 
     one, several = "A Mr. Smith sleeps.\n", "One sleeps here. She reads on.\n"
     (hint,) = said(one + several * 3)
-    assert hint.startswith("line 2 has several sentences, translated as one: --split-sentences ")
-    for other in ("The man sees a red car. She reads it.", "Omul citește. Ținta stă în față."):
+    assert hint.startswith(
+        "line 2 has several sentences, translated as one: --split-sentences "
+    )
+    for other in (
+        "The man sees a red car. She reads it.",
+        "Omul citește. Ținta stă în față.",
+    ):
         assert len(said(other)) == 1
-    for single in ("As Prof. Smith sleeps well, we do.", "At 3 km vs. 5 km. Yes.", "They go ..."):
+    for single in (
+        "As Prof. Smith sleeps well, we do.",
+        "At 3 km vs. 5 km. Yes.",
+        "They go ...",
+    ):
         assert said(single) == []
-    assert said(one) == said(several, "--quiet") == said(several, "--pretokenized") == []
+    assert (
+        said(one) == said(several, "--quiet") == said(several, "--pretokenized") == []
+    )
     assert said(several, "--split-sentences") == []
 
 
 @pytest.mark.parametrize("options", [("--pretokenized",), ("--n-best", 2)])
-def test_what_does_not_go_together(sharp: Path, run: Terminal, options: tuple[object, ...]) -> None:
-    with pytest.raises(SystemExit, match="--pretokenized; with --n-best it needs --json"):
+def test_what_does_not_go_together(
+    sharp: Path, run: Terminal, options: tuple[object, ...]
+) -> None:
+    with pytest.raises(
+        SystemExit, match="--pretokenized; with --n-best it needs --json"
+    ):
         run("translate", sharp, "--split-sentences", *options, text=b"w1\n")
 
 
-def test_what_the_page_says_runs(sharp: Path, root: Path, run: Terminal, tmp_path: Path) -> None:
+def test_what_the_page_says_runs(
+    sharp: Path, root: Path, run: Terminal, tmp_path: Path
+) -> None:
     page = (root / "docs/translating.md").read_text("utf-8")
-    (text, command) = re.findall(r'^    echo "(.*)" \| convs2s (.*--split-sentences)$', page, re.M)[
-        0
-    ]
+    (text, command) = re.findall(
+        r'^    echo "(.*)" \| convs2s (.*--split-sentences)$', page, re.M
+    )[0]
     (tmp_path / "model.safetensors").write_bytes(sharp.read_bytes())
     run.monkeypatch.chdir(tmp_path)
     translator = Translator.load(sharp, device="cpu")

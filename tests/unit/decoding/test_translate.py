@@ -22,14 +22,26 @@ from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
 from convs2s.models.steps import Average
 from convs2s.text.preparation import Preparation
-from tests.support.networks import assert_incremental_equals_full, batch, lstm, network, options
+from tests.support.networks import (
+    assert_incremental_equals_full,
+    batch,
+    lstm,
+    network,
+    options,
+)
 
 
 @pytest.mark.parametrize(
     ("kernels", "attention"),
-    [((3, 1, 2), (True,) * 3), ((5, 5, 1), (False, True, False)), ((1, 1, 1), (True, False, True))],
+    [
+        ((3, 1, 2), (True,) * 3),
+        ((5, 5, 1), (False, True, False)),
+        ((1, 1, 1), (True, False, True)),
+    ],
 )
-def test_incremental_equals_full(kernels: tuple[int, ...], attention: tuple[bool, ...]) -> None:
+def test_incremental_equals_full(
+    kernels: tuple[int, ...], attention: tuple[bool, ...]
+) -> None:
     previous = torch.cat([torch.full((3, 1), END), batch(6, 6, 6)[:, :6]], 1)
     model = network(kernels=kernels, attention=attention)
     assert_incremental_equals_full(model, batch(7, 4, 1), previous)
@@ -42,7 +54,9 @@ def test_a_sentence_does_not_depend_on_its_batch() -> None:
         alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), options())[0]
         assert [one.tokens for one in found] == [one.tokens for one in alone]
         assert [one.alignment for one in found] == [one.alignment for one in alone]
-        assert [one.score for one in found] == pytest.approx([one.score for one in alone])
+        assert [one.score for one in found] == pytest.approx(
+            [one.score for one in alone]
+        )
 
 
 AVERAGES: list[Average] = ["probabilities", "log_probabilities"]
@@ -56,8 +70,12 @@ def test_an_ensemble_of_a_model_with_itself_is_the_model(
     source = batch(8, 3)
     single = beam_search(Ensemble([make()]), source, options())
     for copies in (2, 3):
-        same = beam_search(Ensemble([make() for _ in range(copies)], average), source, options())
-        for one, other in zip(itertools.chain(*single), itertools.chain(*same), strict=True):
+        same = beam_search(
+            Ensemble([make() for _ in range(copies)], average), source, options()
+        )
+        for one, other in zip(
+            itertools.chain(*single), itertools.chain(*same), strict=True
+        ):
             assert one.tokens == other.tokens
             assert one.alignment == other.alignment
             assert one.score == pytest.approx(other.score, abs=1e-9)
@@ -68,17 +86,25 @@ def test_what_an_ensemble_averages(average: Average) -> None:
     networks, source = [network(0), network(1), lstm()], batch(5, 8)
     first = torch.full((2, 1), END)
     with torch.no_grad():
-        each = torch.stack([Ensemble([one]).start(source, 1).step(first)[0] for one in networks])
+        each = torch.stack(
+            [Ensemble([one]).start(source, 1).step(first)[0] for one in networks]
+        )
         together, attention = Ensemble(networks, average).start(source, 1).step(first)
-        attentions = [Ensemble([one]).start(source, 1).step(first)[1] for one in networks]
-    expected = each.mean(0) if average == "log_probabilities" else each.exp().mean(0).log()
+        attentions = [
+            Ensemble([one]).start(source, 1).step(first)[1] for one in networks
+        ]
+    expected = (
+        each.mean(0) if average == "log_probabilities" else each.exp().mean(0).log()
+    )
     torch.testing.assert_close(together, expected, atol=1e-9, rtol=0)
     attending = torch.stack([one for one in attentions if one is not None])
     assert len(attending) == 2  # the LSTM has none
     torch.testing.assert_close(attention, attending.mean(0), atol=1e-9, rtol=0)
 
 
-def test_an_ensemble_has_the_positions_that_each_of_its_networks_has(model: Path) -> None:
+def test_an_ensemble_has_the_positions_that_each_of_its_networks_has(
+    model: Path,
+) -> None:
     short, _ = load_model(model)
     together = Ensemble([network(), short, lstm()])
     assert [together.positions(side) for side in ("source", "target")] == [16, 16]
@@ -88,7 +114,10 @@ def test_an_ensemble_has_the_positions_that_each_of_its_networks_has(model: Path
 def test_a_decoding_says_what_its_ensemble_averages(model: Path, sharp: Path) -> None:
     lines = ["w1 w2 w3", "w4 w5"]
     scores = [
-        [one.score for one in translator(model, sharp, ensemble=average).translate(lines)]
+        [
+            one.score
+            for one in translator(model, sharp, ensemble=average).translate(lines)
+        ]
         for average in AVERAGES
     ]
     assert scores[0] != scores[1]
@@ -99,7 +128,9 @@ def test_score_is_the_likelihood_over_the_length(make: Callable[[], Network]) ->
     model = make().eval()
     source = batch(5)
     for alpha in (0.0, 0.6, 1.0):
-        best = beam_search(Ensemble([model]), source, options(length_penalty=alpha))[0][0]
+        best = beam_search(Ensemble([model]), source, options(length_penalty=alpha))[0][
+            0
+        ]
         previous = torch.tensor([[END, *best.tokens]])
         with torch.no_grad():
             predictions = model(source, previous)[0][0].log_softmax(1)
@@ -136,14 +167,23 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9", "w1"] * 3
     expected = [one.text for one in translator(model).translate(lines)]
     assert expected[1] == ""
-    assert [one.text for one in translator(model, batch_sentences=1).translate(lines)] == expected
-    assert [one.text for one in translator(model, batch_tokens=6).translate(lines)] == expected
+    assert [
+        one.text for one in translator(model, batch_sentences=1).translate(lines)
+    ] == expected
+    assert [
+        one.text for one in translator(model, batch_tokens=6).translate(lines)
+    ] == expected
     assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
-    assert [one.line for one in translator(model).translate(lines)] == list(range(1, 16))
+    assert [one.line for one in translator(model).translate(lines)] == list(
+        range(1, 16)
+    )
 
 
 def test_threads_change_no_translation(model: Path) -> None:
-    lines = [" ".join(f"w{(one * step) % 9 + 1}" for step in range(one % 7)) for one in range(90)]
+    lines = [
+        " ".join(f"w{(one * step) % 9 + 1}" for step in range(one % 7))
+        for one in range(90)
+    ]
     settings = DecodingSettings(beam=3, batch_sentences=16)
     alone, several = (
         list(LineTranslator([model], settings, "cpu", threads=count).translate(lines))
@@ -179,11 +219,15 @@ def test_a_batch_holds_no_more_tokens_than_it_may(
     assert sizes == [[1, 1, 2], [3, 9]]
 
 
-def test_text_is_prepared_by_the_recipe_that_the_model_names(model: Path, tmp_path: Path) -> None:
+def test_text_is_prepared_by_the_recipe_that_the_model_names(
+    model: Path, tmp_path: Path
+) -> None:
     loaded, description = load_model(model)
     assert description.preparation == "moses_test"
     line = "“It’s low-cost”…"
-    tokens = {name: Preparation(name, "en").prepare(line).split() for name in PREPARATIONS}
+    tokens = {
+        name: Preparation(name, "en").prepare(line).split() for name in PREPARATIONS
+    }
     assert tokens["moses_test"] != tokens["moses_train"]
     for name in PREPARATIONS:
         path = tmp_path / f"{name}.safetensors"
@@ -200,17 +244,23 @@ def test_a_word_model_keeps_words_that_look_like_tokens_of_bpe(model: Path) -> N
     assert translator(model)._words(["w1@@", "w2"]) == ["w1@@", "w2"]
 
 
-def test_pieces_of_words_are_joined_and_counted_as_words(model: Path, tmp_path: Path) -> None:
+def test_pieces_of_words_are_joined_and_counted_as_words(
+    model: Path, tmp_path: Path
+) -> None:
     network, description = load_model(model)
     path = tmp_path / "model.safetensors"
-    save_model(path, network.state_dict(), replace(description, bpe_codes="#version: 0.2\n"))
+    save_model(
+        path, network.state_dict(), replace(description, bpe_codes="#version: 0.2\n")
+    )
     of_pieces = translator(path)
     assert of_pieces._words(["a@@", "b", "c"]) == ["ab", "c"]
     assert of_pieces._word_position(["a@@", "b", "<unk>"], 2) == 1
     assert of_pieces._word_position(["x", "y@@", "z", "u"], 3) == 2
 
 
-def test_an_overlong_line_is_cut_and_said(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_overlong_line_is_cut_and_said(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (whole,) = translator(model).translate(["w1 " * 15])
     assert capsys.readouterr().err == ""
     _, cut = translator(model).translate(["w1", "w1 " * 100_000])
@@ -245,12 +295,16 @@ def test_a_file_that_is_no_model(tmp_path: Path, content: bytes, message: str) -
         translator(path)
 
 
-def test_a_vocabulary_that_does_not_match_its_weights(model: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_that_does_not_match_its_weights(
+    model: Path, tmp_path: Path
+) -> None:
     loaded, description = load_model(model)
     description.target_types.append("another")
     path = tmp_path / "model.safetensors"
     save_model(path, loaded.state_dict(), description)
-    with pytest.raises(UserError, match=r"its vocabularies .* do not match its weights"):
+    with pytest.raises(
+        UserError, match=r"its vocabularies .* do not match its weights"
+    ):
         translator(path)
 
 

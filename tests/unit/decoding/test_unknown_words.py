@@ -37,7 +37,9 @@ class Staring:
     def positions(self, side: str) -> None:
         return None
 
-    def start_search(self, source: Indices, hypotheses: int, selected: None) -> DecoderState:
+    def start_search(
+        self, source: Indices, hypotheses: int, selected: None
+    ) -> DecoderState:
         assert source.shape == self.attention.shape
         return StaringState(torch.from_numpy(source), self.attention)
 
@@ -50,14 +52,18 @@ class StaringState(DecoderState):
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         predictions = torch.full((*previous.shape, TYPES), -50.0)  # (B, K, V)
         predictions[:, :, UNKNOWN], predictions[:, :, END] = -0.1, -10.0
-        return predictions, self.attention.unsqueeze(1).expand(-1, previous.shape[1], -1)
+        return predictions, self.attention.unsqueeze(1).expand(
+            -1, previous.shape[1], -1
+        )
 
     def keep(self, sentences: Indices) -> None:
         super().keep(sentences)
         self.attention = self.attention[torch.from_numpy(sentences)]
 
 
-def looked_at(source: list[list[int]], attention: list[list[float]], words: int) -> list[list[int]]:
+def looked_at(
+    source: list[list[int]], attention: list[list[float]], words: int
+) -> list[list[int]]:
     """Return the alignment of each sentence's best output, which is ``words`` unknown words."""
     lengths = {"factor": 0, "offset": words}
     settings = options(beam=2, minimum_length=words, maximum_length=lengths)
@@ -103,7 +109,9 @@ def test_a_full_stop_with_the_most_attention_of_all_words_is_a_word_as_any() -> 
     """
     (alignment,) = looked_at([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], words=1)
     assert alignment == [2]
-    after, (one,) = replace_unknown(["<unk>"], alignment, ["France", "wins", "."], {".": "。"})
+    after, (one,) = replace_unknown(
+        ["<unk>"], alignment, ["France", "wins", "."], {".": "。"}
+    )
     assert (after, one["source_word"], one["by"]) == (["。"], ".", "dictionary")
 
 
@@ -161,7 +169,10 @@ def test_the_text_of_a_special_symbol_is_text(model: Path) -> None:
 
 def test_an_empty_line_has_nothing_to_replace(model: Path) -> None:
     """facebookresearch/fairseq-lua #77: there is no word to look at, and no index past none."""
-    assert [one.text for one in unknowing(model).translate(["", " ", "w1"])][:2] == ["", ""]
+    assert [one.text for one in unknowing(model).translate(["", " ", "w1"])][:2] == [
+        "",
+        "",
+    ]
 
 
 # How it is asked for
@@ -182,10 +193,17 @@ def test_a_word_is_looked_up_as_it_is_written() -> None:
         ["<unk>"] * 4, [0, 1, 2, 3], ["March", "march", "may", "May"], dictionary
     )
     assert after == ["March", "marchez", "may", "mai"]
-    assert [item["by"] for item in replacements] == ["copied", "dictionary", "copied", "dictionary"]
+    assert [item["by"] for item in replacements] == [
+        "copied",
+        "dictionary",
+        "copied",
+        "dictionary",
+    ]
 
 
-def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Path) -> None:
+def test_test_sets_and_single_lines_are_replaced_alike(
+    model: Path, tmp_path: Path
+) -> None:
     """facebookresearch/fairseq #832: replacement was refused for a test set, not for a typed line.
 
     Both read raw text here and replace unless they are told not to.
@@ -202,7 +220,9 @@ def test_test_sets_and_single_lines_are_replaced_alike(model: Path, tmp_path: Pa
     )
     typed = list(LineTranslator([model], DecodingSettings(), "cpu").translate(lines))
     assert list(read_lines(outputs[1])) == [one.text for one in typed]
-    assert [one.words for one in read_translations(outputs[0])] == [one.words for one in typed]
+    assert [one.words for one in read_translations(outputs[0])] == [
+        one.words for one in typed
+    ]
 
 
 def test_replacement_can_be_left_out(model: Path) -> None:
@@ -227,7 +247,9 @@ def test_bars_in_the_corpus_harm_no_entry_of_the_dictionary(tmp_path: Path) -> N
     write_lines(source, (pair[0] for pair in pairs))
     write_lines(target, (pair[1] for pair in pairs))
     links, dictionary = tmp_path / "links", tmp_path / "dictionary.tsv"
-    assert align_words(source=source, target=target, links=links, pairs=None) == len(pairs)
+    assert align_words(source=source, target=target, links=links, pairs=None) == len(
+        pairs
+    )
     build_dictionary(
         source=source,
         target=target,

@@ -16,7 +16,9 @@ from tests.support.waiting import counted_waits
 
 
 @pytest.mark.parametrize("beam", [1, 5])
-def test_a_step_waits_once(sharp: Path, monkeypatch: pytest.MonkeyPatch, beam: int) -> None:
+def test_a_step_waits_once(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch, beam: int
+) -> None:
     steps: list[int] = []
     best = DecoderState.best
 

@@ -12,7 +12,12 @@ from convs2s.files.text import read_line_pairs
 
 SIZES = {
     "en_fr": {"train": 12_000, "valid": 500, "test": 500},
-    "clauses_en_fr": {"train": 8_000, "valid": 250, "test_filtered": 250, "test_rest": 50},
+    "clauses_en_fr": {
+        "train": 8_000,
+        "valid": 250,
+        "test_filtered": 250,
+        "test_rest": 50,
+    },
 }
 
 
@@ -30,11 +35,15 @@ def test_the_shipped_text_is_written_whole(tmp_path: Path, name: str) -> None:
 
 
 def test_every_corpus_is_pinned() -> None:
-    assert {path.name for path in DATA.iterdir()} == {f"{name}.txt.xz" for name in CORPUS_SHA256}
+    assert {path.name for path in DATA.iterdir()} == {
+        f"{name}.txt.xz" for name in CORPUS_SHA256
+    }
     assert set(CORPUS_SHA256) == set(SIZES)
 
 
-def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(demo, "DATA", tmp_path)
     file = tmp_path / "en_fr.txt.xz"
     with pytest.raises(UserError, match=rf"{file}: .*; install convs2s again"):

@@ -42,7 +42,9 @@ def entry(name: str, **fields: object) -> tarfile.TarInfo:
 
 
 def make_tar(
-    path: Path, members: dict[str, bytes] = MEMBERS, extra: tarfile.TarInfo | None = None
+    path: Path,
+    members: dict[str, bytes] = MEMBERS,
+    extra: tarfile.TarInfo | None = None,
 ) -> Path:
     """Write a tar archive of the members, with an odd one first."""
     plain = io.BytesIO()
@@ -51,7 +53,11 @@ def make_tar(
             archive.addfile(extra)
         for name, data in members.items():
             archive.addfile(entry(name, size=len(data)), io.BytesIO(data))
-    suffix = path.suffix.replace(".tgz", ".gz").replace(".tbz2", ".bz2").replace(".txz", ".xz")
+    suffix = (
+        path.suffix.replace(".tgz", ".gz")
+        .replace(".tbz2", ".bz2")
+        .replace(".txz", ".xz")
+    )
     path.write_bytes(COMPRESS.get(suffix, bytes)(plain.getvalue()))
     return path
 
@@ -103,7 +109,17 @@ def test_zero_padding_after_gzip_data_is_no_garbage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a.tar", "a.tgz", "a.tar.gz", "a.tar.bz2", "a.tbz2", "a.tar.xz", "a.txz", "a.tar.zst"]
+    "name",
+    [
+        "a.tar",
+        "a.tgz",
+        "a.tar.gz",
+        "a.tar.bz2",
+        "a.tbz2",
+        "a.tar.xz",
+        "a.txz",
+        "a.tar.zst",
+    ],
 )
 def test_tar_members(tmp_path: Path, name: str) -> None:
     path = make_tar(tmp_path / name)
@@ -120,7 +136,9 @@ def test_zip_members(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 @pytest.mark.parametrize("name", ["giga.tar", "giga.zip"])
-def test_compressed_members_are_decompressed(tmp_path: Path, name: str, suffix: str) -> None:
+def test_compressed_members_are_decompressed(
+    tmp_path: Path, name: str, suffix: str
+) -> None:
     members = {f"fixed.en{suffix}": COMPRESS[suffix](TEXT)}
     path = make_archive(tmp_path / name, members)
     assert read(path, f"fixed.en{suffix}") == TEXT
@@ -129,7 +147,9 @@ def test_compressed_members_are_decompressed(tmp_path: Path, name: str, suffix: 
 @pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
 def test_an_absent_member_names_the_nearest(tmp_path: Path, name: str) -> None:
     path = make_archive(tmp_path / name)
-    with pytest.raises(UserError, match=r"no member 'a/one\.fr'; the nearest of its 2 are: a/one"):
+    with pytest.raises(
+        UserError, match=r"no member 'a/one\.fr'; the nearest of its 2 are: a/one"
+    ):
         read(path, "a/one.fr")
 
 
@@ -146,9 +166,13 @@ def test_an_archive_needs_a_member_and_a_file_has_none(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:\\evil"])
+@pytest.mark.parametrize(
+    "name", ["../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:\\evil"]
+)
 @pytest.mark.parametrize("kind", ["a.tgz", "a.zip"])
-def test_climbing_and_absolute_names_are_refused(tmp_path: Path, kind: str, name: str) -> None:
+def test_climbing_and_absolute_names_are_refused(
+    tmp_path: Path, kind: str, name: str
+) -> None:
     members = {name: b"evil\n", "good.en": TEXT}
     path = make_archive(tmp_path / kind, members)
     for member in (name, "good.en"):
@@ -158,17 +182,23 @@ def test_climbing_and_absolute_names_are_refused(tmp_path: Path, kind: str, name
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
 def test_tar_links_are_refused(tmp_path: Path, kind: bytes) -> None:
-    inside = make_tar(tmp_path / "a.tgz", extra=entry("link", type=kind, linkname="a/one.en"))
+    inside = make_tar(
+        tmp_path / "a.tgz", extra=entry("link", type=kind, linkname="a/one.en")
+    )
     with pytest.raises(UserError, match="'link' is a link or a folder"):
         read(inside, "link")
     assert read(inside, "a/one.en") == TEXT
     for target in ("/etc/passwd", "../secret"):
-        outside = make_tar(tmp_path / "b.tgz", extra=entry("link", type=kind, linkname=target))
+        outside = make_tar(
+            tmp_path / "b.tgz", extra=entry("link", type=kind, linkname=target)
+        )
         with pytest.raises(UserError, match="link 'link' leads out of the archive"):
             read(outside, "a/one.en")
 
 
-@pytest.mark.parametrize("mode", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO])
+@pytest.mark.parametrize(
+    "mode", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFBLK, stat.S_IFIFO]
+)
 def test_zip_links_and_devices_are_refused(tmp_path: Path, mode: int) -> None:
     odd = zipfile.ZipInfo("odd")
     odd.external_attr = (mode | 0o777) << 16
@@ -231,7 +261,9 @@ def test_a_suffix_may_stand_in_capitals(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ARCHIVES)
 @pytest.mark.parametrize("share", [0, 0.2, 0.5, 0.9])
-def test_truncated_archives_are_refused(tmp_path: Path, name: str, share: float) -> None:
+def test_truncated_archives_are_refused(
+    tmp_path: Path, name: str, share: float
+) -> None:
     members = {"one": noise(9000), "two": noise(9001), "three": noise(1)}
     path = make_archive(tmp_path / name, members)
     whole = path.read_bytes()
@@ -261,7 +293,9 @@ def test_trailing_garbage_is_refused(tmp_path: Path, suffix: str) -> None:
 def test_damage_in_a_second_stream_is_no_garbage(tmp_path: Path, suffix: str) -> None:
     path, second = tmp_path / f"one.en{suffix}", COMPRESS[suffix](noise(2000))
     path.write_bytes(COMPRESS[suffix](TEXT) + flipped(second, 8 * (len(second) // 2)))
-    with pytest.raises(UserError, match=r"damaged, or not a .*; fetch or make it again"):
+    with pytest.raises(
+        UserError, match=r"damaged, or not a .*; fetch or make it again"
+    ):
         read(path)
 
 
@@ -269,15 +303,21 @@ def test_damage_in_a_second_stream_is_no_garbage(tmp_path: Path, suffix: str) ->
 def test_trailing_garbage_after_archives_is_refused(tmp_path: Path, name: str) -> None:
     path = make_archive(tmp_path / name)
     path.write_bytes(path.read_bytes() + b"<html>not found</html>")
-    with pytest.raises(UserError, match=r"refused: .*(garbage|something before or after)"):
+    with pytest.raises(
+        UserError, match=r"refused: .*(garbage|something before or after)"
+    ):
         read(path, "a/one.en")
 
 
 def test_two_zip_archives_end_to_end_are_refused(tmp_path: Path) -> None:
-    first, second = (make_archive(tmp_path / name).read_bytes() for name in ("a.zip", "b.zip"))
+    first, second = (
+        make_archive(tmp_path / name).read_bytes() for name in ("a.zip", "b.zip")
+    )
     path = tmp_path / "both.zip"
     path.write_bytes(first + second)
-    with pytest.raises(UserError, match="there is something before or after the zip archive"):
+    with pytest.raises(
+        UserError, match="there is something before or after the zip archive"
+    ):
         read(path, "a/one.en")
 
 
@@ -329,14 +369,18 @@ def test_70_mib_of_zeros_are_a_bomb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ARCHIVES[1:])
-def test_a_bomb_in_an_archive_is_refused(tmp_path: Path, bomb: bytes, name: str) -> None:
+def test_a_bomb_in_an_archive_is_refused(
+    tmp_path: Path, bomb: bytes, name: str
+) -> None:
     path = make_archive(tmp_path / name, {"one": bomb})
     with pytest.raises(UserError, match="a decompression bomb"):
         read(path, "one")
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.zip"])
-def test_a_bomb_as_a_compressed_member_is_refused(tmp_path: Path, bomb: bytes, name: str) -> None:
+def test_a_bomb_as_a_compressed_member_is_refused(
+    tmp_path: Path, bomb: bytes, name: str
+) -> None:
     path = make_archive(tmp_path / name, {"one.gz": gzip.compress(bomb)})
     with pytest.raises(UserError, match="a decompression bomb"):
         read(path, "one.gz")
@@ -345,7 +389,9 @@ def test_a_bomb_as_a_compressed_member_is_refused(tmp_path: Path, bomb: bytes, n
 def test_a_zip_that_lies_about_a_size_is_refused(tmp_path: Path) -> None:
     size = 3_456_789
     path = make_zip(tmp_path / "a.zip", {"one": bytes(size)})
-    lie = path.read_bytes().replace(size.to_bytes(4, "little"), (99).to_bytes(4, "little"))
+    lie = path.read_bytes().replace(
+        size.to_bytes(4, "little"), (99).to_bytes(4, "little")
+    )
     path.write_bytes(lie)
     with pytest.raises(UserError, match="damaged"):
         read(path, "one")
@@ -377,7 +423,9 @@ def test_the_readers_own_errors_pass_through(tmp_path: Path) -> None:
 @READS_PROC
 @pytest.mark.parametrize("size", [1, -1])
 @pytest.mark.parametrize("name", ["a.en", "a.tar", "a.tgz"])
-def test_a_disk_that_fails_is_not_taken_for_damage(tmp_path: Path, name: str, size: int) -> None:
+def test_a_disk_that_fails_is_not_taken_for_damage(
+    tmp_path: Path, name: str, size: int
+) -> None:
     path = tmp_path / name
     path.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
     member = "one.en" if is_archive(path) else None

@@ -25,7 +25,9 @@ def mirror(tmp_path: Path) -> Path:
 
 def test_its_own_checksum_counts(mirror: Path, tmp_path: Path) -> None:
     output = tmp_path / "a.gz"
-    download_file(URL, output, generated_mirror=str(mirror), sha256=UPSTREAM, size=7, waits=())
+    download_file(
+        URL, output, generated_mirror=str(mirror), sha256=UPSTREAM, size=7, waits=()
+    )
     assert output.read_bytes() == BODY
 
 

@@ -24,14 +24,20 @@ def test_a_place_below_a_file_cannot_be_written(tmp_path: Path) -> None:
 
 def test_a_folder_above_that_cannot_be_made_is_of_the_output(tmp_path: Path) -> None:
     output = tmp_path / "downloads/host/a.tgz"
-    read_only = OSError(errno.EROFS, "Read-only file system", str(tmp_path / "downloads"))
-    with pytest.raises(UserError, match=f"^{output}: cannot be written: Read"), writing(output):
+    read_only = OSError(
+        errno.EROFS, "Read-only file system", str(tmp_path / "downloads")
+    )
+    with (
+        pytest.raises(UserError, match=f"^{output}: cannot be written: Read"),
+        writing(output),
+    ):
         raise read_only
 
 
 @READS_PROC
 def test_a_mirror_that_cannot_be_read_does_not_give_the_file(tmp_path: Path) -> None:
     mirrored = tmp_path / "a.tgz"
-    mirrored.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
+    # Can be opened; its first byte cannot be read.
+    mirrored.symlink_to("/proc/self/mem")
     with pytest.raises(SourceError, match=r"^Input/output error$"):
         fetch(str(mirrored), PartialFile(tmp_path / "b.tgz"), Expected(), waits=())

@@ -11,7 +11,13 @@ from safetensors.torch import load_file, save_file
 
 from convs2s.errors import UserError
 from convs2s.files import tensors
-from convs2s.files.tensors import _TYPES, DIGEST, METADATA_KEY, load_tensors, save_tensors
+from convs2s.files.tensors import (
+    _TYPES,
+    DIGEST,
+    METADATA_KEY,
+    load_tensors,
+    save_tensors,
+)
 
 CLEAR_REFS, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
@@ -20,7 +26,9 @@ def test_a_file_is_what_safetensors_own_writer_makes_of_it(tmp_path: Path) -> No
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     odd = '\N{LATIN SMALL LETTER E WITH ACUTE}"\\\t\x01\x7f'
     tensors = {
-        f"{kind} {odd} {count}": torch.arange(count).to(getattr(torch, kind.removeprefix("torch.")))
+        f"{kind} {odd} {count}": torch.arange(count).to(
+            getattr(torch, kind.removeprefix("torch."))
+        )
         for kind in _TYPES
         for count in (0, 1, 7)
     }
@@ -68,7 +76,8 @@ def resident(name: str) -> int:
 
 @pytest.mark.skipif(not CLEAR_REFS.exists(), reason="Linux alone resets a peak")
 def test_copies_of_tensors_are_in_memory_in_turn(tmp_path: Path) -> None:
-    tensors = {str(number): torch.ones(1024, 1024).t() for number in range(32)}  # 128 MB
+    # 128 MB.
+    tensors = {str(number): torch.ones(1024, 1024).t() for number in range(32)}
     CLEAR_REFS.write_text("5")  # VmHWM is that from now on (proc(5))
     before = resident("VmRSS")
     save_tensors(tmp_path / "state", tensors, {})

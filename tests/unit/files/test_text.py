@@ -15,7 +15,8 @@ def test_a_file_gets_its_name_in_one_step(tmp_path: Path) -> None:
     with atomic_path(tmp_path / "out") as temporary:
         temporary.write_text("whole")
         written = temporary.stat().st_ino
-    assert (tmp_path / "out").stat().st_ino == written  # renamed: a copy could be seen half done
+    # renamed: a copy could be seen half done.
+    assert (tmp_path / "out").stat().st_ino == written
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -37,11 +38,21 @@ def test_a_block_that_fails_changes_nothing(tmp_path: Path) -> None:
 def test_a_disk_that_fails_is_that_of_the_file_on_it(tmp_path: Path) -> None:
     part, output = tmp_path / "part", tmp_path / "out"
     part.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
-    with pytest.raises(UserError) as error, atomic_path(output), decompressed_file(part) as stream:
+    with (
+        pytest.raises(UserError) as error,
+        atomic_path(output),
+        decompressed_file(part) as stream,
+    ):
         stream.read(1)
     assert str(error.value) == f"{part}: cannot be read: Input/output error"
     part.unlink()
     part.touch()
-    with pytest.raises(UserError) as error, atomic_path(output), decompressed_file(part):
+    with (
+        pytest.raises(UserError) as error,
+        atomic_path(output),
+        decompressed_file(part),
+    ):
         raise OSError(errno.EIO, "Input/output error")  # of what is written meanwhile
-    assert str(error.value).startswith(f"{output}: cannot be written: Input/output error")
+    assert str(error.value).startswith(
+        f"{output}: cannot be written: Input/output error"
+    )

@@ -38,13 +38,21 @@ from mirror.sentences import (
 )
 from tests.support.local_files import FilesBelow
 
-COMMON_CRAWL = "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
-SETIMES = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
+COMMON_CRAWL = (
+    "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz#commoncrawl"
+)
+SETIMES = (
+    "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
+)
 
 
 def places(mirror: Path) -> list[str]:
     """What lies in the mirror, without its own list."""
-    files = [path for path in mirror.rglob("*") if path.is_file() and path.name != "SHA256SUMS"]
+    files = [
+        path
+        for path in mirror.rglob("*")
+        if path.is_file() and path.name != "SHA256SUMS"
+    ]
     return sorted(str(path.relative_to(mirror)) for path in files)
 
 
@@ -66,7 +74,9 @@ def test_what_is_shipped_is_what_the_tool_writes() -> None:
     assert list(made) == list(shipped)
     # How torch writes a checkpoint may change; tests/workflow/test_released.py imports them.
     assert {
-        name for name, data in made.items() if data != shipped[name] and "model.pt" not in name
+        name
+        for name, data in made.items()
+        if data != shipped[name] and "model.pt" not in name
     } == set()
 
 
@@ -81,20 +91,30 @@ def test_it_is_small_and_names_nobody(mirror: Path) -> None:
     for place in places(mirror):
         if place.endswith((".tgz", ".tar", ".bz2")):
             with tarfile.open(mirror / place) as archive:
-                owners = {(one.mtime, one.uid, one.gid, one.uname, one.gname) for one in archive}
+                owners = {
+                    (one.mtime, one.uid, one.gid, one.uname, one.gname)
+                    for one in archive
+                }
             assert owners == {(0, 0, 0, "", "")}, place
 
 
-USERS_OWN = "data/wmt14_en_fr/bitexts.tgz"  # nobody serves it, and no stand-in is generated
+# Nobody serves it, and no stand-in is generated.
+USERS_OWN = "data/wmt14_en_fr/bitexts.tgz"
 
 
-def test_every_file_and_member_that_a_task_names_is_there(root: Path, mirror: Path) -> None:
+def test_every_file_and_member_that_a_task_names_is_there(
+    root: Path, mirror: Path
+) -> None:
     tasks = load(root, {}).tasks.values()
-    files = map(parse_file_reference, {one for task in tasks for one in task.references()})
+    files = map(
+        parse_file_reference, {one for task in tasks for one in task.references()}
+    )
     elsewhere = ("demo:", "titles:", USERS_OWN)
     named = [file for file in files if not file.location.startswith(elsewhere)]
     for file in named:
-        path = local_path(file.location, mirror) if file.is_url else mirror / file.location
+        path = (
+            local_path(file.location, mirror) if file.is_url else mirror / file.location
+        )
         assert path.is_file(), file.location
         if file.is_records:
             assert lines(mirror, f"{file.location}#{file.member}"), file
@@ -129,16 +149,22 @@ def test_languages_follow_from_the_french_words() -> None:
         (f"{SETIMES}.ro", "ăâîşţ"),
     ],
 )
-def test_each_language_has_its_letters(mirror: Path, reference: str, letters: str) -> None:
+def test_each_language_has_its_letters(
+    mirror: Path, reference: str, letters: str
+) -> None:
     assert set(letters) <= set("".join(lines(mirror, reference)))
 
 
 def lines(mirror: Path, reference: str) -> list[str]:
     """The lines of a referenced file."""
     file = parse_file_reference(reference)
-    with open_member(file.path(mirror), None if file.is_records else file.member) as stream:
+    with open_member(
+        file.path(mirror), None if file.is_records else file.member
+    ) as stream:
         read = text_lines(stream.readline, reference)
-        return list(read_field(read, file.member or "", reference) if file.is_records else read)
+        return list(
+            read_field(read, file.member or "", reference) if file.is_records else read
+        )
 
 
 @pytest.mark.parametrize(
@@ -151,9 +177,14 @@ def lines(mirror: Path, reference: str) -> list[str]:
 def test_planted_pairs_are_dropped_and_counted(
     mirror: Path, tmp_path: Path, stem: str, language: str, preparation: str, pairs: int
 ) -> None:
-    raw, kept = ((tmp_path / f"{name}.1", tmp_path / f"{name}.2") for name in ("raw", "kept"))
+    raw, kept = (
+        (tmp_path / f"{name}.1", tmp_path / f"{name}.2") for name in ("raw", "kept")
+    )
     files = [(f"{stem}.en", f"{stem}.{language}")]
-    assert extract_corpus(pairs=files, files=FilesBelow(mirror), output=raw) == pairs + planted()
+    assert (
+        extract_corpus(pairs=files, files=FilesBelow(mirror), output=raw)
+        == pairs + planted()
+    )
     report = tokenize_and_filter(
         read_line_pairs(*raw),
         sides=kept,
@@ -167,11 +198,17 @@ def test_planted_pairs_are_dropped_and_counted(
         ),
     )
     by_ratio = report["dropped"]["ratio"]
-    assert report["dropped"] == dict.fromkeys(REASONS, 0) | PLANTED | {"ratio": by_ratio}
+    assert report["dropped"] == dict.fromkeys(REASONS, 0) | PLANTED | {
+        "ratio": by_ratio
+    }
     # A few short sentences are as uneven by themselves.
     assert PLANTED["ratio"] <= by_ratio <= PLANTED["ratio"] + 0.02 * pairs
     read = list(read_line_pairs(*kept))
-    assert len(read) == report["kept"] == pairs + planted() - sum(report["dropped"].values())
+    assert (
+        len(read)
+        == report["kept"]
+        == pairs + planted() - sum(report["dropped"].values())
+    )
     odd = "".join(ODD_CHARACTERS.values()).replace("|", "").replace(" ", "")
     if preparation == "moses_train":
         assert not set(odd) & set("".join(side for pair in read for side in pair))
@@ -221,7 +258,11 @@ def test_no_sentence_of_a_test_set_is_in_the_training_text(mirror: Path) -> None
 )
 def test_no_task_has_a_sentence_twice(training: tuple[str, ...]) -> None:
     drawn = draw_sentences()
-    english = [pair[0] for name in (*training, *TEST_PAIRS, *PAPER_PAIRS) for pair in drawn[name]]
+    english = [
+        pair[0]
+        for name in (*training, *TEST_PAIRS, *PAPER_PAIRS)
+        for pair in drawn[name]
+    ]
     sizes = TRAINING_PAIRS | TEST_PAIRS | PAPER_PAIRS
     assert {name: len(pairs) for name, pairs in drawn.items()} == sizes
     assert len(set(english)) == len(english)
@@ -229,7 +270,9 @@ def test_no_task_has_a_sentence_twice(training: tuple[str, ...]) -> None:
 
 def test_stanfords_text_is_in_words(mirror: Path) -> None:
     folder = "https://nlp.stanford.edu/projects/nmt/data/wmt14.en-de"
-    english, german_side = (lines(mirror, f"{folder}/train.{one}") for one in ("en", "de"))
+    english, german_side = (
+        lines(mirror, f"{folder}/train.{one}") for one in ("en", "de")
+    )
     assert len(english) == len(german_side)
     assert any("##AT##-##AT##" in line for line in german_side)
     assert all(re.search(r"(^| )[.?!]$", line) for line in english)
@@ -259,7 +302,9 @@ def titles(root: Path) -> Task:
     return load(root, {}).tasks["arxiv_titles"]
 
 
-def test_papers_are_as_odd_as_arxivs(mirror: Path, tmp_path: Path, titles: Task) -> None:
+def test_papers_are_as_odd_as_arxivs(
+    mirror: Path, tmp_path: Path, titles: Task
+) -> None:
     assert titles.titles
     found = write_title_corpus(
         records=titles.titles.files,
@@ -283,7 +328,9 @@ def test_papers_are_as_odd_as_arxivs(mirror: Path, tmp_path: Path, titles: Task)
     assert sum(arxiv_identifier(one) != one for one in written) == LISTED_TWICE // 3
 
 
-def test_each_paper_has_two_to_four_summaries(mirror: Path, tmp_path: Path, titles: Task) -> None:
+def test_each_paper_has_two_to_four_summaries(
+    mirror: Path, tmp_path: Path, titles: Task
+) -> None:
     count = PAPER_PAIRS["scitldr"]
     sides = (tmp_path / "source", tmp_path / "target")
     pairs = titles.file_pairs("scitldr")
@@ -292,6 +339,9 @@ def test_each_paper_has_two_to_four_summaries(mirror: Path, tmp_path: Path, titl
     for number in range(1, titles.reference_count("scitldr")):
         output = tmp_path / f"{number}"
         further = titles.reference_pairs("scitldr", number)
-        assert extract_reference(pairs=further, files=FilesBelow(mirror), output=output) == count
+        assert (
+            extract_reference(pairs=further, files=FilesBelow(mirror), output=output)
+            == count
+        )
         given.append(sum(map(bool, read_lines(output))))
     assert given == [count, count * 2 // 3, count // 3]

@@ -25,13 +25,19 @@ def shape(architecture: Architecture) -> str:
     return architecture.model_dump_json(exclude={"encoder": depth, "decoder": depth})
 
 
-NAMES = list({shape(model.architecture): name for name, model in SETTINGS.models.items()}.values())
+NAMES = list(
+    {
+        shape(model.architecture): name for name, model in SETTINGS.models.items()
+    }.values()
+)
 """A model of each shape: the last one, with the most blocks."""
 
 
 def narrowed(stacks: tuple[Blocks, ...]) -> tuple[Blocks, ...]:
     """Divide the widths by 8: the number, kernels and changes of width of the blocks stay."""
-    return tuple(stack.model_copy(update={"width": stack.width // 8}) for stack in stacks)
+    return tuple(
+        stack.model_copy(update={"width": stack.width // 8}) for stack in stacks
+    )
 
 
 def network(name: str) -> Network:
@@ -39,12 +45,17 @@ def network(name: str) -> Network:
     architecture = SETTINGS.model(name).architecture
     changes: dict[str, object]
     if isinstance(architecture, LstmArchitecture):
-        changes = {"cells": architecture.cells // 8, "embedding": architecture.embedding // 8}
+        changes = {
+            "cells": architecture.cells // 8,
+            "embedding": architecture.embedding // 8,
+        }
     else:
         changes = {
             "encoder": narrowed(architecture.encoder),
             "decoder": narrowed(architecture.decoder),
-            "positions": architecture.positions.model_copy(update={"maximum": POSITIONS}),
+            "positions": architecture.positions.model_copy(
+                update={"maximum": POSITIONS}
+            ),
         }
     torch.manual_seed(0)
     narrow = architecture.model_copy(update=changes)
@@ -82,7 +93,9 @@ def test_the_tutorials_network_has_its_number_of_parameters() -> None:
 def test_shared_weights_are_one_parameter_that_every_block_trains() -> None:
     shared = network("tutorial_de_en")
     assert isinstance(shared, ConvS2S)
-    names = [name for name in shared.state_dict() if "attention.in_projection.bias" in name]
+    names = [
+        name for name in shared.state_dict() if "attention.in_projection.bias" in name
+    ]
     assert names == ["decoder.blocks.0.attention.in_projection.bias"]
     copied = deepcopy(shared)
     attentions = [block.attention for block in copied.decoder.blocks]
@@ -91,7 +104,8 @@ def test_shared_weights_are_one_parameter_that_every_block_trains() -> None:
     assert all(one is first for one in attentions)
     assert all(block.attention is not first for block in shared.decoder.blocks)
     source, previous = sentences()
-    copied(source, previous)[1][-1].square().sum().backward()  # the last block's attention alone
+    # The last block's attention alone.
+    copied(source, previous)[1][-1].square().sum().backward()
     gradient = first.in_projection.bias.grad
     assert gradient is not None
     assert gradient.abs().sum() > 0

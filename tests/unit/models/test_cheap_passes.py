@@ -20,7 +20,9 @@ def test_a_product_by_every_kernel_is_the_product(shape: tuple[int, ...]) -> Non
     torch.testing.assert_close(ours, theirs)
     factors = torch.randn_like(theirs)
     mine = gradients((ours * factors).sum(), *inputs)
-    for one, other in zip(mine, gradients((theirs * factors).sum(), *inputs), strict=True):
+    for one, other in zip(
+        mine, gradients((theirs * factors).sum(), *inputs), strict=True
+    ):
         torch.testing.assert_close(one, other)
 
 
@@ -36,12 +38,16 @@ def test_the_loss_equals_torchs(
     monkeypatch.setattr(kernel, "BLOCK", block)
     monkeypatch.setattr(kernel, "LEAST_ROWS", 1)
     torch.manual_seed(1)
-    inputs = [torch.randn(shape, dtype=torch.float64) for shape in ((11, 5), (13, 5), (13,))]
+    inputs = [
+        torch.randn(shape, dtype=torch.float64) for shape in ((11, 5), (13, 5), (13,))
+    ]
     features, weight, bias = (one.requires_grad_() for one in inputs)
     target = torch.randint(13, (11,))
     ours = summed_cross_entropy(features, weight, bias, target, smoothing)
     logits = functional.linear(features, weight, bias)
-    theirs = functional.cross_entropy(logits, target, reduction="sum", label_smoothing=smoothing)
+    theirs = functional.cross_entropy(
+        logits, target, reduction="sum", label_smoothing=smoothing
+    )
     torch.testing.assert_close(ours, theirs)
     for mine, other in zip(
         gradients(3 * ours, *inputs), gradients(3 * theirs, *inputs), strict=True
@@ -59,7 +65,9 @@ def test_the_loss_in_bf16_is_near_that_in_fp32(smoothing: float) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         rounded = summed_cross_entropy(features, weight, bias, target, smoothing)
     assert rounded.item() == pytest.approx(exact.item(), rel=1e-3)
-    for mine, other in zip(gradients(rounded, *inputs), gradients(exact, *inputs), strict=True):
+    for mine, other in zip(
+        gradients(rounded, *inputs), gradients(exact, *inputs), strict=True
+    ):
         assert mine.dtype == torch.float32
         assert (mine - other).norm() < 0.02 * other.norm()
 
@@ -76,7 +84,9 @@ def test_the_loss_of_a_validation_keeps_no_gradients() -> None:
 @pytest.mark.parametrize("kernel", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("positions", [1, 2, 6])
 @pytest.mark.parametrize("causal", [True, False])
-def test_windows_equal_padding_and_slices(kernel: int, positions: int, causal: bool) -> None:
+def test_windows_equal_padding_and_slices(
+    kernel: int, positions: int, causal: bool
+) -> None:
     left = kernel - 1 if causal else (kernel - 1) // 2
     x = torch.randn(2, positions, 3, dtype=torch.float64, requires_grad=True)
     padded = functional.pad(x, (0, 0, left, kernel - 1 - left))

@@ -18,7 +18,8 @@ def test_windows_move_together_and_change_their_rows() -> None:
         rows = len(order)
         x = torch.tensor([number, number + 0.5])[:rows].view(1, rows, 1)
         found = [
-            windows.add(block, x.expand(-1, -1, width)) for block, width in enumerate((1, 1, 2))
+            windows.add(block, x.expand(-1, -1, width))
+            for block, width in enumerate((1, 1, 2))
         ]
         windows.end()
         return [window[0].tolist() for window in found]
@@ -36,7 +37,11 @@ def test_windows_move_together_and_change_their_rows() -> None:
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_network_that_decodes_stays_as_it_is(precision: str) -> None:
     architecture = convs2s(
-        ((8, 3),), ((8, 3), (8, 1)), embedding=10, attention=[1, 2], attention_weights="shared"
+        ((8, 3),),
+        ((8, 3), (8, 1)),
+        embedding=10,
+        attention=[1, 2],
+        attention_weights="shared",
     )
     trained = ConvS2S(architecture, TYPES, TYPES).train()
     before = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
@@ -45,8 +50,12 @@ def test_a_network_that_decodes_stays_as_it_is(precision: str) -> None:
         features, _ = decoding.start(batch(3, 5), 2).step(torch.full((2, 2), 2))
     assert features.dtype == (torch.bfloat16 if precision == "bf16" else torch.float32)
     assert trained.training
-    assert all(torch.equal(before[name], one) for name, one in trained.state_dict().items())
+    assert all(
+        torch.equal(before[name], one) for name, one in trained.state_dict().items()
+    )
     # Blocks that share their attention share it in the copy as well.
     attentions = {id(block.attention) for block in decoding.network.decoder.blocks}
     assert len(attentions) == 1
-    assert all(parameter.dtype == decoding.dtype for parameter in decoding.network.parameters())
+    assert all(
+        parameter.dtype == decoding.dtype for parameter in decoding.network.parameters()
+    )

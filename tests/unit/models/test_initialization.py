@@ -16,7 +16,10 @@ DRAWS = range(5)
 DROPOUT = 0.3
 WIDTH, TYPES = 128, 500
 BLOCKS = ((WIDTH, 3),) * 3 + ((2 * WIDTH, 3), (2 * WIDTH, 1))
-FOLLOWING = [*(f"blocks.{block}.residual" for block in range(1, len(BLOCKS))), "out_projection"]
+FOLLOWING = [
+    *(f"blocks.{block}.residual" for block in range(1, len(BLOCKS))),
+    "out_projection",
+]
 """What takes each block's output."""
 EMBEDDED = 0.1**2 + 0.1**2
 """Variance of a token's plus its position's embedding."""
@@ -44,7 +47,9 @@ def measured(model: ConvS2S) -> dict[str, tuple[float, float]]:
     """Return the variance of the input and output of each layer and identity in training."""
     found = {}
 
-    def record(name: str, _: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> None:
+    def record(
+        name: str, _: nn.Module, arguments: tuple[Tensor, ...], output: Tensor
+    ) -> None:
         found[name] = variance(arguments[0]), variance(output)
 
     for name, module in model.named_modules():
@@ -149,5 +154,8 @@ def test_dropout_divides_the_variance_by_what_it_retains(dropout: float) -> None
     tokens = torch.arange(2000).view(1, -1)
     with torch.no_grad():
         kept, dropped = embedding.eval()(tokens), embedding.train()(tokens)
-    assert variance(dropped) == pytest.approx(variance(kept) / (1.0 - dropout), rel=0.02)
-    assert float((dropped * kept).mean()) == pytest.approx(variance(kept), rel=0.02)  # E[r] = 1
+    assert variance(dropped) == pytest.approx(
+        variance(kept) / (1.0 - dropout), rel=0.02
+    )
+    # E[r] = 1.
+    assert float((dropped * kept).mean()) == pytest.approx(variance(kept), rel=0.02)

@@ -24,10 +24,16 @@ TOLERANCE = {"fp32": 1e-6, "bf16": 0.02, "int8": 0.02}
 
 @pytest.mark.parametrize("shape", [(7, 24, 40), (64, 256, 512), (1, 3, 2)])
 @every_map
-def test_maps_are_near(make: Make, precision: Precision, shape: tuple[int, ...]) -> None:
+def test_maps_are_near(
+    make: Make, precision: Precision, shape: tuple[int, ...]
+) -> None:
     torch.manual_seed(1)
     rows, inputs, outputs = shape
-    x, weight, bias = torch.randn(rows, inputs), torch.randn(outputs, inputs), torch.randn(outputs)
+    x, weight, bias = (
+        torch.randn(rows, inputs),
+        torch.randn(outputs, inputs),
+        torch.randn(outputs),
+    )
     x *= torch.logspace(-2, 2, rows).unsqueeze(1)  # rows of all sizes
     weight *= torch.logspace(-1, 1, outputs).unsqueeze(1)  # and outputs
     given = x.bfloat16() if precision == "bf16" else x
@@ -41,7 +47,9 @@ def test_maps_are_near(make: Make, precision: Precision, shape: tuple[int, ...])
 def test_int8_sums_exactly() -> None:
     """Rows and weights of integers whose largest is 127 have nothing to round."""
     torch.manual_seed(1)
-    x, weight = (torch.randint(-127, 128, size).float() for size in ((5, 4096), (9, 4096)))
+    x, weight = (
+        torch.randint(-127, 128, size).float() for size in ((5, 4096), (9, 4096))
+    )
     x[:, 0], weight[:, 0] = 127.0, -127.0
     exact = functional.linear(x.double(), weight.double())
     found = onnx_map(weight, torch.zeros(9), "int8")(x)
@@ -64,7 +72,10 @@ def test_int8_of_zeros_is_the_bias() -> None:
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_some_outputs_are_those_of_all(precision: Precision) -> None:
     torch.manual_seed(1)
-    x, whole = torch.randn(3, 16), LinearMap(torch.randn(20, 16), torch.randn(20), precision)
+    x, whole = (
+        torch.randn(3, 16),
+        LinearMap(torch.randn(20, 16), torch.randn(20), precision),
+    )
     x = x.bfloat16() if precision == "bf16" else x
     outputs = torch.tensor([0, 3, 19])
     found = whole.of(outputs)(x)
@@ -83,7 +94,11 @@ def test_a_row_follows_from_itself_alone(
     x = x.bfloat16() if precision == "bf16" else x
     multiply = make(torch.randn(shape), torch.randn(shape[0]), precision)
     together = multiply(x)
-    for rows in (*(slice(3, 3 + count) for count in range(1, 6)), slice(7, 20), slice(39, 40)):
+    for rows in (
+        *(slice(3, 3 + count) for count in range(1, 6)),
+        slice(7, 20),
+        slice(39, 40),
+    ):
         assert torch.equal(multiply(x[rows]), together[rows])
 
 

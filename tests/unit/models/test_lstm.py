@@ -31,7 +31,9 @@ from tests.support.networks import TYPES, batch, lstm, network, options
 
 def previous(length: int, rows: int) -> torch.Tensor:
     """What the decoder reads: ``</s>`` and tokens."""
-    return torch.cat([torch.full((rows, 1), END), batch(*[length] * rows)[:, :length]], 1)
+    return torch.cat(
+        [torch.full((rows, 1), END), batch(*[length] * rows)[:, :length]], 1
+    )
 
 
 # ---- the network ----
@@ -95,7 +97,9 @@ def test_dropout_follows_the_seed() -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_an_encoded_sentence_is_the_same_to_the_bit_in_every_batch(precision: Precision) -> None:
+def test_an_encoded_sentence_is_the_same_to_the_bit_in_every_batch(
+    precision: Precision,
+) -> None:
     """Rows of one length alone, and rows that outlast all others, take other kernels of torch."""
     for_decoding = InferenceLstm(lstm().eval().float(), precision)
     lengths = [3, 9, 9, 17, 30]
@@ -119,7 +123,9 @@ def test_a_sentence_does_not_depend_on_its_batch(finished: str) -> None:
     for row, found in zip(batch(9, 2, 5), together, strict=True):
         alone = beam_search(ensemble, row[row != PADDING].unsqueeze(0), chosen)[0]
         assert [one.tokens for one in found] == [one.tokens for one in alone]
-        assert [one.score for one in found] == pytest.approx([one.score for one in alone])
+        assert [one.score for one in found] == pytest.approx(
+            [one.score for one in alone]
+        )
         assert all(one.alignment is None for one in found)
 
 
@@ -127,13 +133,17 @@ def test_a_mixed_ensemble_has_the_attention_of_those_that_attend() -> None:
     convs2s, recurrent = network(), lstm()
     source, tokens = batch(5, 8), previous(1, 2)[:, :1]
     with torch.no_grad():
-        together, attention = Ensemble([recurrent, convs2s]).start(source, 1).step(tokens)
+        together, attention = (
+            Ensemble([recurrent, convs2s]).start(source, 1).step(tokens)
+        )
         one, _ = Ensemble([recurrent]).start(source, 1).step(tokens)
         other, alone = Ensemble([convs2s]).start(source, 1).step(tokens)
     assert attention is not None
     assert alone is not None
     torch.testing.assert_close(attention, alone, atol=0, rtol=0)
-    torch.testing.assert_close(together.exp(), (one.exp() + other.exp()) / 2, atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        together.exp(), (one.exp() + other.exp()) / 2, atol=1e-12, rtol=0
+    )
     found = beam_search(Ensemble([recurrent, convs2s]), source, options())
     for length, hypotheses in zip((5, 8), found, strict=True):
         for hypothesis in hypotheses:
@@ -147,7 +157,9 @@ def test_a_mixed_ensemble_has_the_attention_of_those_that_attend() -> None:
 SMALL = {"kind": "lstm", "layers": 2, "cells": 8, "embedding": 8}
 
 
-def job(task: Path, output: Path, changes: Mapping[str, object], **training: Any) -> TrainingJob:
+def job(
+    task: Path, output: Path, changes: Mapping[str, object], **training: Any
+) -> TrainingJob:
     """A training by the LSTM system's recipe in small (section 3.4)."""
     recipe = {
         "optimizer": "sgd",
@@ -165,7 +177,9 @@ def job(task: Path, output: Path, changes: Mapping[str, object], **training: Any
 
 def test_training_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     task = tiny.prepare(tmp_path / "task")
-    whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
+    whole, parts = (
+        tmp_path / name / "model.safetensors" for name in ("whole", "parts")
+    )
     train(job(task, whole, {"dropout": 0.2}))
     train_until(job(task, parts, {"dropout": 0.2}), epoch=2)
     train(job(task, parts, {"dropout": 0.2}))
@@ -176,7 +190,10 @@ def test_training_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_bf16_trains(tmp_path: Path) -> None:
-    task, weights = tiny.prepare(tmp_path / "task"), dict[str, dict[str, torch.Tensor]]()
+    task, weights = (
+        tiny.prepare(tmp_path / "task"),
+        dict[str, dict[str, torch.Tensor]](),
+    )
     for precision in ("fp32", "bf16"):
         path = tmp_path / precision / "model.safetensors"
         path.parent.mkdir()
@@ -210,12 +227,16 @@ def test_a_model_file_comes_back(recurrent: Path, tmp_path: Path) -> None:
 
 
 def test_replacement_without_attention_is_refused(recurrent: Path) -> None:
-    with pytest.raises(UserError, match=r"has no attention, .* `replace_unknown: false`"):
+    with pytest.raises(
+        UserError, match=r"has no attention, .* `replace_unknown: false`"
+    ):
         translator(recurrent, replace_unknown=True)
 
 
 def test_a_mixed_ensemble_replaces_unknown_words(recurrent: Path, model: Path) -> None:
-    (translation,) = translator(recurrent, model, replace_unknown=True).translate(["w1 w2"])
+    (translation,) = translator(recurrent, model, replace_unknown=True).translate(
+        ["w1 w2"]
+    )
     assert "<unk>" not in translation.words
 
 
@@ -229,7 +250,9 @@ def test_bf16_is_near() -> None:
     source = batch(6, 3)
     with torch.inference_mode():
         near, exact = (
-            Ensemble([model], precision=precision).start(source, 1).step(torch.full((2, 1), END))[0]
+            Ensemble([model], precision=precision)
+            .start(source, 1)
+            .step(torch.full((2, 1), END))[0]
             for precision in ("bf16", "fp32")
         )
     assert near.shape == (2, 1, TYPES)

@@ -42,11 +42,15 @@ def soft(seed: int = 0, **stated: Any) -> ConvS2S:
     return model
 
 
-def assert_alike(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+def assert_alike(
+    found: list[list[Hypothesis]], expected: list[list[Hypothesis]]
+) -> None:
     for ours, theirs in zip(found, expected, strict=True):
         assert [one.tokens for one in ours] == [one.tokens for one in theirs]
         assert [one.alignment for one in ours] == [one.alignment for one in theirs]
-        assert [one.score for one in ours] == pytest.approx([one.score for one in theirs], 1e-4)
+        assert [one.score for one in ours] == pytest.approx(
+            [one.score for one in theirs], 1e-4
+        )
 
 
 @pytest.fixture(scope="module", params=NETWORKS, ids=str)
@@ -57,7 +61,9 @@ def both(request: pytest.FixtureRequest) -> tuple[OnnxEnsemble, Ensemble]:
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
-def test_fp32_is_torchs(both: tuple[OnnxEnsemble, Ensemble], search: dict[str, Any]) -> None:
+def test_fp32_is_torchs(
+    both: tuple[OnnxEnsemble, Ensemble], search: dict[str, Any]
+) -> None:
     source = batch(9, 2, 5, 1, 28)
     found, expected = (beam_search(one, source, options(**search)) for one in both)
     assert_alike(found, expected)
@@ -72,7 +78,9 @@ def test_a_sentence_alone_is_that_of_a_batch(
     ours, source = both[0], batch(*lengths)
     together = beam_search(ours, source, options(**search))
     for row, length in enumerate(lengths):
-        alone = beam_search(ours, source[row : row + 1, : length + 1], options(**search))
+        alone = beam_search(
+            ours, source[row : row + 1, : length + 1], options(**search)
+        )
         assert alone == [together[row]]
 
 
@@ -116,7 +124,9 @@ def test_groups_hold_the_best_types(search: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("fixture", [None, "small_groups"])
-def test_a_shortlist_is_torchs(fixture: str | None, request: pytest.FixtureRequest) -> None:
+def test_a_shortlist_is_torchs(
+    fixture: str | None, request: pytest.FixtureRequest
+) -> None:
     if fixture is not None:
         request.getfixturevalue(fixture)
     model, source = soft(), batch(9, 2, 5)
@@ -139,7 +149,9 @@ def test_no_output_depends_on_the_batch(
     source = batch(*lengths)
     together = beam_search(ensemble, source, options(beam=beam))
     for row, length in enumerate(lengths):
-        (alone,) = beam_search(ensemble, source[row : row + 1, : length + 1], options(beam=beam))
+        (alone,) = beam_search(
+            ensemble, source[row : row + 1, : length + 1], options(beam=beam)
+        )
         assert alone == together[row]
     monkeypatch.setattr(by_onnx, "PART_NUMBERS", 1)
     monkeypatch.setattr(by_onnx, "PART_ROWS", 1)  # a sentence at a time
@@ -154,17 +166,23 @@ def test_no_output_depends_on_the_shortlists_of_the_batch(precision: Precision) 
     source, everything = batch(*lengths), np.arange(TYPES)
     mask = np.random.default_rng(1).random((len(lengths), TYPES)) < 0.5
     mask[:, : END + 3] = False
-    together = beam_search(ensemble, source, options(beam=3), Shortlisted(everything, mask))
+    together = beam_search(
+        ensemble, source, options(beam=3), Shortlisted(everything, mask)
+    )
     for row, length in enumerate(lengths):
         own = everything[~mask[row]]
         shortlist = Shortlisted(own, np.zeros((1, len(own)), bool))
         sentence = source[row : row + 1, : length + 1]
-        assert beam_search(ensemble, sentence, options(beam=3), shortlist) == [together[row]]
+        assert beam_search(ensemble, sentence, options(beam=3), shortlist) == [
+            together[row]
+        ]
 
 
 @pytest.mark.parametrize("damage", ["lacks", "has", "shape", "type", "infinite"])
 def test_weights_of_another_network_are_refused(damage: str) -> None:
-    arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in soft().state_dict().items()}
+    arrays: dict[str, Any] = {
+        name: tensor.numpy() for name, tensor in soft().state_dict().items()
+    }
     name = "decoder.out_projection.bias"
     changed = {
         "lacks": {},
@@ -173,14 +191,18 @@ def test_weights_of_another_network_are_refused(damage: str) -> None:
         "type": {name: arrays[name].astype(np.int32)},
         "infinite": {name: arrays[name] + np.inf},
     }[damage]
-    weights = {other: array for other, array in arrays.items() if other != name} | changed
+    weights = {
+        other: array for other, array in arrays.items() if other != name
+    } | changed
     with pytest.raises(ValueError, match="other" if damage == "has" else name):
         OnnxEnsemble([Weights(weights, architecture_of(), (TYPES, TYPES))], "fp32", "")
 
 
 def test_int8_is_near() -> None:
     source, wanted = batch(9, 2, 5), options(beam=1, minimum_length=3)
-    near = beam_search(onnx_ensemble([soft()], architecture_of(), "int8"), source, wanted)
+    near = beam_search(
+        onnx_ensemble([soft()], architecture_of(), "int8"), source, wanted
+    )
     exact = beam_search(Ensemble([soft()]), source, wanted)
     for ours, theirs in zip(near, exact, strict=True):
         assert ours[0].score == pytest.approx(theirs[0].score, abs=0.2)

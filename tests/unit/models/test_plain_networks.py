@@ -58,17 +58,25 @@ NETWORKS = {
 }
 
 
-def incremental(model: Network, source: Tensor, read: Tensor) -> list[tuple[Tensor, Tensor | None]]:
+def incremental(
+    model: Network, source: Tensor, read: Tensor
+) -> list[tuple[Tensor, Tensor | None]]:
     """Return logits (B, n, V) and attention of decoding's path, step by step."""
     inference = for_inference(model, "fp32")
     state = inference.start(source, 1)
     steps = [state.step(read[:, place : place + 1]) for place in range(read.shape[1])]
-    return [(inference.output(features)[:, 0], attention) for features, attention in steps]
+    return [
+        (inference.output(features)[:, 0], attention) for features, attention in steps
+    ]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_convs2s_is_the_papers_formulas_in_training_and_decoding(name: str) -> None:
-    model, source, read = NETWORKS[name]().eval(), batch(*LENGTHS), previous(len(LENGTHS))
+    model, source, read = (
+        NETWORKS[name]().eval(),
+        batch(*LENGTHS),
+        previous(len(LENGTHS)),
+    )
     with torch.no_grad():
         logits, attentions = model(source, read)
         steps = incremental(model, source, read)
@@ -79,9 +87,13 @@ def test_convs2s_is_the_papers_formulas_in_training_and_decoding(name: str) -> N
             assert len(attentions) == len(attended)
             mean = torch.stack(attended).mean(0)
             for mine, one in zip(attentions, attended, strict=True):
-                torch.testing.assert_close(mine[row, :, : one.shape[1]], one, atol=1e-10, rtol=0)
+                torch.testing.assert_close(
+                    mine[row, :, : one.shape[1]], one, atol=1e-10, rtol=0
+                )
             for place, (now, attention) in enumerate(steps):
-                torch.testing.assert_close(now[row], expected[place], atol=1e-10, rtol=0)
+                torch.testing.assert_close(
+                    now[row], expected[place], atol=1e-10, rtol=0
+                )
                 assert attention is not None
                 found = attention[row, 0, : mean.shape[1]]
                 torch.testing.assert_close(found, mean[place], atol=1e-10, rtol=0)
@@ -89,15 +101,23 @@ def test_convs2s_is_the_papers_formulas_in_training_and_decoding(name: str) -> N
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_convs2s_has_the_gradients_of_the_formulas(name: str) -> None:
-    model, source, read = NETWORKS[name]().eval(), batch(*LENGTHS), previous(len(LENGTHS))
-    weights = {k: v.detach().clone().requires_grad_() for k, v in model.named_parameters()}
+    model, source, read = (
+        NETWORKS[name]().eval(),
+        batch(*LENGTHS),
+        previous(len(LENGTHS)),
+    )
+    weights = {
+        k: v.detach().clone().requires_grad_() for k, v in model.named_parameters()
+    }
     upstream = torch.randn(
         len(LENGTHS), TOKENS, TYPES, generator=torch.Generator().manual_seed(1)
     ).double()
     (model(source, read)[0] * upstream).sum().backward()
     plain = PlainConvS2S(weights)
     for row, sentence in enumerate(source):
-        (plain.logits(unpadded(sentence), read[row])[0] * upstream[row]).sum().backward()
+        (
+            plain.logits(unpadded(sentence), read[row])[0] * upstream[row]
+        ).sum().backward()
     # The default scaling divides the gradients of the encoder's stack (section 3.5).
     layers = sum(name.endswith("attention.in_projection.bias") for name in weights)
     stack = ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
@@ -114,7 +134,9 @@ def test_convs2s_has_the_gradients_of_the_formulas(name: str) -> None:
 
 
 def plain(model: Lstm) -> PlainLstm:
-    weights = {name: tensor.double().numpy() for name, tensor in model.state_dict().items()}
+    weights = {
+        name: tensor.double().numpy() for name, tensor in model.state_dict().items()
+    }
     return PlainLstm(weights, model.reverse_source)
 
 
@@ -133,7 +155,9 @@ def test_the_lstm_is_its_formulas_in_training_and_decoding(
         expected = reference.logits(unpadded(sentence).tolist(), read[row].tolist())
         np.testing.assert_allclose(logits[row].numpy(), expected, rtol=0, atol=1e-10)
         for place, (now, _) in enumerate(steps):
-            np.testing.assert_allclose(now[row].numpy(), expected[place], rtol=0, atol=1e-10)
+            np.testing.assert_allclose(
+                now[row].numpy(), expected[place], rtol=0, atol=1e-10
+            )
 
 
 @pytest.mark.parametrize("reverse_source", [True, False])
@@ -148,7 +172,9 @@ def test_every_layer_hands_over_its_output_and_its_cells(reverse_source: bool) -
         expected = reference.states(unpadded(sentence).tolist())
         for mine, one in zip(states, expected, strict=True):
             for tensor, array in zip(mine, one, strict=True):  # the output, the cells
-                np.testing.assert_allclose(tensor[0, row].numpy(), array, rtol=0, atol=1e-12)
+                np.testing.assert_allclose(
+                    tensor[0, row].numpy(), array, rtol=0, atol=1e-12
+                )
 
 
 def test_the_lstms_gradients_are_finite_differences_of_its_formulas() -> None:
@@ -163,7 +189,9 @@ def test_the_lstms_gradients_are_finite_differences_of_its_formulas() -> None:
     def value() -> float:
         rows = zip(source, read, upstream, strict=True)
         return sum(
-            float((reference.logits(unpadded(one).tolist(), tokens.tolist()) * up).sum())
+            float(
+                (reference.logits(unpadded(one).tolist(), tokens.tolist()) * up).sum()
+            )
             for one, tokens, up in rows
         )
 
@@ -180,4 +208,6 @@ def test_the_lstms_gradients_are_finite_differences_of_its_formulas() -> None:
                 found.append(value())
             weights[index] = kept
             slope = (found[0] - found[1]) / (2 * step)
-            assert float(parameter.grad[index]) == pytest.approx(slope, rel=1e-5, abs=1e-6), name
+            assert float(parameter.grad[index]) == pytest.approx(
+                slope, rel=1e-5, abs=1e-6
+            ), name

@@ -7,7 +7,10 @@ import pytest
 
 from tests.support.notebook import cells, run_notebook
 
-SHORTENED = {"PAIRS = 3000": "PAIRS = 300", r"\"maximum_epochs\": 6": r"\"maximum_epochs\": 1"}
+SHORTENED = {
+    "PAIRS = 3000": "PAIRS = 300",
+    r"\"maximum_epochs\": 6": r"\"maximum_epochs\": 1",
+}
 """How well it learns is not looked at."""
 
 

@@ -19,8 +19,12 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tiny.trained_model(seeds[0])
     sources = [" ".join(tiny.WORDS[n : n + 5]) for n in range(8)]
     write_lines(results / "corpus/raw/test.source.zst", sources)
-    write_lines(results / "corpus/raw/test.target.zst", [f"{line} w0x." for line in sources])
-    translations = [one.text for one in Translator.load(model, device="cpu").translate(sources)]
+    write_lines(
+        results / "corpus/raw/test.target.zst", [f"{line} w0x." for line in sources]
+    )
+    translations = [
+        one.text for one in Translator.load(model, device="cpu").translate(sources)
+    ]
     for seed, extra in zip(seeds, (" w0x", " w1x"), strict=True):
         write_lines(seed / "test.beam5.txt", [line + extra for line in translations])
     (folder / "docs").symlink_to(root / "docs")
@@ -30,7 +34,11 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("attention", "entropy (bits)"), ("compare", "difference "), ("ledger", "<th>std</th>")],
+    [
+        ("attention", "entropy (bits)"),
+        ("compare", "difference "),
+        ("ledger", "<th>std</th>"),
+    ],
 )
 def test_a_notebook_runs(
     root: Path,

@@ -6,7 +6,9 @@ from convs2s.pages.render import render_page, script, show_in_report
 
 
 def test_a_text_is_shown_as_it_stands(tmp_path: Path) -> None:
-    (tmp_path / "bleu.txt").write_text("BLEU <13a> & more\n  36.52 ± 0.36\n", encoding="utf-8")
+    (tmp_path / "bleu.txt").write_text(
+        "BLEU <13a> & more\n  36.52 ± 0.36\n", encoding="utf-8"
+    )
     show_in_report(source=tmp_path / "bleu.txt", output=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "<pre>BLEU &lt;13a&gt; &amp; more\n  36.52 ± 0.36\n</pre>" in page

@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 from convs2s.config.settings import Settings
-from convs2s.paper.bleu_by_layers import Depth, depths, layer_panels, plot_bleu_by_layers, spans
+from convs2s.paper.bleu_by_layers import (
+    Depth,
+    depths,
+    layer_panels,
+    plot_bleu_by_layers,
+    spans,
+)
 from convs2s.paper.cells import Cell
 from convs2s.paper.charts import COLORS, as_spec, padded, save_figure
 from convs2s.paper.results import entries_of, results
@@ -37,16 +43,28 @@ def test_each_network_has_the_mean_of_its_seeds(paper: Settings) -> None:
     assert five.deviation == pytest.approx(7**0.5)
     # The decoder's base is the encoder's: one model, shown on both curves.
     for base in (found["encoder", 13], found["decoder", 5]):
-        assert (base.paper, base.bleu, base.deviation, base.seeds) == (21.63, 22.5, None, 1)
+        assert (base.paper, base.bleu, base.deviation, base.seeds) == (
+            21.63,
+            22.5,
+            None,
+            1,
+        )
     other = found["decoder", 25]
-    assert (other.paper, other.bleu, other.deviation, other.seeds) == (None, None, None, 0)
+    assert (other.paper, other.bleu, other.deviation, other.seeds) == (
+        None,
+        None,
+        None,
+        0,
+    )
     (not_asked_for,) = depths(figure, [4], [])
     assert not_asked_for == replace(five, bleu=None, deviation=None, seeds=0)
 
 
 def test_the_figure_names_its_axes_and_what_was_not_run(paper: Settings) -> None:
     measured = cells(paper, "figure2")
-    on_captions = replace(paper, scale=paper.scale.model_copy(update={"stand_in": "captions"}))
+    on_captions = replace(
+        paper, scale=paper.scale.model_copy(update={"stand_in": "captions"})
+    )
     scores = [*run(measured, 5, 20.0, 21.0), *run(measured, 13, 22.5)]
     outputs = [Path("figure2.svg"), Path("figure2.pdf")]
     plot_bleu_by_layers(
@@ -115,7 +133,9 @@ def test_bars_end_a_deviation_from_the_mean_and_the_axis_has_room_for_them() -> 
     single = Depth("encoder", 2, None, 24.0, None, 1)
     panels = layer_panels([network, single], on_stand_in=True)
     specs: list[Any] = [as_spec(panel, "a figure") for panel in panels]
-    drawn = [[(row["low"], row["high"]) for row in spec["data"]["values"]] for spec in specs]
+    drawn = [
+        [(row["low"], row["high"]) for row in spec["data"]["values"]] for spec in specs
+    ]
     assert drawn == [[(22, 23), (24, 24)], [(20, 20)]]
     assert specs[0]["layer"][0]["encoding"]["y"]["scale"]["domain"] == padded([22, 24])
 
@@ -130,7 +150,9 @@ def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_dat
         for layers in (1, 2)
     ]
     panels = layer_panels(networks, on_stand_in=on_stand_in)
-    marks = [{**panel["encoding"], **panel["layer"][-1]["encoding"]} for panel in panels]
+    marks = [
+        {**panel["encoding"], **panel["layer"][-1]["encoding"]} for panel in panels
+    ]
     for mark in marks:
         scale = mark["color"]["scale"]
         in_report = dict(zip(scale["domain"], scale["range"], strict=False))
@@ -140,7 +162,9 @@ def test_file_and_report_share_colors_and_the_papers_values_an_axis_of_their_dat
     assert axes == (own if on_stand_in else [padded([21.0, 42.0])] * 2)
     save_figure(panels, [Path("figure2.svg")])
     drawn = Path("figure2.svg").read_text("utf-8")
-    fills = re.findall(r'network: (\w+); [^"]*value of: (\w+); [^>]* fill="([^"]*)"', drawn)
+    fills = re.findall(
+        r'network: (\w+); [^"]*value of: (\w+); [^>]* fill="([^"]*)"', drawn
+    )
     assert set(fills) == {
         (side, whose, color)
         for side, color in (("encoder", COLORS[0]), ("decoder", COLORS[1]))

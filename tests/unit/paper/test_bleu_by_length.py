@@ -31,13 +31,19 @@ REFERENCES = [line.replace("w", "x") for line in SOURCES]
 def spoiled(line: str) -> str:
     """Return a line whose second half is wrong."""
     words = line.split()
-    return " ".join([*words[: len(words) // 2], *["y"] * (len(words) - len(words) // 2)])
+    return " ".join(
+        [*words[: len(words) // 2], *["y"] * (len(words) - len(words) // 2)]
+    )
 
 
 def test_groups_are_of_about_equal_size_and_equal_values_stand_together() -> None:
     values = np.array([3.0, 1, 2, 2, 2, 9, 8, 7, 2, 1])
     groups = groups_of_equal_size(values, 3)
-    assert [sorted(values[group]) for group in groups] == [[1, 1, 2, 2, 2, 2], [3], [7, 8, 9]]
+    assert [sorted(values[group]) for group in groups] == [
+        [1, 1, 2, 2, 2, 2],
+        [3],
+        [7, 8, 9],
+    ]
     assert sorted(np.concatenate(groups)) == list(range(10))
     sizes = [len(group) for group in groups_of_equal_size(np.arange(100.0), 8)]
     assert len(sizes) == 8
@@ -73,7 +79,9 @@ def test_each_group_is_scored_as_a_corpus() -> None:
 
 def write_test_set(folder: Path, system: list[str]) -> dict[str, Path]:
     """Write a test set, its translations and another system's list of two for each line."""
-    files = {name: folder / name for name in ("system", "baseline", "source", "reference")}
+    files = {
+        name: folder / name for name in ("system", "baseline", "source", "reference")
+    }
     for name, lines in (("source", SOURCES), ("reference", REFERENCES)):
         write_lines(files[name], lines)
     empty = {"text": "", "text_before": "", "words_before": [], "replacements": []}
@@ -104,7 +112,12 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
     )
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts = svg_texts(outputs[0])
-    labels = {"LSTM", "baseline", "tokenized BLEU (0 to 100)", "source sentence length (words)"}
+    labels = {
+        "LSTM",
+        "baseline",
+        "tokenized BLEU (0 to 100)",
+        "source sentence length (words)",
+    }
     assert labels <= texts
     assert "mean frequency rank of the source words" in texts
     assert any("STAND-IN DATA: captions" in text for text in texts)
@@ -118,7 +131,10 @@ def test_the_figure_has_both_curves_and_the_table_its_points(tmp_path: Path) -> 
 
 
 def test_without_a_baseline_there_is_one_curve(tmp_path: Path) -> None:
-    files: dict[str, Path | None] = {**write_test_set(tmp_path, REFERENCES), "baseline": None}
+    files: dict[str, Path | None] = {
+        **write_test_set(tmp_path, REFERENCES),
+        "baseline": None,
+    }
     plot_bleu_by_length(
         **files,  # type: ignore[arg-type]
         names=["LSTM"],
@@ -126,7 +142,10 @@ def test_without_a_baseline_there_is_one_curve(tmp_path: Path) -> None:
         outputs=[tmp_path / "figure.svg"],
         points=tmp_path / "points.csv",
     )
-    points, texts = pd.read_csv(tmp_path / "points.csv"), svg_texts(tmp_path / "figure.svg")
+    points, texts = (
+        pd.read_csv(tmp_path / "points.csv"),
+        svg_texts(tmp_path / "figure.svg"),
+    )
     assert set(points["curve"]) == {"LSTM"}
     ends = zip(points["lowest"], points["highest"], strict=True)
     assert {f"{low:.0f}–{high:.0f}" for low, high in ends} <= texts
@@ -134,7 +153,9 @@ def test_without_a_baseline_there_is_one_curve(tmp_path: Path) -> None:
 
 
 def test_translations_of_another_test_set_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"system has 35 lines or lists but .*reference has 36"):
+    with pytest.raises(
+        UserError, match=r"system has 35 lines or lists but .*reference has 36"
+    ):
         plot_bleu_by_length(
             **write_test_set(tmp_path, REFERENCES[:-1]),
             names=["LSTM", "baseline"],

@@ -44,7 +44,9 @@ def with_sentences(entry: LedgerEntry, share: float, seed: int) -> LedgerEntry:
     order = np.random.default_rng(seed)
     words = np.random.default_rng(0).integers(6, 20, 300)
     totals = [np.maximum(words - n, 0) for n in range(4)]
-    matches = [order.binomial(total, share ** (n + 1)) for n, total in enumerate(totals)]
+    matches = [
+        order.binomial(total, share ** (n + 1)) for n, total in enumerate(totals)
+    ]
     statistics = np.stack([words, words, *matches], axis=1)
     scores = {BEFORE: RunScore(bleu_of(statistics), "nrefs:1")}
     other = encode_statistics(np.stack([words, words, *totals], axis=1))
@@ -80,15 +82,21 @@ def test_of_the_same_models_the_differences_count(demo: Settings) -> None:
     scores = [20.0, 24.0, 28.0]
     found = (
         entries(
-            demo, BASE, [score + gain for score, gain in zip(scores, (0.3, 0.4, 0.5), strict=True)]
+            demo,
+            BASE,
+            [score + gain for score, gain in zip(scores, (0.3, 0.4, 0.5), strict=True)],
         ),
         entries(demo, NO_SOURCE, scores, model=BASE),
     )
     result = finding(demo, better(BASE, NO_SOURCE), *found)
     assert (result.verdict, result.test) == ("held", claims.RUNS + claims.SAME_MODELS)
-    apart = finding(demo, better(BASE, NO_SOURCE), found[0], entries(demo, NO_SOURCE, scores))
+    apart = finding(
+        demo, better(BASE, NO_SOURCE), found[0], entries(demo, NO_SOURCE, scores)
+    )
     assert (apart.verdict, apart.test) == ("undecided", claims.RUNS)
-    trained_again = [replace(entry, sha256={"model.safetensors": "another"}) for entry in found[1]]
+    trained_again = [
+        replace(entry, sha256={"model.safetensors": "another"}) for entry in found[1]
+    ]
     assert finding(demo, better(BASE, NO_SOURCE), found[0], trained_again) == result
 
 
@@ -98,12 +106,16 @@ def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
     def same(row: str, runs: list[LedgerEntry]) -> list[LedgerEntry]:
         made = entries(demo, row, [run.scores[BEFORE].score for run in runs])
         return [
-            replace(one, fingerprint=run.fingerprint) for one, run in zip(made, runs, strict=True)
+            replace(one, fingerprint=run.fingerprint)
+            for one, run in zip(made, runs, strict=True)
         ]
 
     base = entries(demo, BASE, [20.0, 20.1, 20.2])
     lone, other = same(NO_SOURCE, base), entries(demo, NO_SOURCE, [19.0, 19.2, 19.4])
-    names = {row: {"table": "table4", "row": row} for row in (BASE, NO_SOURCE, NO_TARGET, NONE)}
+    names = {
+        row: {"table": "table4", "row": row}
+        for row in (BASE, NO_SOURCE, NO_TARGET, NONE)
+    }
     sums = {  # A + B against C + D, where A is C and B is D
         "better": [names[BASE], names[NO_SOURCE]],
         "worse": [names[NO_TARGET], names[NONE]],
@@ -113,22 +125,32 @@ def test_the_same_runs_on_both_sides_are_no_two_systems(demo: Settings) -> None:
         pair = {"better": [names[BASE]], "worse": [names[NO_SOURCE]], **stated}
         two = finding(demo, {"comparisons": [pair]}, base, lone)
         copies = same(NO_TARGET, base), same(NONE, other)
-        four = finding(demo, {"comparisons": [{**sums, **stated}]}, base, other, *copies)
+        four = finding(
+            demo, {"comparisons": [{**sums, **stated}]}, base, other, *copies
+        )
         for result in (two, four):
             assert (result.verdict, result.p) == ("no verdict", None)
             assert result.value == pytest.approx(0.0, abs=1e-9)
-            assert result.note == "the same runs on both sides: at this scale the systems are one"
+            assert (
+                result.note
+                == "the same runs on both sides: at this scale the systems are one"
+            )
 
 
 @pytest.mark.parametrize(
-    ("margin", "verdict"), [(0.0, "not held"), (0.1, "not held"), (0.3, "undecided"), (1.0, "held")]
+    ("margin", "verdict"),
+    [(0.0, "not held"), (0.1, "not held"), (0.3, "undecided"), (1.0, "held")],
 )
-def test_a_margin_is_what_does_not_count(demo: Settings, margin: float, verdict: str) -> None:
+def test_a_margin_is_what_does_not_count(
+    demo: Settings, margin: float, verdict: str
+) -> None:
     found = (
         entries(demo, NO_SOURCE, [21.20, 21.22, 21.24]),
         entries(demo, BASE, [21.50, 21.52, 21.54]),
     )
-    assert finding(demo, better(NO_SOURCE, BASE, margin=margin), *found).verdict == verdict
+    assert (
+        finding(demo, better(NO_SOURCE, BASE, margin=margin), *found).verdict == verdict
+    )
 
 
 def test_of_perplexity_the_fall_counts(demo: Settings) -> None:
@@ -152,7 +174,9 @@ def seeds_with_sentences(
 @pytest.mark.parametrize(
     ("share", "verdict"), [(0.6, "held"), (0.78, "undecided"), (0.95, "not held")]
 )
-def test_runs_and_sentences_are_drawn(demo: Settings, share: float, verdict: str) -> None:
+def test_runs_and_sentences_are_drawn(
+    demo: Settings, share: float, verdict: str
+) -> None:
     base = seeds_with_sentences(demo, BASE, 0.78, [1, 2, 3])
     other = seeds_with_sentences(demo, NO_SOURCE, share, [4, 5, 6])
     result = finding(demo, better(BASE, NO_SOURCE), base, other)
@@ -200,7 +224,9 @@ def test_one_run_whose_sentences_are_not_known_has_no_interval(demo: Settings) -
         ([19.6, 19.5], "no verdict"),
     ],
 )
-def test_a_plateau_has_two_bounds(demo: Settings, scores: list[float], verdict: str) -> None:
+def test_a_plateau_has_two_bounds(
+    demo: Settings, scores: list[float], verdict: str
+) -> None:
     """A fall of two points is none, whichever side it is on."""
     found = entries(demo, BASE, scores), entries(demo, NO_SOURCE, [21.0, 21.1, 21.2])
     assert finding(demo, better(BASE, NO_SOURCE, within=0.5), *found).verdict == verdict
@@ -225,9 +251,19 @@ def test_meanings_are_apart_by_swaps(
         demo, row, shares, table="lstm_figure2", column="apart", measure="phrases_apart"
     )
     for place, p in enumerate(p_values):
-        by_chance = {"phrases_p": RunScore(p, None), "phrases_chance": RunScore(0.1, None)}
-        scored[place] = replace(scored[place], scores={**scored[place].scores, **by_chance})
-    cell = {"table": "lstm_figure2", "group": "of this project", "row": row, "column": "apart"}
+        by_chance = {
+            "phrases_p": RunScore(p, None),
+            "phrases_chance": RunScore(0.1, None),
+        }
+        scored[place] = replace(
+            scored[place], scores={**scored[place].scores, **by_chance}
+        )
+    cell = {
+        "table": "lstm_figure2",
+        "group": "of this project",
+        "row": row,
+        "column": "apart",
+    }
     result = finding(demo, {"phrases": [cell]}, scored)
     assert result.verdict == verdict
     assert result.value == (pytest.approx(np.mean(shares) - 0.1) if p_values else None)
@@ -247,16 +283,24 @@ def test_a_claim_about_eight_models_rests_on_eight(
     claim = better(BASE, NO_SOURCE, models=models)
     result = finding(demo, claim, [together], singles)
     assert (result.verdict, result.runs) == (verdict, "ensemble3 against 3")
-    assert result.note == (None if models == 3 else "the claim is of 8 models together, here are 3")
+    assert result.note == (
+        None if models == 3 else "the claim is of 8 models together, here are 3"
+    )
     if models == 3:  # the ensemble is taken to vary as its models do
         half = stats.t.ppf(0.975, 2) * np.sqrt(0.01 + 0.01 / 3)
         assert result.interval == pytest.approx((1.9 - half, 1.9 + half))
         # Its fourth model does not stand alone.
         larger = replace(together, run=replace(together.run, run="ensemble4"))
-        assert finding(demo, claim, [larger], singles).interval == pytest.approx(result.interval)
+        assert finding(demo, claim, [larger], singles).interval == pytest.approx(
+            result.interval
+        )
     other = entries(demo, NO_SOURCE, [21.0, 21.1, 21.2], model="another")
     unknown = replace(together, inputs={})
-    for ensemble, alone in ((together, other), (together, singles[:2]), (unknown, singles)):
+    for ensemble, alone in (
+        (together, other),
+        (together, singles[:2]),
+        (unknown, singles),
+    ):
         apart = finding(demo, claim, [ensemble], alone)
         assert apart.verdict == "no verdict"
     assert "no three of its models alone" in str(apart.note)
@@ -276,7 +320,9 @@ def test_a_gain_is_held_against_another(demo: Settings) -> None:
 
 
 def test_a_side_without_a_score_is_named(demo: Settings, paper: Settings) -> None:
-    result = finding(demo, better(BASE, NO_SOURCE), entries(demo, BASE, [21.0, 21.1, 21.2]))
+    result = finding(
+        demo, better(BASE, NO_SOURCE), entries(demo, BASE, [21.0, 21.1, 21.2])
+    )
     assert (result.verdict, result.value) == ("not run", None)
     assert result.note == "table4 '-source position' BLEU: not run"
     cell = {"table": "figure2", "group": "encoder", "row": "2"}
@@ -284,26 +330,38 @@ def test_a_side_without_a_score_is_named(demo: Settings, paper: Settings) -> Non
     left_out = finding(demo, stated).note
     cells = [f"figure2 encoder '{row}' BLEU" for row in "23"]
     assert left_out == "; ".join(f"{cell}: left out at this scale" for cell in cells)
-    assert finding(paper, stated).note == "; ".join(f"{cell}: not run" for cell in cells)
+    assert finding(paper, stated).note == "; ".join(
+        f"{cell}: not run" for cell in cells
+    )
 
 
 @pytest.mark.parametrize(("testset", "lines"), [("valid", 500), ("test", 499)])
-def test_other_sentences_are_not_compared(demo: Settings, testset: str, lines: int) -> None:
+def test_other_sentences_are_not_compared(
+    demo: Settings, testset: str, lines: int
+) -> None:
     other = entries(demo, NO_SOURCE, [20.0, 20.1, 20.2], testset=testset, lines=lines)
     found = entries(demo, BASE, [21.0, 21.1, 21.2]), other
     result = finding(demo, better(BASE, NO_SOURCE), *found)
     assert (result.verdict, result.value) == ("no verdict", None)
     assert result.note is not None
-    assert result.note.startswith("not of one kind: demo_en_fr test (500 lines), nrefs:1 against ")
+    assert result.note.startswith(
+        "not of one kind: demo_en_fr test (500 lines), nrefs:1 against "
+    )
 
 
 def test_words_and_bpe_of_one_text_are_compared(demo: Settings) -> None:
     pieces = entries(demo, BASE, [21.0, 21.1, 21.2], task="demo_en_fr")
     result = finding(
-        demo, better(BASE, NO_SOURCE), pieces, entries(demo, NO_SOURCE, [20.0, 20.1, 20.2])
+        demo,
+        better(BASE, NO_SOURCE),
+        pieces,
+        entries(demo, NO_SOURCE, [20.0, 20.1, 20.2]),
     )
     assert result.verdict == "held"
-    assert result.test_set == "demo_en_fr test (500 lines); demo_en_fr_word test (500 lines)"
+    assert (
+        result.test_set
+        == "demo_en_fr test (500 lines); demo_en_fr_word test (500 lines)"
+    )
 
 
 def test_a_printed_value_counts_where_the_data_is_the_papers(
@@ -312,7 +370,12 @@ def test_a_printed_value_counts_where_the_data_is_the_papers(
     claim = {
         "comparisons": [
             {
-                "better": [{"table": "lstm_table1", "row": "Single reversed LSTM, beam size 12"}],
+                "better": [
+                    {
+                        "table": "lstm_table1",
+                        "row": "Single reversed LSTM, beam size 12",
+                    }
+                ],
                 "worse": [{"table": "lstm_table1", "row": "Bahdanau et al."}],
             }
         ]
@@ -329,10 +392,14 @@ def test_a_printed_value_counts_where_the_data_is_the_papers(
     assert (result.verdict, result.runs) == ("held", "3 against printed")
     assert result.test == claims.RUNS  # nothing is there to be of the same models
     assert result.value == pytest.approx(30.6 - 28.45)
-    assert "a printed value is of the paper's data" in (finding(demo, claim, found).note or "")
+    assert "a printed value is of the paper's data" in (
+        finding(demo, claim, found).note or ""
+    )
 
 
-@pytest.mark.parametrize(("better", "verdict"), [("ours", "held"), ("printed", "not held")])
+@pytest.mark.parametrize(
+    ("better", "verdict"), [("ours", "held"), ("printed", "not held")]
+)
 def test_a_printed_time_is_compared_though_its_row_names_no_measure(
     paper: Settings, better: str, verdict: str
 ) -> None:
@@ -345,7 +412,12 @@ def test_a_printed_time_is_compared_though_its_row_names_no_measure(
     }
     seconds = [300, 310, 320]
     found = entries(
-        paper, rows["ours"], seconds, table="table3", column="seconds", measure="seconds_cuda"
+        paper,
+        rows["ours"],
+        seconds,
+        table="table3",
+        column="seconds",
+        measure="seconds_cuda",
     )
     assert finding(paper, {"comparisons": [sides]}, found).verdict == verdict
 
@@ -358,7 +430,9 @@ def trend_over(*rows: str) -> dict[str, object]:
 LAYERS = ("1", "1, 2", "1, 2, 3", "1, 2, 3, 4", "1, 2, 3, 4, 5")
 
 
-def rows_of_table5(settings: Settings, heights: Sequence[float]) -> list[list[LedgerEntry]]:
+def rows_of_table5(
+    settings: Settings, heights: Sequence[float]
+) -> list[list[LedgerEntry]]:
     return [
         entries(settings, row, [height - 0.1, height, height + 0.1], table="table5")
         for row, height in zip(LAYERS, heights, strict=False)
@@ -399,7 +473,9 @@ def test_a_trend_of_one_run_a_row_has_no_verdict(demo: Settings) -> None:
 
 def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
     """It rises on the whole, and row 2 is clearly better than row 4."""
-    result = finding(demo, trend_over(*LAYERS), *rows_of_table5(demo, [10, 28, 25, 18, 40]))
+    result = finding(
+        demo, trend_over(*LAYERS), *rows_of_table5(demo, [10, 28, 25, 18, 40])
+    )
     assert result.value is not None
     assert result.value > 0
     assert result.p is not None
@@ -412,7 +488,9 @@ def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
     assert (row["Difference"], row["95% interval"], row["Measure"]) == ("", "", "")
     assert row["Notes"] == result.note
     assert (
-        finding(demo, trend_over(*LAYERS), *rows_of_table5(demo, [10, 28, 27.9, 35, 40])).verdict
+        finding(
+            demo, trend_over(*LAYERS), *rows_of_table5(demo, [10, 28, 27.9, 35, 40])
+        ).verdict
         == "held"
     )
 
@@ -429,23 +507,33 @@ def test_two_rows_the_other_way_about_refute_a_trend(demo: Settings) -> None:
         (["no verdict", "held"], "held"),
     ],
 )
-def test_a_claim_is_all_of_its_comparisons(verdicts: list[claims.Verdict], expected: str) -> None:
+def test_a_claim_is_all_of_its_comparisons(
+    verdicts: list[claims.Verdict], expected: str
+) -> None:
     assert verdict_of(verdicts) == expected
 
 
 def test_all_formats_say_the_same(demo: Settings, tmp_path: Path) -> None:
-    demo = replace(demo, scale=demo.scale.model_copy(update={"seeds_of": {"table4": 3}}))
+    demo = replace(
+        demo, scale=demo.scale.model_copy(update={"seeds_of": {"table4": 3}})
+    )
     scored = list[LedgerEntry]()
     for cell in cells(demo, "table4"):
         if cell.measure == "perplexity" and cell.address.row < 2:
             row, ppl = ((BASE, 6.0), (NO_SOURCE, 6.6))[cell.address.row]
-            planted = entries(demo, row, [ppl, ppl + 0.01, ppl + 0.02], measure="perplexity")
+            planted = entries(
+                demo, row, [ppl, ppl + 0.01, ppl + 0.02], measure="perplexity"
+            )
             for entry, run in zip(planted, cell.records, strict=True):
-                scored.append(replace(entry, fingerprint=run.fingerprint, inputs=run.inputs))
+                scored.append(
+                    replace(entry, fingerprint=run.fingerprint, inputs=run.inputs)
+                )
     # What the line says of its cells was true of another configuration.
     scored = [replace(entry, table_cells=("table1, row 1, bleu",)) for entry in scored]
     ledger = tmp_path / "ledger.jsonl"
-    ledger.write_text("".join(f"{entry.line()}\n" for entry in scored), encoding="utf-8")
+    ledger.write_text(
+        "".join(f"{entry.line()}\n" for entry in scored), encoding="utf-8"
+    )
     outputs = [tmp_path / f"claims.{end}" for end in ("md", "csv", "json")]
     write_claims(demo, ledger=ledger, outputs=outputs)
     text = outputs[0].read_text("utf-8")
@@ -489,7 +577,9 @@ def test_an_empty_ledger_is_all_not_run(demo: Settings, tmp_path: Path) -> None:
         (0.0506, 0.0015, "undecided"),
     ],
 )
-def test_a_verdict_does_not_depend_on_the_draws(p: float, error: float, verdict: str) -> None:
+def test_a_verdict_does_not_depend_on_the_draws(
+    p: float, error: float, verdict: str
+) -> None:
     assert claims.LEVEL == 0.05
     for stated in ("held", "not held"):
         tested = Finding("a comparison", stated, p=p, p_error=error)
@@ -526,11 +616,20 @@ def test_p_is_corrected_for_the_tests_of_a_claim() -> None:
     assert trend.p_reversal == pytest.approx(0.09)
 
 
-def test_sentences_of_tokenized_bleu_stand_for_those_of_detokenized(demo: Settings) -> None:
+def test_sentences_of_tokenized_bleu_stand_for_those_of_detokenized(
+    demo: Settings,
+) -> None:
     """The ledger has no others, and both scores are of the same lines."""
     (entry,) = seeds_with_sentences(demo, BASE, 0.8, [1])
     measure = BEFORE.replace("tokenized", "detokenized")
     cell = evidence.Evidence(
-        CellAddress("table1", 1, "bleu"), "", "BLEU", measure, None, False, (entry,), None
+        CellAddress("table1", 1, "bleu"),
+        "",
+        "BLEU",
+        measure,
+        None,
+        False,
+        (entry,),
+        None,
     )
     assert cell.sentences("score") == [entry.sentences[BEFORE]]

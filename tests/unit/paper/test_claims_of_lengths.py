@@ -20,7 +20,9 @@ def shortened(entry: LedgerEntry, ratio: float, seed: int) -> LedgerEntry:
     matches = [np.round(np.maximum(said - n, 0) * 0.5).astype(int) for n in range(4)]
     statistics = np.stack([said, words, *matches], axis=1)
     scores = {BEFORE: RunScore(bleu_of(statistics), "nrefs:1")}
-    return replace(entry, scores=scores, sentences={BEFORE: encode_statistics(statistics)})
+    return replace(
+        entry, scores=scores, sentences={BEFORE: encode_statistics(statistics)}
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,10 +30,14 @@ def shortened(entry: LedgerEntry, ratio: float, seed: int) -> LedgerEntry:
 )
 def test_lengths_are_tested(demo: Settings, ratio: float, verdict: str) -> None:
     runs = [
-        shortened(entry, ratio, seed) for seed, entry in enumerate(entries(demo, BASE, [0] * 3))
+        shortened(entry, ratio, seed)
+        for seed, entry in enumerate(entries(demo, BASE, [0] * 3))
     ]
     # Lengths are those of any measure's sentences.
-    runs = [replace(run, sentences={"bleu_tokenized": run.sentences[BEFORE]}) for run in runs]
+    runs = [
+        replace(run, sentences={"bleu_tokenized": run.sentences[BEFORE]})
+        for run in runs
+    ]
     claim = {"lengths": [{"cells": [{"table": "table4", "row": BASE}], "within": 0.03}]}
     result = finding(demo, claim, runs)
     assert (result.verdict, result.test) == (verdict, claims.HIERARCHICAL)
@@ -39,9 +45,14 @@ def test_lengths_are_tested(demo: Settings, ratio: float, verdict: str) -> None:
     assert result.measure == "Length ratio, less 1"
 
 
-def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(demo: Settings) -> None:
+def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(
+    demo: Settings,
+) -> None:
     base, other = (
-        [shortened(entry, ratio, seed) for seed, entry in enumerate(entries(demo, row, [0] * 3))]
+        [
+            shortened(entry, ratio, seed)
+            for seed, entry in enumerate(entries(demo, row, [0] * 3))
+        ]
         for row, ratio in ((BASE, 1.0), (NO_SOURCE, 0.9))
     )
     result = finding(demo, better(BASE, NO_SOURCE), base, other)
@@ -58,7 +69,9 @@ def test_where_lengths_differ_bleu_without_its_penalty_stands_beside(demo: Setti
         ("better", "ConvS2S (Word 80K)", base),
         ("worse", "ConvS2S (BPE 40K)", other),
     ):
-        sides[side] = [{"table": "table1", "group": group, "row": row, "column": "bleu"}]
+        sides[side] = [
+            {"table": "table1", "group": group, "row": row, "column": "bleu"}
+        ]
         plain += [
             replace(
                 run,

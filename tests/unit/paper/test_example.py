@@ -16,7 +16,12 @@ from convs2s.errors import UserError
 from convs2s.files.text import write_json, write_lines
 from convs2s.paper import attention_maps
 from convs2s.paper.attention import attend_to_example, sentence_of
-from convs2s.paper.attention_maps import ExampleAttention, LayerCount, plot_example, read_example
+from convs2s.paper.attention_maps import (
+    ExampleAttention,
+    LayerCount,
+    plot_example,
+    read_example,
+)
 from convs2s.paper.charts import PANEL_WIDTH
 from tests.support.documents import svg_texts
 
@@ -42,24 +47,35 @@ def test_the_attention_is_that_of_the_decoded_line(model: Path, tmp_path: Path) 
     written = attend(model, tmp_path / "example.json")
     assert torch.get_num_threads() == 1  # the one core that its rule asks for
     found = read_example(written)
-    (translation,) = LineTranslator([model], DecodingSettings(), "cpu").translate([SENTENCE])
+    (translation,) = LineTranslator([model], DecodingSettings(), "cpu").translate(
+        [SENTENCE]
+    )
     write_lines(tmp_path / "test.jsonl", [json.dumps(translation.as_json())])
     expected = attention_of(model, tmp_path / "test.jsonl", 1)
-    with pytest.raises(UserError, match=r"test\.jsonl: has 1 lines, so there is no sentence 0; "):
+    with pytest.raises(
+        UserError, match=r"test\.jsonl: has 1 lines, so there is no sentence 0; "
+    ):
         attention_of(model, tmp_path / "test.jsonl", 0)
     assert np.array(found.weights) == pytest.approx(expected.weights, abs=1e-4)
-    assert (found.source_tokens, found.target_tokens) == (expected.source, expected.target)
+    assert (found.source_tokens, found.target_tokens) == (
+        expected.source,
+        expected.target,
+    )
     assert found.translation == translation.text
     assert found.layers.score == len(expected.weights) > 1
     lengths = f"3 tokens of source and {len(translation.tokens)} of translation"
     assert found.layers.signature == f"{lengths}, tiny seed1"
-    assert json.loads(written.read_text("utf-8"))["manifest"] == {"processor": "a processor"}
+    assert json.loads(written.read_text("utf-8"))["manifest"] == {
+        "processor": "a processor"
+    }
 
 
 def test_a_line_of_a_test_set_stands_in_for_the_sentence(tmp_path: Path) -> None:
     text = tmp_path / "test.en"
     write_lines(text, ["w3", SENTENCE])
-    assert sentence_of(None, str(text), 2) == sentence_of(SENTENCE, "", None) == SENTENCE
+    assert (
+        sentence_of(None, str(text), 2) == sentence_of(SENTENCE, "", None) == SENTENCE
+    )
     with pytest.raises(UserError, match=r"example_line is 3, but .*test\.en has fewer"):
         sentence_of(None, str(text), 3)
 

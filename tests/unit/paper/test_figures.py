@@ -44,7 +44,9 @@ def history(folder: Path, *, epochs: int = 4, stop: str | None = None) -> Path:
 
 
 def attention(layers: int, targets: int, sources: int) -> NDArray[np.float32]:
-    weights = np.random.default_rng(1).random((layers, targets, sources), dtype=np.float32)
+    weights = np.random.default_rng(1).random(
+        (layers, targets, sources), dtype=np.float32
+    )
     weights /= weights.sum(axis=2, keepdims=True)
     return weights
 
@@ -52,7 +54,9 @@ def attention(layers: int, targets: int, sources: int) -> NDArray[np.float32]:
 def test_learning_curve_says_what_happened(tmp_path: Path) -> None:
     outputs = [tmp_path / "plots" / "curve.svg", tmp_path / "plots" / "curve.png"]
     stopped = history(tmp_path, stop="the learning rate fell below 0.0001")
-    plot_learning_curve(history=stopped, heading="tiny · small · seed1", outputs=outputs)
+    plot_learning_curve(
+        history=stopped, heading="tiny · small · seed1", outputs=outputs
+    )
     drawn = outputs[0].read_text("utf-8")
     assert f"best: {math.exp(3.5 / 4):.4g} in epoch 4" in drawn
     assert "stopped: the learning rate fell below 0.0001" in drawn
@@ -64,13 +68,17 @@ def test_learning_curve_says_what_happened(tmp_path: Path) -> None:
 
 def test_a_long_learning_curve_goes_on(tmp_path: Path) -> None:
     output = tmp_path / "curve.svg"
-    plot_learning_curve(history=history(tmp_path, epochs=80), heading="tiny", outputs=[output])
+    plot_learning_curve(
+        history=history(tmp_path, epochs=80), heading="tiny", outputs=[output]
+    )
     assert "stopped" not in output.read_text("utf-8")
 
 
 def test_a_single_epoch_is_read_off_its_points(tmp_path: Path) -> None:
     output = tmp_path / "curve.svg"
-    plot_learning_curve(history=history(tmp_path, epochs=1), heading="tiny", outputs=[output])
+    plot_learning_curve(
+        history=history(tmp_path, epochs=1), heading="tiny", outputs=[output]
+    )
     texts = svg_texts(output)
     # The epoch; validation and training perplexity; the rate; what each shape stands for.
     assert {"1", "33.12", "20.09", "0.025", "validation", "e^(training loss)"} <= texts
@@ -90,7 +98,9 @@ def points_of(panel: Panel) -> list[Point]:
 
 def test_a_rule_stands_between_the_epochs_whose_rates_differ(tmp_path: Path) -> None:
     panels = learning_curves({"seed1": read_history(history(tmp_path)).epochs})
-    assert [one["epoch"] for one in points_of(panels["perplexity"]) if one["falls"]] == [4]
+    assert [
+        one["epoch"] for one in points_of(panels["perplexity"]) if one["falls"]
+    ] == [4]
 
 
 def test_a_cosine_has_no_rules_and_leaves_room_for_its_rates(tmp_path: Path) -> None:
@@ -98,7 +108,8 @@ def test_a_cosine_has_no_rules_and_leaves_room_for_its_rates(tmp_path: Path) -> 
     epochs = read_history(history(tmp_path, epochs=15)).epochs
     rates = [0.5e-3 * (1 + math.cos(math.pi * place / 15)) for place in range(1, 15)]
     cosine = [
-        replace(one, learning_rate=rate) for one, rate in zip(epochs, [*rates, 1e-11], strict=True)
+        replace(one, learning_rate=rate)
+        for one, rate in zip(epochs, [*rates, 1e-11], strict=True)
     ]
     panel = learning_curves({"seed1": cosine})["learning rate"]
     assert [one["epoch"] for one in points_of(panel) if one["falls"]] == [13, 14, 15]
@@ -134,7 +145,9 @@ def test_a_rate_of_zero_has_no_place_on_a_logarithmic_axis() -> None:
 def test_a_loss_beyond_all_numbers_is_drawn(tmp_path: Path) -> None:
     path = history(tmp_path)
     rows = [json.loads(row) for row in path.read_text("utf-8").splitlines()]
-    path.write_text("\n".join(json.dumps(row | {"train_loss": 1e4}) for row in rows), "utf-8")
+    path.write_text(
+        "\n".join(json.dumps(row | {"train_loss": 1e4}) for row in rows), "utf-8"
+    )
     plot_learning_curve(history=path, heading="tiny", outputs=[tmp_path / "curve.svg"])
     assert (tmp_path / "curve.svg").stat().st_size > 0
 
@@ -172,7 +185,9 @@ def test_a_map_says_how_far_its_weights_spread(tmp_path: Path) -> None:
     assert "of even weights over 10 tokens: largest 0.10, entropy 2.30." in drawn
 
 
-def test_maps_of_long_sentences_are_no_wider_as_their_words_take_less(tmp_path: Path) -> None:
+def test_maps_of_long_sentences_are_no_wider_as_their_words_take_less(
+    tmp_path: Path,
+) -> None:
     widths = []
     for count in (20, 30):
         output, words = tmp_path / f"{count}.svg", ["w"] * count
@@ -185,14 +200,22 @@ def test_maps_of_long_sentences_are_no_wider_as_their_words_take_less(tmp_path: 
 
 def test_long_words_are_cut(tmp_path: Path) -> None:
     output = tmp_path / "attention.svg"
-    plot_attention_maps(attention(1, 1, 2), ["w" * 60, "</s>"], ["</s>"], "tiny", [output])
+    plot_attention_maps(
+        attention(1, 1, 2), ["w" * 60, "</s>"], ["</s>"], "tiny", [output]
+    )
     assert f">{'w' * 23}…<" in output.read_text("utf-8")
 
 
 def test_attention_needs_its_own_words(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="10 source positions, but there are 6 target and 9"):
+    with pytest.raises(
+        ValueError, match="10 source positions, but there are 6 target and 9"
+    ):
         plot_attention_maps(
-            attention(1, 6, 10), SOURCE[1:], TARGET, "tiny", [tmp_path / "attention.svg"]
+            attention(1, 6, 10),
+            SOURCE[1:],
+            TARGET,
+            "tiny",
+            [tmp_path / "attention.svg"],
         )
 
 
@@ -202,7 +225,9 @@ def test_equal_numbers_give_equal_bytes(tmp_path: Path) -> None:
     for name in ("first", "second"):
         files = ("curve.svg", "curve.pdf", "attention.svg")
         outputs = [tmp_path / name / file for file in files]
-        plot_learning_curve(history=history(tmp_path), heading="tiny", outputs=outputs[:2])
+        plot_learning_curve(
+            history=history(tmp_path), heading="tiny", outputs=outputs[:2]
+        )
         plot_attention_maps(weights, SOURCE, TARGET, "tiny", outputs[2:])
         drawn.append([output.read_bytes() for output in outputs])
     assert drawn[0] == drawn[1]

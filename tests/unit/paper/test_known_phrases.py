@@ -17,7 +17,12 @@ OWN = ("caption_word_order", "caption_voice", *SIXTEEN)
 """Phrases of the LSTM's figure 2 that are this project's own."""
 
 
-OF_THE_DEMO = ("demo_word_order", "demo_voice", "sixteen_demo_word_orders", "sixteen_demo_voices")
+OF_THE_DEMO = (
+    "demo_word_order",
+    "demo_voice",
+    "sixteen_demo_word_orders",
+    "sixteen_demo_voices",
+)
 
 
 def unknown_words(settings: Settings, text: Iterable[str]) -> dict[str, set[str]]:
@@ -26,11 +31,15 @@ def unknown_words(settings: Settings, text: Iterable[str]) -> dict[str, set[str]
     task = settings.tasks[settings.scale.task_for("wmt14_en_fr_word")]
     prepare = Preparation(task.preparation.train, "en").prepare
     counts = Counter(word for line in text for word in prepare(line).split())
-    known = {word for word, _ in most_frequent(counts.items(), task.vocabulary.source_size)}
+    known = {
+        word for word, _ in most_frequent(counts.items(), task.vocabulary.source_size)
+    }
     found = {}
     read = Preparation(task.preparation.test, "en").prepare
     for name in map(settings.scale.phrases_for, OWN):
-        phrases = [phrase for meaning in settings.phrases[name].meanings for phrase in meaning]
+        phrases = [
+            phrase for meaning in settings.phrases[name].meanings for phrase in meaning
+        ]
         found[name] = {word for one in phrases for word in read(one).split()} - known
     return found
 

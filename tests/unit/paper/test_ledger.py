@@ -32,11 +32,16 @@ pytestmark = pytest.mark.usefixtures("in_folder")
 def ledger(demo: Settings) -> Path:
     """A ledger of table 4's first row: a score and a training."""
     score, training = (path(demo, column) for column in ("bleu", "ppl"))
-    trained = {"identity": {"data": {"train.arrow": DIGEST}}, "processor": "a processor"}
+    trained = {
+        "identity": {"data": {"train.arrow": DIGEST}},
+        "processor": "a processor",
+    }
     write(score, NUMBERS | {"sentences": {"bleu_tokenized": "eJw="}})
     write(training, {"validation_perplexity": 6.5, "manifest": trained})
     write_model(Path(training).with_name("model.safetensors"), "a model")
-    measured = [cell for name in ("table1", "table4", "figure2") for cell in cells(demo, name)]
+    measured = [
+        cell for name in ("table1", "table4", "figure2") for cell in cells(demo, name)
+    ]
     output = Path("ledger.jsonl")
     there = [score, training]
     write_ledger(demo, cells=measured, scores=there, published=None, output=output)
@@ -53,7 +58,9 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
         (None, None): None,
     }
     for (trained, scored), expected in named.items():
-        write(training, {"validation_perplexity": 6.5, "manifest": {"processor": trained}})
+        write(
+            training, {"validation_perplexity": 6.5, "manifest": {"processor": trained}}
+        )
         write(score, NUMBERS | {"manifest": MANIFEST | {"processor": scored}})
         (entry,) = entries_of(demo, cell, [score])
         assert entry.processor == expected
@@ -62,29 +69,44 @@ def test_a_score_names_the_processors_of_its_model_and_its_own(demo: Settings) -
     (entry,) = entries_of(demo, cell, [score])
     assert entry.processor == "an H100, an EPYC"
     write(training, [])
-    with pytest.raises(UserError, match=r"training\.json: not the record of a training"):
+    with pytest.raises(
+        UserError, match=r"training\.json: not the record of a training"
+    ):
         entries_of(demo, cell, [score])
 
 
 @pytest.mark.parametrize(
-    "content", [[], {"manifest": []}, {"before_replacement": {"bleu": {"tokenized": {"score": 1}}}}]
+    "content",
+    [
+        [],
+        {"manifest": []},
+        {"before_replacement": {"bleu": {"tokenized": {"score": 1}}}},
+    ],
 )
 def test_a_damaged_file_of_numbers_is_named(demo: Settings, content: object) -> None:
     score = path(demo, "bleu")
     write(score, content)
-    with pytest.raises(UserError, match=r"bleu\.json: not a file of numbers; delete the file"):
+    with pytest.raises(
+        UserError, match=r"bleu\.json: not a file of numbers; delete the file"
+    ):
         entries_of(demo, cells(demo, "table4"), [score])
 
 
 def path(settings: Settings, column: str) -> str:
-    cell = next(one for one in cells(settings, "table4") if one.address.column == column)
+    cell = next(
+        one for one in cells(settings, "table4") if one.address.column == column
+    )
     return cell.paths[0]
 
 
-def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(demo: Settings, ledger: Path) -> None:
+def test_a_line_holds_what_a_run_scored_and_on_what_it_rests(
+    demo: Settings, ledger: Path
+) -> None:
     score, perplexity = sorted(read_ledger(ledger), key=lambda one: one.lines is None)
     assert (score.file, perplexity.file) == (path(demo, "bleu"), path(demo, "ppl"))
-    assert score.scores == {"bleu_tokenized_before_replacement": RunScore(21.5, "nrefs:1")}
+    assert score.scores == {
+        "bleu_tokenized_before_replacement": RunScore(21.5, "nrefs:1")
+    }
     # Not those of the length ratio, which this file lacks.
     rows = ("table4, row 1", "figure2, row 13", "figure2, row 30")
     assert set(score.table_cells) == {f"{row}, bleu" for row in rows}
@@ -168,12 +190,22 @@ def test_of_a_run_on_two_processors_that_of_the_most_runs_is_shown(
     lines = ledger.read_text("utf-8").splitlines()
     score = next(json.loads(line) for line in lines if '"score": 21.5' in line)
     elsewhere = score | {"processor": "another"}
-    elsewhere["scores"] = {name: of | {"score": 30.0} for name, of in score["scores"].items()}
-    ledger.write_text("".join(f"{line}\n" for line in (json.dumps(elsewhere), *lines)), "utf-8")
+    elsewhere["scores"] = {
+        name: of | {"score": 30.0} for name, of in score["scores"].items()
+    }
+    ledger.write_text(
+        "".join(f"{line}\n" for line in (json.dumps(elsewhere), *lines)), "utf-8"
+    )
     assert len(read_ledger(ledger)) == len(lines) + 1
-    for entries in (read_ledger(ledger), entries_of(demo, cells(demo, "table4"), [], str(ledger))):
+    for entries in (
+        read_ledger(ledger),
+        entries_of(demo, cells(demo, "table4"), [], str(ledger)),
+    ):
         shown = results(cells(demo, "table4"), entries)
-        assert {one.mean for one in shown if one.address.column == "bleu"} == {21.5, None}
+        assert {one.mean for one in shown if one.address.column == "bleu"} == {
+            21.5,
+            None,
+        }
 
 
 def test_a_number_that_one_processor_has_is_shown(demo: Settings, ledger: Path) -> None:
@@ -210,7 +242,9 @@ def test_the_same_ledger_published_is_marked(demo: Settings, ledger: Path) -> No
     assert published.scores == own.scores
 
 
-def test_a_run_of_ones_own_comes_before_the_published_one(demo: Settings, ledger: Path) -> None:
+def test_a_run_of_ones_own_comes_before_the_published_one(
+    demo: Settings, ledger: Path
+) -> None:
     """The published run scored otherwise: rounding differs from machine to machine."""
     lines = [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
     for line in lines:
@@ -229,7 +263,8 @@ def test_a_run_of_ones_own_comes_before_the_published_one(demo: Settings, ledger
     elsewhere = [json.dumps(line | {"processor": "another"}) for line in lines]
     others.write_text("".join(f"{line}\n" for line in elsewhere), "utf-8")
     entries = entries_of(demo, [cell], cell.paths[:1], str(others))
-    assert [entry.processor for entry in entries] == ["a processor", "another"]  # may be equal
+    # May be equal.
+    assert [entry.processor for entry in entries] == ["a processor", "another"]
     assert results([cell], entries)[0].entries == {"seed1": entries[0]}
 
 
@@ -239,12 +274,20 @@ def test_published_runs_are_in_the_ledger_of_the_tables_that_show_them(
     score = path(demo, "bleu")
     measured = [*cells(demo, "table2"), *cells(demo, "table4")]
     output = Path("ours.jsonl")
-    write_ledger(demo, cells=measured, scores=[score], published=str(ledger), output=output)
+    write_ledger(
+        demo, cells=measured, scores=[score], published=str(ledger), output=output
+    )
     own, taken = read_ledger(output)
     assert (own.file, own.origin) == (score, None)
     assert (taken.file, taken.origin) == (path(demo, "ppl"), "ledger.jsonl")
     assert taken.table_cells == ("table4, row 1, ppl",)
-    write_ledger(demo, cells=cells(demo, "table4"), scores=[], published=str(ledger), output=output)
+    write_ledger(
+        demo,
+        cells=cells(demo, "table4"),
+        scores=[],
+        published=str(ledger),
+        output=output,
+    )
     assert [one.table_cells for one in read_ledger(output)] == [
         ("table4, row 1, bleu",),
         ("table4, row 1, ppl",),
@@ -267,7 +310,9 @@ def test_published_runs_have_our_names_and_the_measures_that_they_hold(
     assert taken.table_cells == ("table4, row 1, ppl",)
     assert taken.run.task == measured[0].task
     ours = runs_by_cell(measured, read_ledger(others))
-    assert {entry.run.task for runs in ours.values() for entry in runs} == {taken.run.task}
+    assert {entry.run.task for runs in ours.values() for entry in runs} == {
+        taken.run.task
+    }
 
 
 # ---- what anybody may have written ----
@@ -281,7 +326,10 @@ def change(line: str, **changed: Any) -> str:
     ("changed", "said"),
     [
         ({"fingerprint": DIGEST}, "the inputs of this run do not give its fingerprint"),
-        ({"inputs": {"run": "seed2"}}, "the inputs of this run do not give its fingerprint"),
+        (
+            {"inputs": {"run": "seed2"}},
+            "the inputs of this run do not give its fingerprint",
+        ),
         ({"fingerprint": "abc"}, "fingerprint: String should match pattern"),
         ({"extra": 1}, "extra: "),
         ({"lines": "many"}, "lines: Input should be a valid integer"),
@@ -290,23 +338,37 @@ def change(line: str, **changed: Any) -> str:
             {"scores": {"perplexity": {"score": "6.5", "signature": None}}},
             "scores.perplexity.score",
         ),
-        ({"scores": {"perplexity": {"score": 6.5}}}, "scores.perplexity.signature: Field required"),
+        (
+            {"scores": {"perplexity": {"score": 6.5}}},
+            "scores.perplexity.signature: Field required",
+        ),
         ({"processor": "<script>"}, "processor: String should match pattern"),
         ({"processor": "[a](http://h)"}, "processor: String should match pattern"),
         ({"processor": "![]](h)"}, "processor: String should match pattern"),
-        ({"processor": "\N{RIGHT-TO-LEFT OVERRIDE}a"}, "processor: String should match pattern"),
-        ({"processor": "a\N{LINE SEPARATOR}b"}, "processor: String should match pattern"),
+        (
+            {"processor": "\N{RIGHT-TO-LEFT OVERRIDE}a"},
+            "processor: String should match pattern",
+        ),
+        (
+            {"processor": "a\N{LINE SEPARATOR}b"},
+            "processor: String should match pattern",
+        ),
         ({"revision": "a\\|b"}, "revision: String should match pattern"),
         ({"file": "a\nb"}, "file: String should match pattern"),
         ({"sha256": {"model": "../model"}}, "sha256.model"),
         ({"sentences": {"bleu_tokenized": "{"}}, "sentences.bleu_tokenized"),
         ({"weights": {"model": "../model"}}, "weights.model"),
-        ({"table_cells": ["<b>table1</b>"]}, "table_cells.0: String should match pattern"),
+        (
+            {"table_cells": ["<b>table1</b>"]},
+            "table_cells.0: String should match pattern",
+        ),
         ({"run": {"task": "demo"}}, "run.model: Field required"),
         ({"date": "yesterday"}, "date: String should match pattern"),
     ],
 )
-def test_a_changed_line_is_refused(ledger: Path, changed: dict[str, Any], said: str) -> None:
+def test_a_changed_line_is_refused(
+    ledger: Path, changed: dict[str, Any], said: str
+) -> None:
     first, second = ledger.read_text("utf-8").splitlines()
     ledger.write_text(f"{first}\n{change(second, **changed)}\n", "utf-8")
     with pytest.raises(UserError) as caught:
@@ -331,24 +393,32 @@ def test_a_changed_line_is_refused(ledger: Path, changed: dict[str, Any], said: 
 )
 def test_what_is_no_line_of_a_ledger_is_refused(ledger: Path, line: bytes) -> None:
     ledger.write_bytes(line + b"\n")
-    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: not an entry of a ledger: "):
+    with pytest.raises(
+        UserError, match=r"^ledger\.jsonl:1: not an entry of a ledger: "
+    ):
         read_ledger(ledger)
 
 
 def test_a_number_that_is_none_is_refused(ledger: Path) -> None:
     text = ledger.read_text("utf-8")
     ledger.write_text(text.replace('"score": 21.5', '"score": NaN'), "utf-8")
-    with pytest.raises(UserError, match=r"ledger\.jsonl:\d: not an entry of a ledger: .*finite"):
+    with pytest.raises(
+        UserError, match=r"ledger\.jsonl:\d: not an entry of a ledger: .*finite"
+    ):
         read_ledger(ledger)
 
 
-def test_what_is_too_large_is_refused(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_is_refused(
+    ledger: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ledger_module, "MOST_BYTES", ledger.stat().st_size)
     longest = max(map(len, ledger.read_bytes().splitlines(keepends=True)))
     monkeypatch.setattr(ledger_module, "MOST_LINE_BYTES", longest)
     assert len(read_ledger(ledger)) == 2
     monkeypatch.setattr(ledger_module, "MOST_LINE_BYTES", 100)
-    with pytest.raises(UserError, match=r"^ledger\.jsonl:1: a line of more than 100 bytes"):
+    with pytest.raises(
+        UserError, match=r"^ledger\.jsonl:1: a line of more than 100 bytes"
+    ):
         read_ledger(ledger)
     monkeypatch.setattr(ledger_module, "MOST_BYTES", 1 << 10)
     with pytest.raises(UserError, match=r"^ledger\.jsonl: more than 0 MiB"):

@@ -18,15 +18,21 @@ def test_what_is_not_run_says_how_to_and_what_it_takes(paper: Settings) -> None:
         "3 trainings, 540.0 GPU-hours",
         "3 trainings, 1,332.0 GPU-hours",
     ]
-    assert set(table(paper, "table4", [])["Cost"]) == {"3 trainings, hours: see preflight"}
+    assert set(table(paper, "table4", [])["Cost"]) == {
+        "3 trainings, hours: see preflight"
+    }
     ensemble = table(paper, "table2", [])["Command"].iloc[2]
     assert "/ensemble8/newstest2014_filtered.beam5_en_de.bleu.json --config" in ensemble
-    assert table(paper, "table2", [])["Cost"].iloc[2] == "8 trainings, 3,552.0 GPU-hours"
+    assert (
+        table(paper, "table2", [])["Cost"].iloc[2] == "8 trainings, 3,552.0 GPU-hours"
+    )
 
 
 def test_the_command_names_what_is_missing_alone(paper: Settings) -> None:
     cell = of_row(cells(paper, "table1"), 1)[0]
-    row = table(paper, "table1", [write(cell.paths[1], bleu(after=30.0, before=20.0))]).iloc[1]
+    row = table(
+        paper, "table1", [write(cell.paths[1], bleu(after=30.0, before=20.0))]
+    ).iloc[1]
     assert row["BLEU (ours)"] == "30.50"
     assert row["BLEU (difference)"] == "+1.05"
     assert "/seed{1,3}/newstest2016.beam5.bleu.json" in row["Command"]
@@ -36,7 +42,9 @@ def test_the_command_names_what_is_missing_alone(paper: Settings) -> None:
 def test_a_model_that_another_column_knows_needs_no_training(paper: Settings) -> None:
     perplexity, *_ = of_row(cells(paper, "table4"), 0)
     assert perplexity.address.column == "ppl"
-    found = [write(path, {"validation_perplexity": 6.5}) for path in perplexity.paths[:2]]
+    found = [
+        write(path, {"validation_perplexity": 6.5}) for path in perplexity.paths[:2]
+    ]
     row = table(paper, "table4", found).iloc[0]
     assert row["Cost"] == "1 training, hours: see preflight"
     assert row["Command"].count("snakemake") == 1
@@ -65,9 +73,13 @@ def test_a_speed_of_training_is_of_no_test_set(paper: Settings) -> None:
 
 def test_runs_that_do_not_compare_have_no_mean(paper: Settings) -> None:
     """Of times on two machines, or of two versions of a metric, a mean says nothing."""
-    (speed,) = (one for one in of_row(cells(paper, "table5"), 0) if "speed" in one.measure)
+    (speed,) = (
+        one for one in of_row(cells(paper, "table5"), 0) if "speed" in one.measure
+    )
     found = [
-        write(path, {"target_tokens_per_second": {"score": score, "signature": machine}})
+        write(
+            path, {"target_tokens_per_second": {"score": score, "signature": machine}}
+        )
         for path, score, machine in zip(
             speed.paths,
             (1303.0, 9450.0, 9421.0),
@@ -107,7 +119,9 @@ def test_a_failed_seed_is_named_beside_the_mean_of_the_others(paper: Settings) -
     cell = of_row(cells(paper, "table1"), 1)[0]
     there = [write(path, bleu(after=30.0, before=20.0)) for path in cell.paths[:2]]
     entries = entries_of(paper, [cell], there)
-    found = results([cell], entries, failures={cell.records[2].fingerprint: "failed: no memory"})
+    found = results(
+        [cell], entries, failures={cell.records[2].fingerprint: "failed: no memory"}
+    )
     row = frame_of(paper, "table1", found).iloc[1]
     assert row["BLEU (ours)"] == "30.50 ± 0.00"
     assert row["Notes"] == "seed3 failed: no memory"

@@ -17,7 +17,12 @@ from convs2s.errors import UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
 from convs2s.paper.phrase_map import PhraseState, plot_phrase_states, read_phrase_map
-from convs2s.paper.phrase_states import chance_of_share, pca, project_phrases, share_between
+from convs2s.paper.phrase_states import (
+    chance_of_share,
+    pca,
+    project_phrases,
+    share_between,
+)
 from tests.support.documents import svg_texts
 from tests.support.plain_lstm import PlainLstm
 
@@ -28,7 +33,13 @@ PHRASES = Phrases(
     meanings=(("w1 w2 w3", "w1 w2", "w1 unheard"), ("w3 w2 w1", "w2 w1", "w3 w1")),
 )
 TEXTS = [text for meaning in PHRASES.meanings for text in meaning]
-HEADER = {"task": "tiny", "model": "lstm", "run": "seed1", "scale": "demo", "name": "order"}
+HEADER = {
+    "task": "tiny",
+    "model": "lstm",
+    "run": "seed1",
+    "scale": "demo",
+    "name": "order",
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +47,9 @@ def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An LSTM with random weights over the vocabularies of the shared model."""
     path = tmp_path_factory.mktemp("lstm") / "model.safetensors"
     _, description = load_model(model)
-    architecture = LstmArchitecture(kind="lstm", layers=2, cells=8, embedding=6, initialization=0.8)
+    architecture = LstmArchitecture(
+        kind="lstm", layers=2, cells=8, embedding=6, initialization=0.8
+    )
     sizes = description.sizes
     torch.manual_seed(2)
     weights = build_network(architecture, *sizes).state_dict()
@@ -50,7 +63,10 @@ def test_the_states_are_those_of_an_lstm_written_out(lstm: Path) -> None:
     assert found.unknown == [[], [], ["unheard"], [], [], []]
     network, description = load_model(lstm)
     weights = {name: one.double().numpy() for name, one in network.state_dict().items()}
-    plain, vocabulary = PlainLstm(weights, reverse_source=True), description.vocabularies()[0]
+    plain, vocabulary = (
+        PlainLstm(weights, reverse_source=True),
+        description.vocabularies()[0],
+    )
     for tokens, state in zip(found.tokens, found.states, strict=True):
         layers = plain.states(vocabulary.encode(tokens))
         assert vocabulary.encode(tokens)[-1] == END
@@ -96,7 +112,8 @@ def test_the_share_between_meanings() -> None:
     apart = np.array([[0.0, 1], [0, 1], [2, 5], [2, 5]])
     assert share_between(apart, [0, 0, 1, 1]) == pytest.approx(1)
     assert share_between(apart, [0, 1, 0, 1]) == pytest.approx(0)
-    line = np.array([[0.0], [2], [4], [6]])  # 20 around the mean 3, 16 of it between 1 and 5
+    # 20 around the mean 3, 16 of it between 1 and 5.
+    line = np.array([[0.0], [2], [4], [6]])
     assert share_between(line, [0, 0, 1, 1]) == pytest.approx(16 / 20)
 
 
@@ -132,7 +149,12 @@ def test_chance_is_of_what_the_phrases_of_a_pair_differ_in() -> None:
 
 def write_map(lstm: Path, output: Path, stand_in: str | None = None) -> Path:
     project_phrases(
-        model=lstm, phrases=PHRASES, header=HEADER, stand_in=stand_in, output=output, manifest={}
+        model=lstm,
+        phrases=PHRASES,
+        header=HEADER,
+        stand_in=stand_in,
+        output=output,
+        manifest={},
     )
     return output
 
@@ -164,9 +186,13 @@ def test_phrases_with_unknown_words_are_named(
 
 
 def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None:
-    maps = [write_map(lstm, tmp_path / f"{number}.json", "captions") for number in range(2)]
+    maps = [
+        write_map(lstm, tmp_path / f"{number}.json", "captions") for number in range(2)
+    ]
     outputs = [tmp_path / "figure.svg", tmp_path / "figure.pdf"]
-    plot_phrase_states(projections=maps, outputs=outputs, points=tmp_path / "points.csv")
+    plot_phrase_states(
+        projections=maps, outputs=outputs, points=tmp_path / "points.csv"
+    )
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts = svg_texts(outputs[0])
     assert {"Word order", "this test"} <= texts
@@ -175,6 +201,8 @@ def test_the_figure_has_a_panel_for_each_set(lstm: Path, tmp_path: Path) -> None
     assert any(text.startswith("component 1 (") for text in texts)
     points = pd.read_csv(tmp_path / "points.csv")
     described = ["task", "model", "run", "phrases"]
-    assert list(points.columns) == described + [column.name for column in fields(PhraseState)]
+    assert list(points.columns) == described + [
+        column.name for column in fields(PhraseState)
+    ]
     assert list(points["phrase"]) == TEXTS * 2
     assert set(points["meaning"]) == {0, 1}

@@ -171,8 +171,15 @@ TABLES: dict[str, list[Line]] = {
     "lstm_text": [
         ours("3.3", "Source as it stands", test_ppl=5.8, bleu=25.9),
         ours("3.3", "Source reversed", test_ppl=4.7, bleu=30.6),
-        *(ours("3.4", layers) for layers in ("1 layer", "2 layers", "3 layers", "4 layers")),
-        ours("3.4", "Batches of about the same length", speed="1700 (one GPU), 6300 (eight)"),
+        *(
+            ours("3.4", layers)
+            for layers in ("1 layer", "2 layers", "3 layers", "4 layers")
+        ),
+        ours(
+            "3.4",
+            "Batches of about the same length",
+            speed="1700 (one GPU), 6300 (eight)",
+        ),
         ours("3.4", "Batches of mixed lengths"),
     ],
     "lstm_figure3": [
@@ -227,7 +234,10 @@ def test_every_training_has_one_row(root: Path) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_each_value_is_in_its_cell(tables: Mapping[str, Table], name: str) -> None:
-    found = [(row.group, row.system, row.kind, numbers(row.paper)) for row in tables[name].rows]
+    found = [
+        (row.group, row.system, row.kind, numbers(row.paper))
+        for row in tables[name].rows
+    ]
     expected = [(*line[:3], numbers(line[3])) for line in TABLES[name]]
     assert found == expected
 
@@ -276,20 +286,38 @@ def stacked(side: str, kernel: int, layers: int, base: tuple[int, int]) -> Compa
 
 
 ENCODER, DECODER = (13, 3), (5, 5)
-DEVICES = ["cuda"] * 3 + ["cpu"] + ["cuda", "cpu", "cuda", "cuda"] + ["cuda"] * 2 + ["cpu"] * 2
+DEVICES = (
+    ["cuda"] * 3
+    + ["cpu"]
+    + ["cuda", "cpu", "cuda", "cuda"]
+    + ["cuda"] * 2
+    + ["cpu"] * 2
+)
 
 COMPARED: dict[str, list[Compared]] = {
     "table1": [
         ("wmt16_en_ro_word", "wmt16_en_ro", SEEDS, "newstest2016", "beam5"),
         ("wmt16_en_ro", "wmt16_en_ro", SEEDS, "newstest2016", "beam5"),
         ("wmt14_en_de", "wmt14_en_de", SEEDS, "newstest2014_filtered", "beam5_en_de"),
-        ("wmt14_en_de_stanford", "wmt14_en_de", SEEDS, "newstest2014_filtered", "beam5_en_de"),
+        (
+            "wmt14_en_de_stanford",
+            "wmt14_en_de",
+            SEEDS,
+            "newstest2014_filtered",
+            "beam5_en_de",
+        ),
         ("wmt14_en_de", "wmt14_en_de", SEEDS, "newstest2014", "beam5_en_de"),
         french(),
         french("wmt14_en_fr_small"),
     ],
     "table2": [
-        ("wmt14_en_de", "wmt14_en_de", ("ensemble8",), "newstest2014_filtered", "beam5_en_de"),
+        (
+            "wmt14_en_de",
+            "wmt14_en_de",
+            ("ensemble8",),
+            "newstest2014_filtered",
+            "beam5_en_de",
+        ),
         ("wmt14_en_de", "wmt14_en_de", ("ensemble8",), "newstest2014", "beam5_en_de"),
         french(runs=("ensemble8",)),
         french(runs=("ensemble10",)),
@@ -316,13 +344,23 @@ COMPARED: dict[str, list[Compared]] = {
         ("gigaword", "summarization", SEEDS, "duc2004", "beam5_minimum14"),
         ("gigaword", "summarization", SEEDS, "gigaword", "beam5_minimum14"),
     ],
-    "table7": [stacked("encoder", k, layers, ENCODER) for k in (3, 5, 7) for layers in (5, 9, 13)],
-    "table8": [stacked("decoder", k, layers, DECODER) for k in (3, 5, 7) for layers in (3, 5, 7)],
+    "table7": [
+        stacked("encoder", k, layers, ENCODER)
+        for k in (3, 5, 7)
+        for layers in (5, 9, 13)
+    ],
+    "table8": [
+        stacked("decoder", k, layers, DECODER)
+        for k in (3, 5, 7)
+        for layers in (3, 5, 7)
+    ],
     "figure2": [
         *(stacked("encoder", 3, layers, ENCODER) for layers in range(1, 26)),
         *(stacked("decoder", 5, layers, DECODER) for layers in range(1, 26)),
     ],
-    "figure3": [("wmt14_en_de_bpe80k", "attention_plot", ("seed1",), "newstest2014", "beam5")],
+    "figure3": [
+        ("wmt14_en_de_bpe80k", "attention_plot", ("seed1",), "newstest2014", "beam5")
+    ],
     "lstm_table1": [
         lstm(SEEDS, model="lstm_forward"),
         lstm(SEEDS),
@@ -342,7 +380,15 @@ COMPARED: dict[str, list[Compared]] = {
     "lstm_figure3": [lstm(FIVE), lstm(ONE, None)],
     "lstm_text": [
         lstm(SEEDS, model=f"lstm{which}")
-        for which in ("_forward", "", "_1_layer", "_2_layers", "_3_layers", "_4_layers", "")
+        for which in (
+            "_forward",
+            "",
+            "_1_layer",
+            "_2_layers",
+            "_3_layers",
+            "_4_layers",
+            "",
+        )
     ]
     + [lstm(ONE, model="lstm_mixed_lengths")],
 }
@@ -354,7 +400,12 @@ MEASURES: dict[str, dict[str, str]] = {
     "table2": {"bleu": BLEU},
     "table3": {"bleu": BLEU},
     "table4": {"ppl": "perplexity", "bleu": BEFORE, "length": LENGTH},
-    "table5": {"ppl": "perplexity", "bleu": BEFORE, "length": LENGTH, "speed": "training_speed"},
+    "table5": {
+        "ppl": "perplexity",
+        "bleu": BEFORE,
+        "length": LENGTH,
+        "speed": "training_speed",
+    },
     "table6": {"rg1": "rouge_1_f1", "rg2": "rouge_2_f1", "rgl": "rouge_l_f1"},
     "table7": {"bleu": BEFORE, "length": LENGTH},
     "table8": {"bleu": BEFORE, "length": LENGTH},
@@ -375,17 +426,23 @@ def own(table: Table) -> list[Row]:
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_each_row_is_compared_with_its_runs(tables: Mapping[str, Table], name: str) -> None:
+def test_each_row_is_compared_with_its_runs(
+    tables: Mapping[str, Table], name: str
+) -> None:
     columns = tables[name].columns
     found = [row for row in own(tables[name]) if row.comparison(name, columns)]
-    described = [(row.task, row.model, row.runs, row.testset, row.decoding) for row in found]
+    described = [
+        (row.task, row.model, row.runs, row.testset, row.decoding) for row in found
+    ]
     assert described == COMPARED[name]
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_each_column_has_its_measure(tables: Mapping[str, Table], name: str) -> None:
     columns = {column.key: column.measure for column in tables[name].columns}
-    assert {key: measure for key, measure in columns.items() if measure} == MEASURES[name]
+    assert {key: measure for key, measure in columns.items() if measure} == MEASURES[
+        name
+    ]
 
 
 def test_rows_with_measures_of_their_own(tables: Mapping[str, Table]) -> None:
@@ -409,7 +466,9 @@ def test_rows_with_measures_of_their_own(tables: Mapping[str, Table]) -> None:
         assert rows == expected.get(name, [{}] * len(rows)), name
 
 
-def test_the_states_are_of_the_papers_phrases_and_of_our_own(tables: Mapping[str, Table]) -> None:
+def test_the_states_are_of_the_papers_phrases_and_of_our_own(
+    tables: Mapping[str, Table],
+) -> None:
     phrases = [row.phrases for row in tables["lstm_figure2"].rows]
     assert phrases[:4] == ["word_order", "voice", "caption_word_order", "caption_voice"]
     assert phrases[4:] == ["sixteen_caption_word_orders", "sixteen_caption_voices"]

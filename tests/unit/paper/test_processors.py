@@ -17,14 +17,19 @@ def elsewhere(rows: list[LedgerEntry]) -> list[LedgerEntry]:
 
 def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None:
     base, other = (entries(demo, row, [21.0, 21.1, 21.2]) for row in (BASE, NO_SOURCE))
-    mixed = [replace(entry, processor="another, AVX2, torch 2.13.0") for entry in other[:1]]
+    mixed = [
+        replace(entry, processor="another, AVX2, torch 2.13.0") for entry in other[:1]
+    ]
     result = finding(demo, better(BASE, NO_SOURCE), base, mixed + other[1:])
     assert (result.verdict, result.value) == ("no verdict", None)
     said = "not of one processor: a processor against another, AVX2, torch 2.13.0"
     assert result.note == said
     unknown = [replace(entry, processor=None) for entry in other]
     result = finding(demo, better(BASE, NO_SOURCE), base, unknown)
-    assert result.note == "not of one processor: a processor against one that is not stated"
+    assert (
+        result.note
+        == "not of one processor: a processor against one that is not stated"
+    )
     all_unknown = [replace(entry, processor=None) for entry in base]
     result = finding(demo, better(BASE, NO_SOURCE), all_unknown, unknown)
     assert (result.verdict, result.note) == (
@@ -33,7 +38,9 @@ def test_runs_of_two_kinds_of_processor_are_not_compared(demo: Settings) -> None
     )
 
 
-def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(demo: Settings) -> None:
+def test_runs_on_two_processors_are_compared_on_the_one_that_has_all(
+    demo: Settings,
+) -> None:
     """A base that was trained on both, and a row of each, as when sessions change machines."""
     base = entries(demo, BASE, [21.6, 21.7, 21.8])
     here = entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
@@ -54,11 +61,18 @@ def test_of_two_processors_that_have_all_the_order_of_lines_does_not_decide(
     demo: Settings,
 ) -> None:
     """It is the one with most runs of the table, then the last by name."""
-    here = [*entries(demo, BASE, [21.6, 21.7, 21.8]), *entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])]
-    there = elsewhere([*entries(demo, BASE, [20.0] * 3), *entries(demo, NO_SOURCE, [22.0] * 3)])
+    here = [
+        *entries(demo, BASE, [21.6, 21.7, 21.8]),
+        *entries(demo, NO_SOURCE, [21.2, 21.3, 21.4]),
+    ]
+    there = elsewhere(
+        [*entries(demo, BASE, [20.0] * 3), *entries(demo, NO_SOURCE, [22.0] * 3)]
+    )
     more = entries(demo, NO_TARGET, [21.0])
     for lines in ([*here, *there], [*there, *here]):
-        assert finding(demo, better(BASE, NO_SOURCE), lines).value == pytest.approx(-2.0)
+        assert finding(demo, better(BASE, NO_SOURCE), lines).value == pytest.approx(
+            -2.0
+        )
         found = finding(demo, better(BASE, NO_SOURCE), [*lines, *more])
         assert found.value == pytest.approx(0.4)
 
@@ -84,11 +98,15 @@ def test_processors_of_equal_perplexities_are_one(demo: Settings) -> None:
     assert found(trained, again(4.7660000000001)).verdict == "no verdict"
     assert found(trained, again(4.766, processor=None)).verdict == "no verdict"
     second = entries(demo, BASE, [4.766, 4.8], column="ppl", measure="perplexity")[1]
-    differs = replace(second, processor="another", scores={"perplexity": RunScore(4.9, None)})
+    differs = replace(
+        second, processor="another", scores={"perplexity": RunScore(4.9, None)}
+    )
     assert found(trained, again(4.766), second, differs).verdict == "no verdict"
 
 
-def test_equal_perplexities_in_one_precision_say_nothing_of_another(demo: Settings) -> None:
+def test_equal_perplexities_in_one_precision_say_nothing_of_another(
+    demo: Settings,
+) -> None:
     """Each precision has kernels of its own, and so has each kind of network."""
 
     def of(precision: str, kind: str, rows: list[LedgerEntry]) -> list[LedgerEntry]:
@@ -110,11 +128,17 @@ def test_equal_perplexities_in_one_precision_say_nothing_of_another(demo: Settin
     assert verdict("bf16", "lstm") == "no verdict"
 
 
-def test_a_run_of_equal_processors_is_compared_with_what_one_of_them_made(demo: Settings) -> None:
+def test_a_run_of_equal_processors_is_compared_with_what_one_of_them_made(
+    demo: Settings,
+) -> None:
     """In fp32 there is the LSTM of one processor; ConvS2S in bf16 counts as if made there too."""
     base = entries(demo, BASE, [21.6, 21.7, 21.8])
     lstm = [
-        replace(one, processor="another", inputs={"trained": {"training": {"precision": "fp32"}}})
+        replace(
+            one,
+            processor="another",
+            inputs={"trained": {"training": {"precision": "fp32"}}},
+        )
         for one in entries(demo, NO_SOURCE, [21.2, 21.3, 21.4])
     ]
     trained = entries(demo, BASE, [4.766], column="ppl", measure="perplexity")

@@ -52,10 +52,14 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PaperResults]:
+def results(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PaperResults]:
     with pytest.MonkeyPatch.context() as patch:
         # The program of all plots takes a second, and is the same on each page.
-        patch.setattr(vl_convert, "javascript_bundle", cache(vl_convert.javascript_bundle))
+        patch.setattr(
+            vl_convert, "javascript_bundle", cache(vl_convert.javascript_bundle)
+        )
         yield write_paper_results(tmp_path_factory.mktemp("results"), root)
 
 
@@ -101,7 +105,10 @@ def test_every_plot_is_there(text: str, results: PaperResults) -> None:
     Figure 2 is of BLEU alone.
     """
     sections = re.split('<section id="', text)[1:]
-    plots = {section.partition('"')[0]: section.count('<div class="chart"') for section in sections}
+    plots = {
+        section.partition('"')[0]: section.count('<div class="chart"')
+        for section in sections
+    }
     # Of table 2 one row alone has a value on both sides, which is no trend.
     trends = ["table1", *(f"table{number}" for number in range(3, 9))]
     trends += ["figure2", "lstm_table1", "lstm_table2", "lstm_text"]
@@ -120,8 +127,16 @@ def test_every_plot_is_there(text: str, results: PaperResults) -> None:
     assert (plots["further_rows"], plots["figure3"], plots["lstm_figure2"]) == (3, 8, 0)
     assert plots["curves"] == 2 + 3
     curves = next(section for section in sections if section.startswith("curves"))
-    named = re.findall(r'class="chart" role="group" aria-label="([\w ]+) by epoch', curves)
-    assert named == ["perplexity", "learning rate", "perplexity", "BLEU", "learning rate"]
+    named = re.findall(
+        r'class="chart" role="group" aria-label="([\w ]+) by epoch', curves
+    )
+    assert named == [
+        "perplexity",
+        "learning rate",
+        "perplexity",
+        "BLEU",
+        "learning rate",
+    ]
 
 
 def test_what_was_not_run_says_so(page: Reader) -> None:
@@ -151,8 +166,12 @@ def test_stand_in_data_is_named_at_every_exhibit(
 
 def test_texts_stay_texts(page: Reader) -> None:
     assert sum(HOSTILE in text for text in page.said) > 50
-    assert not [one for one in page.all("img") if not str(one["src"]).startswith("data:")]
-    programs = [one for one in page.all("script") if one.get("type") != "application/json"]
+    assert not [
+        one for one in page.all("img") if not str(one["src"]).startswith("data:")
+    ]
+    programs = [
+        one for one in page.all("script") if one.get("type") != "application/json"
+    ]
     assert [one["type"] for one in programs] == ["module"] * 4
     assert not page.all("b")
 
@@ -163,7 +182,9 @@ def test_a_browser_fetches_nothing(page: Reader) -> None:
         addresses = [str(attributes[name]) for name in fetched & attributes.keys()]
         assert all(one.startswith("data:") for one in addresses), (tag, attributes)
         assert not str(attributes.get("href", "#")).startswith(("http", "//", "file"))
-    policy = next(str(one["content"]) for one in page.all("meta") if "http-equiv" in one)
+    policy = next(
+        str(one["content"]) for one in page.all("meta") if "http-equiv" in one
+    )
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe-eval" not in policy
     assert len(re.findall("'sha256-", policy)) == 4
@@ -192,7 +213,8 @@ def test_the_longest_source_is_among_the_examples() -> None:
         DecodedLine(number, source, "", [], "", [], [])
         for number, source in enumerate(sources, start=1)
     ]
-    assert shown_lines(system, []) == [1, 3, 4, 5, 7]  # the middles of four parts, and 4
+    # The middles of four parts, and 4.
+    assert shown_lines(system, []) == [1, 3, 4, 5, 7]
     assert shown_lines(system, range(9)) == list(range(9))
 
 
@@ -233,13 +255,21 @@ def test_a_claim_is_a_line_that_opens_to_its_tests(page: Reader) -> None:
     said = [text.strip() for text in page.said]
     of_claim = said[said.index("Positions help") - 2 :]
     lines = [text for text in of_claim if text]
-    assert lines[:5] == ["held", "Positions help", "+0.71", "+0.31 to +1.20", "section 5.4."]
+    assert lines[:5] == [
+        "held",
+        "Positions help",
+        "+0.71",
+        "+0.31 to +1.20",
+        "section 5.4.",
+    ]
     assert {"A better than B", "0.0040", "2 against 2"} <= set(lines)
-    assert "Notes" not in lines[: lines.index("Depth helps")]  # of no test: no empty column
+    # Of no test: no empty column.
+    assert "Notes" not in lines[: lines.index("Depth helps")]
     assert {"beam", "positions"} <= set(said)  # first screen
     assert lines[lines.index("Depth helps") + 1] == "3 beats 5"  # which pair refutes it
     verdicts = [text for text in said if text in ("1 held", "1 not held", "1 not run")]
-    assert verdicts == ["1 held", "1 not held", "1 not run"]  # those that were tested first
+    # Those that were tested first.
+    assert verdicts == ["1 held", "1 not held", "1 not run"]
     assert f"table 3. Not tested: {HOSTILE}." in said
 
 
@@ -260,7 +290,9 @@ def test_costs_count_each_training_once(results: PaperResults) -> None:
     assert (cost.trainings, cost.untimed) == (4, 0)
     assert cost.hours.cores == pytest.approx(4)
     assert cost.hours.gpus == pytest.approx(2)
-    published = [replace(one, file=f"theirs/{one.file}", origin="a ledger") for one in scores]
+    published = [
+        replace(one, file=f"theirs/{one.file}", origin="a ledger") for one in scores
+    ]
     assert trainings([*scores, *published], paths) == trainings(scores, paths)
     unknown = cost_of(trainings(scores, []).values())
     assert (unknown.trainings, unknown.untimed, unknown.hours.cores) == (4, 4, 0)

@@ -20,7 +20,9 @@ RUN = ("table1", "table7", "figure2")
 
 
 @pytest.fixture(scope="module")
-def pages(demo: Settings, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def pages(
+    demo: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Path]:
     """The page and the files behind it, in a folder that was there: all runs but the last row's."""
     folder = tmp_path_factory.mktemp("results")
     (folder / "page").mkdir()
@@ -34,17 +36,24 @@ def pages(demo: Settings, tmp_path_factory: pytest.TempPathFactory) -> Mapping[s
         ]
         entries = entries_of(demo, measured, list(dict.fromkeys(scores)))
     output = folder / "page.md"
-    write_results_page(demo, entries, ledger="a.jsonl", discussion="## Discussion\n", output=output)
+    write_results_page(
+        demo, entries, ledger="a.jsonl", discussion="## Discussion\n", output=output
+    )
     return {path.name: path for path in (output, *(folder / "page").iterdir())}
 
 
 def titles(page: Path) -> list[tuple[str, str]]:
     """The headings of a page: their level and what they begin with."""
-    return re.findall(r"^(#+) (.*?)(?::| and| at| of|$)", page.read_text("utf-8"), re.MULTILINE)
+    return re.findall(
+        r"^(#+) (.*?)(?::| and| at| of|$)", page.read_text("utf-8"), re.MULTILINE
+    )
 
 
-def test_a_page_has_a_title_and_a_part_for_each_table(pages: Mapping[str, Path]) -> None:
-    parts = ["Table 1", "Discussion"]  # nothing of table 2 was run, and no claim has a verdict
+def test_a_page_has_a_title_and_a_part_for_each_table(
+    pages: Mapping[str, Path],
+) -> None:
+    # Nothing of table 2 was run, and no claim has a verdict.
+    parts = ["Table 1", "Discussion"]
     assert titles(pages["page.md"])[1:] == [("##", part) for part in parts]
     assert titles(pages["claims.md"]) == [("#", "Claims"), ("##", "Comparisons")]
     (title, *tables) = titles(pages["tables.md"])
@@ -55,7 +64,9 @@ def test_a_page_has_a_title_and_a_part_for_each_table(pages: Mapping[str, Path])
 def test_every_link_of_the_page_leads_to_a_file(pages: Mapping[str, Path]) -> None:
     page = pages["page.md"]
     links = re.findall(r"\]\((page/[^)]*)\)", page.read_text("utf-8"))
-    assert sorted(links) == [f"page/{name}" for name in sorted(set(pages) - {"page.md"})]
+    assert sorted(links) == [
+        f"page/{name}" for name in sorted(set(pages) - {"page.md"})
+    ]
     assert all((page.parent / link).exists() for link in links)
 
 
@@ -81,7 +92,9 @@ def test_small_trends_have_a_pair_of_each_exhibit_and_colors_of_their_own(
     assert shown <= svg_texts(pages["trends.svg"])
     drawn = pages["trends.svg"].read_text("utf-8")
     for first_group in ("WMT'16 English-Romanian", "3"):
-        assert re.search(rf'; group: {first_group}; row: [^>]* fill="{COLORS[0]}"', drawn)
+        assert re.search(
+            rf'; group: {first_group}; row: [^>]* fill="{COLORS[0]}"', drawn
+        )
 
 
 def test_bleu_by_layers_stands_side_by_side(pages: Mapping[str, Path]) -> None:
@@ -106,25 +119,43 @@ def test_plateaus_are_of_trainings_that_have_a_curve(root: Path) -> None:
             reached = {"validation_perplexity": 4.99, "curve": curve}
             records += [write(path, reached) for path in cell.paths]
     entries = entries_of(settings, measured, dict.fromkeys([*hours, *records]))
-    Path("ledger.jsonl").write_text("".join(f"{entry.line()}\n" for entry in entries), "utf-8")
+    Path("ledger.jsonl").write_text(
+        "".join(f"{entry.line()}\n" for entry in entries), "utf-8"
+    )
     read = read_ledger(Path("ledger.jsonl"))
     assert [entry.curve for entry in read] == [entry.curve for entry in entries]
-    with pytest.raises(UserError, match=r"^page: expected the name of a page that ends in \.md"):
-        write_results_page(settings, read, ledger="a", discussion="", output=Path("page"))
-    with pytest.raises(UserError, match=r"^a: has no run of scale multi30k_trained; name its own"):
-        write_results_page(settings, [], ledger="a", discussion="", output=Path("page.md"))
+    with pytest.raises(
+        UserError, match=r"^page: expected the name of a page that ends in \.md"
+    ):
+        write_results_page(
+            settings, read, ledger="a", discussion="", output=Path("page")
+        )
+    with pytest.raises(
+        UserError, match=r"^a: has no run of scale multi30k_trained; name its own"
+    ):
+        write_results_page(
+            settings, [], ledger="a", discussion="", output=Path("page.md")
+        )
     assert not Path("page").exists()
     Path("file").touch()
-    with pytest.raises(UserError, match=r"^file\.md: expected .*, and no file named file$"):
-        write_results_page(settings, read, ledger="a", discussion="", output=Path("file.md"))
-    write_results_page(settings, read, ledger="a", discussion="", output=Path("page.md"))
+    with pytest.raises(
+        UserError, match=r"^file\.md: expected .*, and no file named file$"
+    ):
+        write_results_page(
+            settings, read, ledger="a", discussion="", output=Path("file.md")
+        )
+    write_results_page(
+        settings, read, ledger="a", discussion="", output=Path("page.md")
+    )
     drawn = svg_texts(Path("page", "plateaus.svg"))
     assert {"table 4", "100%"} <= drawn
     assert "LSTM, table 1" not in drawn
     assert "plateaus.svg" not in Path("page.md").read_text("utf-8")
     costs = Path("page", "tables.md").read_text("utf-8").partition("## Costs")[2]
     assert "(plateaus.svg)" in costs
-    shown = [re.split(r" *\| *", line)[1:5] for line in costs.splitlines() if "|" in line]
+    shown = [
+        re.split(r" *\| *", line)[1:5] for line in costs.splitlines() if "|" in line
+    ]
     # Three seeds of each row of table 4, each an hour; the base of figure 2 is one of them.
     assert ["table4", "12", "12", "12.00"] in shown
     assert ["table6", "3", "0", "0.00"] in shown

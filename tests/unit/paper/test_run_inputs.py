@@ -100,7 +100,9 @@ def test_a_model_that_another_begins_with_counts(
     root: Path, romanian: Cell, stated: Callable[[str], dict[str, Any]]
 ) -> None:
     known = [set(fingerprints(romanian))]
-    known += [set(fingerprints(cell(root, **stated(f"{name}.safetensors")))) for name in "ab"]
+    known += [
+        set(fingerprints(cell(root, **stated(f"{name}.safetensors")))) for name in "ab"
+    ]
     assert len(set.union(*known)) == sum(map(len, known)) > 0
 
 
@@ -108,7 +110,9 @@ def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5")
     given = override("tasks", "demo_en_fr", alignment={"aligner": aligner})
     inputs = run_inputs.RunInputs(load(root, {"scale": "demo", **given}))
     numbers = "bleu.json" if decoding else "training.json"
-    of = inputs.of(numbers, task=task, model="demo", run="seed1", testset="test", decoding=decoding)
+    of = inputs.of(
+        numbers, task=task, model="demo", run="seed1", testset="test", decoding=decoding
+    )
     return fingerprint_of(of)
 
 
@@ -124,7 +128,9 @@ def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5")
 def test_the_aligner_counts_where_unknown_words_are_replaced_by_its_links(
     root: Path, task: str, decoding: str | None, is_read: bool
 ) -> None:
-    own, other = (of_task(root, task, name, decoding) for name in ("fast_align", "eflomal"))
+    own, other = (
+        of_task(root, task, name, decoding) for name in ("fast_align", "eflomal")
+    )
     assert (own != other) == is_read
 
 
@@ -145,13 +151,19 @@ def test_a_training_is_of_no_decoding(root: Path) -> None:
         [one for one in cells(load(root, given), "table4") if one.address.row == 0]
         for given in ({"scale": "paper"}, {"scale": "paper", **options})
     )
-    same = [fingerprints(a) == fingerprints(b) for a, b in zip(perplexity, bleu, strict=True)]
+    same = [
+        fingerprints(a) == fingerprints(b)
+        for a, b in zip(perplexity, bleu, strict=True)
+    ]
     assert same == [True, False, False]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("TRAINING_VERSION", 99), ("CORPUS_SHA256", dict.fromkeys(CORPUS_SHA256, "another"))],
+    [
+        ("TRAINING_VERSION", 99),
+        ("CORPUS_SHA256", dict.fromkeys(CORPUS_SHA256, "another")),
+    ],
 )
 def test_versions_count(
     root: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object

@@ -25,7 +25,10 @@ def written(
     request: pytest.FixtureRequest, root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The path of a table without its suffix, written in every format."""
-    settings, folder = load(root, {"scale": "multi30k"}), tmp_path_factory.mktemp("tables")
+    settings, folder = (
+        load(root, {"scale": "multi30k"}),
+        tmp_path_factory.mktemp("tables"),
+    )
     outputs = [folder / f"{request.param}{suffix}" for suffix in SUFFIXES]
     write_table(
         settings,
@@ -54,29 +57,37 @@ def environments(latex: str) -> list[str]:
 def test_latex_is_well_formed(written: Path) -> None:
     latex = written.with_suffix(".tex").read_text("utf-8")
     assert environments(latex) == []
-    bare = re.sub(r"\\[\\{}&%$#_]|\\[a-z]+", "", latex)  # escaped characters and commands
+    # Escaped characters and commands.
+    bare = re.sub(r"\\[\\{}&%$#_]|\\[a-z]+", "", latex)
     assert bare.count("{") == bare.count("}")
     rows = re.search(r"\\hline\n(.*)\\hline\n\\end", latex, re.DOTALL)
     assert rows
     lines = [line for line in rows[1].splitlines() if line != r"\hline"]
     columns = re.search(r"\\begin\{tabular\}\{(l+)\}", latex)
     assert columns
-    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {len(columns[1])}
+    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines} == {
+        len(columns[1])
+    }
     assert not re.search(r"(?<!\\)[%#_]", latex)
     assert latex.isascii() or not set(latex) & set("±|~^")
 
 
 @pytest.mark.skipif(
-    not (shutil.which("tectonic") or shutil.which("pdflatex")), reason="no LaTeX is installed"
+    not (shutil.which("tectonic") or shutil.which("pdflatex")),
+    reason="no LaTeX is installed",
 )
 def test_latex_compiles(written: Path, tmp_path: Path) -> None:
     latex = written.with_suffix(".tex").read_text("utf-8")
     document = tmp_path / "document.tex"
-    body = f"\\documentclass{{article}}\n\\begin{{document}}\n{latex}\\end{{document}}\n"
+    body = (
+        f"\\documentclass{{article}}\n\\begin{{document}}\n{latex}\\end{{document}}\n"
+    )
     document.write_text(body, "utf-8")
     program = shutil.which("pdflatex") or shutil.which("tectonic")
     assert program
-    done = subprocess.run([program, document.name], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        [program, document.name], cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-2000:]
 
 
@@ -102,7 +113,9 @@ def test_the_drawing_says_what_the_table_says(written: Path) -> None:
 
 def test_a_drawing_is_as_large_as_its_lines() -> None:
     columns = [f"column{number:08}" for number in range(10)]  # too long to be broken
-    drawn = svg(Sheet(["A title"], [dict.fromkeys(columns, "x")], columns[0], {}, {}, ()))
+    drawn = svg(
+        Sheet(["A title"], [dict.fromkeys(columns, "x")], columns[0], {}, {}, ())
+    )
     lines = re.findall(r">([^<]*)</text>", drawn)
     assert max(map(len, lines)) == 10 * 14 + 9 * 2
     letter, line = 0.602 * 5.5, 1.25 * 5.5
@@ -126,10 +139,17 @@ def test_columns_are_narrowed_until_they_fit() -> None:
 
 @pytest.mark.parametrize(
     ("texts", "common"),
-    [("aab", {"": "a"}), ("aabb", {"": ""}), (["a", "b", ""], {"": ""}), (["", ""], {})],
+    [
+        ("aab", {"": "a"}),
+        ("aabb", {"": ""}),
+        (["a", "b", ""], {"": ""}),
+        (["", ""], {}),
+    ],
 )
 def test_rows_share_what_more_than_half_of_them_have(
     texts: Sequence[str], common: dict[str, str]
 ) -> None:
-    sheet = Sheet([], [{"n": text} for text in texts], "n", {}, {}, (), shared={"n": "{}"})
+    sheet = Sheet(
+        [], [{"n": text} for text in texts], "n", {}, {}, (), shared={"n": "{}"}
+    )
     assert sheet.common == {"n": common}

@@ -55,7 +55,9 @@ def test_stand_ins_stay_in_their_scales_folder(demo: Settings, name: str) -> Non
 
 
 @pytest.mark.parametrize("scale", ["paper", *STAND_INS])
-def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str) -> None:
+def test_a_model_file_stands_for_one_model_of_the_papers(
+    root: Path, scale: str
+) -> None:
     """And so does an ensemble of a table for one of that table.
 
     But for this project's further rows, which are made of models that other tables train, and
@@ -65,25 +67,37 @@ def test_a_model_file_stands_for_one_model_of_the_papers(root: Path, scale: str)
     models: dict[str, set[object]] = {}
     ensembles: dict[tuple[object, ...], set[object]] = {}
     of_others = ("further_rows", "lstm_text", "trainings")
-    printed = {name: table.rows for name, table in settings.paper.items() if name not in of_others}
+    printed = {
+        name: table.rows
+        for name, table in settings.paper.items()
+        if name not in of_others
+    }
     for name, rows in printed.items():
         for cell in cells(settings, name):
             said = rows[cell.address.row]
             ensemble = said.runs if said.runs[0].startswith("ensemble") else ()
-            ensembles.setdefault((name, cell.task, cell.model, cell.runs), set()).add(ensemble)
+            ensembles.setdefault((name, cell.task, cell.model, cell.runs), set()).add(
+                ensemble
+            )
             for run in cell.runs:
                 for file in Layout("r", "d").task(cell.task).models(cell.model, run):
                     models.setdefault(file, set()).add((said.task, said.model))
     assert len(models) >= 25
     for papers in (models, ensembles):
-        assert {ours: theirs for ours, theirs in papers.items() if len(theirs) > 1} == {}
+        assert {
+            ours: theirs for ours, theirs in papers.items() if len(theirs) > 1
+        } == {}
 
 
 @pytest.mark.parametrize("scale", ["paper", *STAND_INS])
-def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(root: Path, scale: str) -> None:
+def test_every_cell_of_ours_is_made_where_the_scale_has_its_row(
+    root: Path, scale: str
+) -> None:
     settings = load(root, {"scale": scale})
     for name, printed in settings.paper.items():
-        made = {(cell.address.row, cell.address.column) for cell in cells(settings, name)}
+        made = {
+            (cell.address.row, cell.address.column) for cell in cells(settings, name)
+        }
         ours = {
             (number, column.key)
             for number in settings.scale.shown_rows(printed)
@@ -122,9 +136,17 @@ def test_the_demo_is_at_most_fifty_trainings(demo: Settings) -> None:
     assert len(runs) <= 50
 
 
-def test_ensembles_are_as_large_as_the_scale_allows(paper: Settings, demo: Settings) -> None:
-    assert {cell.runs for cell in cells(paper, "table2")} == {("ensemble8",), ("ensemble10",)}
-    assert {cell.runs for cell in cells(demo, "table2")} == {("ensemble2",), ("ensemble3",)}
+def test_ensembles_are_as_large_as_the_scale_allows(
+    paper: Settings, demo: Settings
+) -> None:
+    assert {cell.runs for cell in cells(paper, "table2")} == {
+        ("ensemble8",),
+        ("ensemble10",),
+    }
+    assert {cell.runs for cell in cells(demo, "table2")} == {
+        ("ensemble2",),
+        ("ensemble3",),
+    }
 
 
 @pytest.mark.parametrize("name", [*TABLES, "figure3", *LSTM_EXHIBITS, "lstm_text"])
@@ -133,21 +155,36 @@ def test_without_runs_no_cell_has_a_value(paper: Settings, name: str) -> None:
     rows = paper.paper[name].rows
     assert len(frame) == len(rows)
     for column in paper.paper[name].columns:
-        for row, value in zip(rows, frame.get(f"{column.name} (ours)", ()), strict=False):
+        for row, value in zip(
+            rows, frame.get(f"{column.name} (ours)", ()), strict=False
+        ):
             said = ("not run", "not measured" if column.key in row.paper else "")
             assert value in (said if row.kind == "ours" else ("",))
 
 
 def test_printed_values_keep_their_digits(paper: Settings) -> None:
-    assert list(table(paper, "table1", [])["BLEU (paper)"])[:3] == ["28.1", "29.45", "30.02"]
-    assert list(table(paper, "table4", [])["BLEU (paper)"]) == ["21.7", "21.3", "21.5", "21.2"]
+    assert list(table(paper, "table1", [])["BLEU (paper)"])[:3] == [
+        "28.1",
+        "29.45",
+        "30.02",
+    ]
+    assert list(table(paper, "table4", [])["BLEU (paper)"]) == [
+        "21.7",
+        "21.3",
+        "21.5",
+        "21.2",
+    ]
     assert table(paper, "table3", [])["Time (s) (paper)"].iloc[0] == "3028"
     assert table(paper, "table6", [])["RG-2 (paper)"].iloc[0] == "8.60"
 
 
 def test_a_cell_is_mean_and_deviation_over_the_runs_found(paper: Settings) -> None:
     ppl, score, length = of_row(cells(paper, "table4"), 1)
-    assert [one.address.column for one in (ppl, score, length)] == ["ppl", "bleu", "length"]
+    assert [one.address.column for one in (ppl, score, length)] == [
+        "ppl",
+        "bleu",
+        "length",
+    ]
     assert score.paths == length.paths
     found = [
         write(score.paths[0], bleu(after=30.0, before=21.0, lines=2737)),
@@ -159,7 +196,10 @@ def test_a_cell_is_mean_and_deviation_over_the_runs_found(paper: Settings) -> No
     assert row["BLEU (ours)"] == "21.5 ± 0.7"
     assert row["Validation perplexity (ours)"] == "6.65"
     assert row["Length ratio (ours)"] == "0.980 ± 0.000"
-    assert row["Runs"] == "Validation perplexity: 1 of 3; BLEU: 2 of 3; Length ratio: 2 of 3"
+    assert (
+        row["Runs"]
+        == "Validation perplexity: 1 of 3; BLEU: 2 of 3; Length ratio: 2 of 3"
+    )
     assert row["Test set"] == "wmt14_en_de_word newstest2014_filtered (2,737 lines)"
     assert "before unknown word replacement nrefs:1|tok:none" in row["Metric"]
     assert frame.iloc[0]["BLEU (ours)"] == "not run"
@@ -169,7 +209,10 @@ def test_the_cells_of_table_6_are_what_an_evaluation_says(paper: Settings) -> No
     lines = ["the cat sleeps", "a dog ran off"]
     write_lines("titles.txt", ["the cats sleep", "a dog"])
     record = {"source": "", "words": [], "words_before": [], "replacements": []}
-    records = (record | {"line": n, "text": t, "text_before": t} for n, t in enumerate(lines, 1))
+    records = (
+        record | {"line": n, "text": t, "text_before": t}
+        for n, t in enumerate(lines, 1)
+    )
     write_lines("outputs.jsonl", map(json.dumps, records))
     found = cells(paper, "table6")
     for path in dict.fromkeys(path for cell in found for path in cell.paths):
@@ -188,25 +231,40 @@ def test_the_cells_of_table_6_are_what_an_evaluation_says(paper: Settings) -> No
     # Recall is 3/3 and 2/2, precision 3/3 and 2/4.
     assert list(ours["RG-1 (ours)"]) == ["100.00 ± 0.00", "83.33 ± 0.00"]
     assert "ROUGE-L recall ROUGE-1.5.5-equal|refs:1|" in ours["Metric"].iloc[0]
-    assert list(ours["Test set"]) == ["gigaword duc2004 (2 lines)", "gigaword gigaword (2 lines)"]
+    assert list(ours["Test set"]) == [
+        "gigaword duc2004 (2 lines)",
+        "gigaword gigaword (2 lines)",
+    ]
 
 
 def test_scores_with_different_signatures_are_values_of_ours(paper: Settings) -> None:
     measured = cells(paper, "table4")
     cell = measured[1]
     records = [bleu(after=30.0, before=20.0 + number) for number in range(2)]
-    records[1]["before_replacement"]["bleu"]["tokenized"]["signature"] = "nrefs:1|tok:other"
-    scores = [write(path, record) for path, record in zip(cell.paths, records, strict=False)]
+    records[1]["before_replacement"]["bleu"]["tokenized"]["signature"] = (
+        "nrefs:1|tok:other"
+    )
+    scores = [
+        write(path, record) for path, record in zip(cell.paths, records, strict=False)
+    ]
     found = results(measured, entries_of(paper, measured, scores))
     first, second, *_ = table_rows(paper, "table4", found)
     assert first["BLEU (ours)"].text == "seed1 20.0; seed2 21.0"
     assert (first["BLEU (ours)"].origin, first["BLEU (ours)"].number) == ("ours", None)
-    assert (second["BLEU (ours)"].text, second["BLEU (ours)"].origin) == ("not run", "absent")
+    assert (second["BLEU (ours)"].text, second["BLEU (ours)"].origin) == (
+        "not run",
+        "absent",
+    )
 
 
 def test_times_stand_in_the_rows_of_their_device(paper: Settings) -> None:
-    timing = {"lines": 6003, "seconds": {"score": 12.6, "signature": "a processor, 2 CPU threads"}}
-    measured = [cell for cell in cells(paper, "table3") if cell.measure == "seconds_cpu"]
+    timing = {
+        "lines": 6003,
+        "seconds": {"score": 12.6, "signature": "a processor, 2 CPU threads"},
+    }
+    measured = [
+        cell for cell in cells(paper, "table3") if cell.measure == "seconds_cpu"
+    ]
     frame = table(paper, "table3", [write(cell.paths[0], timing) for cell in measured])
     ours = frame[frame["BLEU (ours)"] != ""]
     assert len(ours) == 12
@@ -224,9 +282,8 @@ def test_romanian_is_scored_on_text_and_german_on_tokens(paper: Settings) -> Non
     frame = table(paper, "table1", found)
     ours = frame[frame["BLEU (ours)"] != ""]
     assert list(ours["BLEU (ours)"]) == ["30.50", "30.50", *["30.00"] * 5]
-    metric = (
-        "BLEU: detokenized BLEU nrefs:1|tok:13a; Length ratio: words divided by the references'"
-    )
+    metric = "BLEU: detokenized BLEU nrefs:1|tok:13a; "
+    metric += "Length ratio: words divided by the references'"
     assert ours.iloc[1]["Metric"] == metric
     assert ours.iloc[1]["Notes"] == "arXiv v1: BLEU 29.88"
 
@@ -240,9 +297,18 @@ def test_files_that_were_not_given_are_not_read(paper: Settings) -> None:
 def test_a_row_that_is_left_out_is_named_above(demo: Settings) -> None:
     frame = table(demo, "figure2", [])
     assert set(frame["BLEU (ours)"]) == {"not run"}
-    assert list(frame[frame["Network"] == "decoder"]["Layers"]) == ["1", "2", "3", "5", "7", "25"]
+    assert list(frame[frame["Network"] == "decoder"]["Layers"]) == [
+        "1",
+        "2",
+        "3",
+        "5",
+        "7",
+        "25",
+    ]
     *_, said = sheet(demo, "figure2", []).headings
-    assert said.startswith("Left out at this scale, as scale multi30k runs the depths in between: ")
+    assert said.startswith(
+        "Left out at this scale, as scale multi30k runs the depths in between: "
+    )
     assert "between: encoder 2, 3, 4, 6, " in said
     assert "; decoder 4, 6, 8, " in said
     *_, said = sheet(demo, "table1", []).headings
@@ -275,7 +341,10 @@ def test_the_papers_scale_names_no_stand_in(paper: Settings) -> None:
 def test_formats(paper: Settings) -> None:
     measured = cells(paper, "table4")
     cell = measured[1]
-    found = [write(path, bleu(after=30.0, before=20.0 + i)) for i, path in enumerate(cell.paths)]
+    found = [
+        write(path, bleu(after=30.0, before=20.0 + i))
+        for i, path in enumerate(cell.paths)
+    ]
     for day, path in enumerate(found):
         os.utime(path, times=(day * 86400, day * 86400))
     outputs = [Path("table4.md"), Path("table4.csv"), Path("table4.tex")]
@@ -283,10 +352,14 @@ def test_formats(paper: Settings) -> None:
     write_table(paper, "table4", cells=measured, outputs=outputs, **given)
     markdown, csv, latex = (output.read_text(encoding="utf-8") for output in outputs)
     assert (
-        "| ConvS2S [1, 2] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |" in markdown
+        "| ConvS2S [1, 2] | 6.64 | not run | 21.7 | 21.0 ± 1.0 (-0.7) | 0.980 ± 0.000 |"
+        in markdown
     )
     assert markdown.count("not run") == 10
-    assert "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word " in markdown
+    assert (
+        "Unless a footnote says otherwise: runs: 3 of 3; test set: wmt14_en_de_word "
+        in markdown
+    )
     assert "; computed on: a processor; " in markdown
     assert "\n[1] model files, SHA-256: 0a0a0a0a0a\n" in markdown
     training = "results/wmt14_en_de_word/models/ablation/seed{1,2,3}/training.json"
@@ -294,17 +367,25 @@ def test_formats(paper: Settings) -> None:
     frame = pd.read_csv("table4.csv", dtype=str, keep_default_na=False)
     assert frame.equals(table(paper, "table4", found))
     row = frame.iloc[0]
-    assert [row[f"BLEU ({part})"] for part in ("difference", "mean", "deviation", "each")] == [
+    assert [
+        row[f"BLEU ({part})"] for part in ("difference", "mean", "deviation", "each")
+    ] == [
         "-0.7",
         "21.0",
         "1.0",
         "seed1 20.0; seed2 21.0; seed3 22.0",
     ]
-    assert (row["Lines"], row["Model files"], row["Scale"]) == ("500", "0a0a0a0a0a", "paper")
+    assert (row["Lines"], row["Model files"], row["Scale"]) == (
+        "500",
+        "0a0a0a0a0a",
+        "paper",
+    )
     assert row["Date"] == "1970-01-01 to 1970-01-03"
     assert csv.count("\n") == 5
     rows_of_latex = re.sub(" +", " ", latex)
-    row_of_latex = r"-source \& target position [4, 6] & 6.68 & not run & 21.2 & not run"
+    row_of_latex = (
+        r"-source \& target position [4, 6] & 6.68 & not run & 21.2 & not run"
+    )
     assert row_of_latex in rows_of_latex
     assert r"21.0 $\pm$ 1.0 (-0.7)" in latex
     header = re.search(r"^\| (.*) \|\n\| ---", markdown, re.MULTILINE)
@@ -315,9 +396,13 @@ def test_formats(paper: Settings) -> None:
 
 
 @pytest.mark.parametrize("name", LSTM_EXHIBITS)
-def test_an_exhibit_of_the_lstm_has_the_papers_value_beside_ours(demo: Settings, name: str) -> None:
+def test_an_exhibit_of_the_lstm_has_the_papers_value_beside_ours(
+    demo: Settings, name: str
+) -> None:
     scored = bleu(after=21.0, before=20.0)
-    chosen = scored | {"bleu": dict.fromkeys(("first", "average", "oracle"), scored["bleu"])}
+    chosen = scored | {
+        "bleu": dict.fromkeys(("first", "average", "oracle"), scored["bleu"])
+    }
     found = [
         write(path, (chosen if cell.n_best else scored) | {"apart": 0.21})
         for cell in cells(demo, name)
@@ -334,7 +419,9 @@ def test_an_exhibit_of_the_lstm_has_the_papers_value_beside_ours(demo: Settings,
 
 
 def test_an_unknown_table_is_named(paper: Settings) -> None:
-    with pytest.raises(UserError, match="unknown table 'tabel1'; did you mean 'table1'"):
+    with pytest.raises(
+        UserError, match="unknown table 'tabel1'; did you mean 'table1'"
+    ):
         cells(paper, "tabel1")
 
 
@@ -374,7 +461,9 @@ def test_rows_say_once_what_they_share_and_exceptions_in_footnotes() -> None:
         {"System": name, "Lines": text, "Empty": ""}
         for name, text in zip("abcd", stated, strict=True)
     ]
-    written = Sheet(["T"], rows, "System", {"Lines": "of {}"}, {}, (), {"Lines": "of {} lines"})
+    written = Sheet(
+        ["T"], rows, "System", {"Lines": "of {}"}, {}, (), {"Lines": "of {} lines"}
+    )
     header, printed, notes = written.printed()
     assert written.above == ["T", "Unless a footnote says otherwise: of 4 lines."]
     assert (header, notes) == (["System"], ["[1] of 5"])
@@ -387,11 +476,16 @@ def test_a_footnote_is_of_the_values_that_differ_alone() -> None:
     said = [usual, {"BLEU": "of 4"}, usual | {"speed": "in bf16"}, usual, usual]
     said += [dict.fromkeys(usual, "of 5"), {}]
     names = zip("abcdefg", said, strict=True)
-    rows: list[dict[str, CellText]] = [{"System": name, "Metric": texts} for name, texts in names]
+    rows: list[dict[str, CellText]] = [
+        {"System": name, "Metric": texts} for name, texts in names
+    ]
     stated = {"Metric": "{}"}
     written = Sheet(["T"], rows, "System", stated, shared=stated)
     _, printed, notes = written.printed()
-    assert written.above[1] == "Unless a footnote says otherwise: BLEU: of 4; speed: in fp32."
+    assert (
+        written.above[1]
+        == "Unless a footnote says otherwise: BLEU: of 4; speed: in fp32."
+    )
     assert notes == ["[1] speed: in bf16", "[2] of 5"]
     assert [row[0] for row in printed] == ["a", "b", "c [1]", "d", "e", "f [2]", "g"]
     assert csv(written).splitlines()[1] == "a,BLEU: of 4; speed: in fp32"
@@ -403,7 +497,9 @@ def test_a_users_list_is_named_where_the_data_is_the_papers(paper: Settings) -> 
 
 
 def test_ensembles_of_the_lstm_are_larger_than_the_seeds(demo: Settings) -> None:
-    of_bleu = (cell for cell in cells(demo, "lstm_table1") if cell.address.column == "bleu")
+    of_bleu = (
+        cell for cell in cells(demo, "lstm_table1") if cell.address.column == "bleu"
+    )
     runs = [cell.runs for cell in of_bleu]
     singles, two, more = ("seed1",), ("ensemble2",), ("ensemble3",)
     assert runs == [singles, singles, more, two, more, more]
@@ -419,7 +515,9 @@ CHRF = {"key": "chrf", "name": "chrF", "measure": "chrf"}
 WER = {"key": "wer", "name": "Errors", "measure": "WER", "digits": 1}
 
 
-def with_columns(root: Path, *columns: Mapping[str, object], **overrides: object) -> Settings:
+def with_columns(
+    root: Path, *columns: Mapping[str, object], **overrides: object
+) -> Settings:
     """The demo's configuration with further columns of table 1, and an extension's metric."""
     folder = Path("configuration")
     shutil.copytree(root / "config", folder / "config")
@@ -436,7 +534,9 @@ def with_columns(root: Path, *columns: Mapping[str, object], **overrides: object
 @pytest.mark.usefixtures("no_extensions")
 def test_every_metric_of_a_score_file_can_be_a_column(root: Path) -> None:
     settings = with_columns(root, CHRF, WER, tasks={"demo_en_fr": {"metrics": ["WER"]}})
-    scored = [cell for cell in cells(settings, "table1") if cell.address.column == "bleu"]
+    scored = [
+        cell for cell in cells(settings, "table1") if cell.address.column == "bleu"
+    ]
     written = bleu(27.0, 26.0) | {
         "chrf": {"score": 51.5, "signature": "nrefs:1|nc:6"},
         "further": {"WER": {"score": 33.33, "signature": "WER|code:0a"}},

@@ -50,7 +50,10 @@ def test_the_speed_is_the_median_of_the_epochs(tmp_path: Path) -> None:
 
 def test_a_gpu_is_named_in_the_place_of_the_processor(tmp_path: Path) -> None:
     measured = measure(tmp_path, [1, 2], gpu="an H100", workers=8)
-    assert "epochs, an H100, workers: 8" in measured["target_tokens_per_second"]["signature"]
+    assert (
+        "epochs, an H100, workers: 8"
+        in measured["target_tokens_per_second"]["signature"]
+    )
 
 
 def test_hours_count_threads_or_gpus(tmp_path: Path) -> None:
@@ -65,9 +68,14 @@ def test_hours_count_threads_or_gpus(tmp_path: Path) -> None:
     assert on_cpu["signature"] == "a processor, workers: 1, CPU threads of each: 2"
 
 
-def test_epochs_on_another_machine_count_by_its_rate_and_devices(tmp_path: Path) -> None:
+def test_epochs_on_another_machine_count_by_its_rate_and_devices(
+    tmp_path: Path,
+) -> None:
     """A training that was killed may resume elsewhere, and be exported on a third machine."""
-    one, other = TrainingMachine(workers=8, gpu="a V100"), TrainingMachine(workers=2, gpu="an H100")
+    one, other = (
+        TrainingMachine(workers=8, gpu="a V100"),
+        TrainingMachine(workers=2, gpu="an H100"),
+    )
     for machine in one, other:
         machine["threads"] = 4
     measured = measure(tmp_path, [10, 10, 50], [one, one, other])
@@ -88,7 +96,10 @@ def test_epochs_on_another_machine_count_by_its_rate_and_devices(tmp_path: Path)
 
 def test_a_speed_is_of_the_machine_that_a_training_ends_on(tmp_path: Path) -> None:
     """It came back there; its hours on a CPU are no GPU-hours."""
-    gpu, cpu = TrainingMachine(workers=1, gpu="an H100"), TrainingMachine(workers=1, processor="x")
+    gpu, cpu = (
+        TrainingMachine(workers=1, gpu="an H100"),
+        TrainingMachine(workers=1, processor="x"),
+    )
     for machine in gpu, cpu:
         machine["threads"] = 16
     measured = measure(tmp_path, [10, 1, 20], [gpu, cpu, gpu])

@@ -15,10 +15,14 @@ from tests.support.cells import bleu, cells, write
 
 
 @pytest.fixture
-def shown(paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+def shown(
+    paper: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[Cell]:
     """Two of three rows of the first kernel width of table 7, with two seeds each."""
     monkeypatch.chdir(tmp_path)
-    measured = [cell for cell in cells(paper, "table7") if cell.address.column == "bleu"]
+    measured = [
+        cell for cell in cells(paper, "table7") if cell.address.column == "bleu"
+    ]
     found = [
         write(path, bleu(after=50.0, before=40.0 + cell.address.row + seed))
         for cell in measured[:2]
@@ -54,11 +58,15 @@ def test_on_stand_in_data_each_side_has_an_axis_of_its_own(
         assert [axis(panel, channel) for panel in panels] == (own if stand_in else both)
 
 
-def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[Cell]) -> None:
+def test_both_sides_have_the_same_rows_and_colors(
+    paper: Settings, shown: list[Cell]
+) -> None:
     [panels] = trend_panels(paper, "table7", shown)
     specs: list[Any] = [as_spec(panel, "rows") for panel in panels]
     marks = list(map(encoding, specs))
-    assert marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
+    assert (
+        marks[0]["y"]["scale"] == marks[1]["y"]["scale"] == {"domain": list(range(9))}
+    )
     assert marks[0]["color"]["scale"] == marks[1]["color"]["scale"]
     assert marks[0]["color"]["scale"]["domain"] == ["3", "5", "7"]
     assert marks[0]["color"]["scale"]["range"] == COLORS
@@ -70,11 +78,15 @@ def test_both_sides_have_the_same_rows_and_colors(paper: Settings, shown: list[C
 def test_several_groups_have_a_legend(
     paper: Settings, shown: list[Cell], rows: int, has_legend: bool
 ) -> None:
-    first: Any = as_spec(trend_panels(paper, "table7", shown[:rows])[0][0], "of one group, or two")
+    first: Any = as_spec(
+        trend_panels(paper, "table7", shown[:rows])[0][0], "of one group, or two"
+    )
     assert (encoding(first)["color"]["legend"] is not None) == has_legend
 
 
-def test_without_a_trend_of_ours_nothing_is_drawn(paper: Settings, shown: list[Cell]) -> None:
+def test_without_a_trend_of_ours_nothing_is_drawn(
+    paper: Settings, shown: list[Cell]
+) -> None:
     nothing = [cell for cell in cells(paper, "table7") if cell.address.column == "bleu"]
     one_row = [shown[0], *nothing[1:]]
     assert (
@@ -90,7 +102,10 @@ def test_the_first_panel_alone_has_the_legend_and_a_wide_axis_is_logarithmic(
     monkeypatch.chdir(tmp_path)
     measured = cells(paper, "table7")
     paths = [cell.paths[0] for cell in measured if cell.address.column == "bleu"]
-    found = [write(path, bleu(after=0.0, before=2.0**place)) for place, path in enumerate(paths)]
+    found = [
+        write(path, bleu(after=0.0, before=2.0**place))
+        for place, path in enumerate(paths)
+    ]
     shown = results(measured, entries_of(paper, measured, found))
     columns = trend_panels(paper, "table7", shown)
     specs: list[Any] = [as_spec(panel, "") for panels in columns for panel in panels]

@@ -47,8 +47,13 @@ def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
             )
             assert not log.exists()
             orphan.communicate("")
-            wait_for(lambda: log.exists() and f"process {rerun.pid} " in log.read_text())
-    assert [line[:7] for line in log.read_text().splitlines()[1:]] == ["at work", "done in"]
+            wait_for(
+                lambda: log.exists() and f"process {rerun.pid} " in log.read_text()
+            )
+    assert [line[:7] for line in log.read_text().splitlines()[1:]] == [
+        "at work",
+        "done in",
+    ]
 
 
 def test_a_job_waits_in_silence_for_who_only_asks(
@@ -102,7 +107,10 @@ def test_a_disk_without_room_for_a_note_is_one_line(tmp_path: Path) -> None:
     with files_of_at_most(60), pytest.raises(UserError, match=message):
         note_checksums([output], tmp_path)
     note_checksums([output], tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [note_path(output).name, output.name]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        note_path(output).name,
+        output.name,
+    ]
 
 
 def test_a_log_without_room_is_no_reason_to_fail(

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.usefixtures("in_folder")
 DEMO = "results/scales/demo/demo_en_fr/models/demo"
 
 
-def plan(settings: Settings, there: Iterable[str] = (), asked: Iterable[str] = ()) -> Plan:
+def plan(
+    settings: Settings, there: Iterable[str] = (), asked: Iterable[str] = ()
+) -> Plan:
     """Plan where these files are there, and these targets are asked for."""
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     files, logs = frozenset(there), f"{settings.scale.results_dir}/logs"
@@ -61,7 +63,9 @@ def test_the_history_of_a_training_that_goes_on_is_not_shown(demo: Settings) -> 
     assert plan(demo, asked=["paper"]).finished([history, score]) == [history, score]
 
 
-def test_the_report_shows_what_is_there_of_runs_and_translations(demo: Settings) -> None:
+def test_the_report_shows_what_is_there_of_runs_and_translations(
+    demo: Settings,
+) -> None:
     assert plan(demo).shown_in_report() == []
     cell = next(one for one in plan(demo).planned["table1"] if one.decoding)
     run = f"results/scales/demo/{cell.task}/models/{cell.model}/{cell.runs[0]}"
@@ -96,9 +100,13 @@ def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None
 
     assert "seconds_cuda" not in measures(plan(demo))
     assert "seconds_cuda" in measures(plan(with_options(demo, device="cuda")))
-    timed = [cell for cell in plan(demo).cells["table3"] if cell.measure == "seconds_cuda"]
+    timed = [
+        cell for cell in plan(demo).cells["table3"] if cell.measure == "seconds_cuda"
+    ]
     there = plan(demo, there=timed[0].paths).planned["table3"]
-    assert {cell.paths for cell in there if cell.measure == "seconds_cuda"} == {timed[0].paths}
+    assert {cell.paths for cell in there if cell.measure == "seconds_cuda"} == {
+        timed[0].paths
+    }
 
 
 def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) -> None:
@@ -111,7 +119,9 @@ def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) ->
         assert len(planned.cells["table6"]) == 6
 
 
-def test_a_list_that_a_user_has_to_bring_is_rescored_where_it_is_there(paper: Settings) -> None:
+def test_a_list_that_a_user_has_to_bring_is_rescored_where_it_is_there(
+    paper: Settings,
+) -> None:
     listed = "data/wmt14_en_fr/newstest2014.1000best.gz"
     assert plan(paper).planned["lstm_table2"] == []
     assert len(plan(paper, there=[listed]).planned["lstm_table2"]) == 5
@@ -143,8 +153,11 @@ def test_what_was_run_here_counts_before_what_is_published(published: Settings) 
 
 def test_a_figure_of_published_runs_alone_cannot_be_drawn(published: Settings) -> None:
     beside = plan(published)
-    assert beside.figures == ["figure2", "lstm_figure2"]  # the first one is drawn from scores
-    message = "^figure3.svg: no model of this run makes what it shows: .*; figure3.md has its"
+    # The first one is drawn from scores.
+    assert beside.figures == ["figure2", "lstm_figure2"]
+    message = (
+        "^figure3.svg: no model of this run makes what it shows: .*; figure3.md has its"
+    )
     with pytest.raises(UserError, match=message):
         beside.drawn_cells("figure3")
     with pytest.raises(UserError, match=r"^lstm_figure3\.svg: no model"):
@@ -155,9 +168,16 @@ def test_all_figures_of_a_scale_can_be_drawn(demo: Settings) -> None:
     assert plan(demo).figures == ["figure2", "figure3", "lstm_figure2", "lstm_figure3"]
 
 
-def test_the_stages_cover_the_tasks_that_are_named_else_the_tables(demo: Settings) -> None:
+def test_the_stages_cover_the_tasks_that_are_named_else_the_tables(
+    demo: Settings,
+) -> None:
     assert set(plan(demo).tasks) == {
-        *("demo_en_fr", "demo_en_fr_word", "demo_clauses_en_fr", "demo_clauses_en_fr_word")
+        *(
+            "demo_en_fr",
+            "demo_en_fr_word",
+            "demo_clauses_en_fr",
+            "demo_clauses_en_fr_word",
+        )
     }
     assert plan(with_options(demo, tasks=("gigaword",))).tasks == ["gigaword"]
 
@@ -174,14 +194,20 @@ def test_a_headline_rests_on_each_run_of_each_test_set(demo: Settings) -> None:
         f"{DEMO}/seed1/test.beam5.bleu.json",
         f"{DEMO}/seed2/test.beam5.bleu.json",
     ]
-    assert plan(demo).translations_of_seeds("demo_en_fr", "small", "test", "greedy") == [
+    assert plan(demo).translations_of_seeds(
+        "demo_en_fr", "small", "test", "greedy"
+    ) == [
         f"{DEMO[:-4]}small/seed1/test.greedy.jsonl",
         f"{DEMO[:-4]}small/seed2/test.greedy.jsonl",
     ]
 
 
-def test_plots_are_the_curves_of_all_runs_and_the_attention_of_the_first(demo: Settings) -> None:
-    plots = with_options(demo, plots=demo.options.plots.model_copy(update={"sentences": (2, 7)}))
+def test_plots_are_the_curves_of_all_runs_and_the_attention_of_the_first(
+    demo: Settings,
+) -> None:
+    plots = with_options(
+        demo, plots=demo.options.plots.model_copy(update={"sentences": (2, 7)})
+    )
     assert plan(plots).plots_of("demo_en_fr") == [
         f"{DEMO}/seed1/curve.svg",
         f"{DEMO}/seed2/curve.svg",
@@ -195,10 +221,14 @@ def test_plots_are_the_curves_of_all_runs_and_the_attention_of_the_first(demo: S
         update={"headline": headline.model_copy(update={"model": "demo_lstm"})}
     )
     without = replace(demo, tasks={**demo.tasks, "demo_en_fr": lstm})
-    assert [Path(path).name for path in plan(without).plots_of("demo_en_fr")] == ["curve.svg"] * 2
+    assert [Path(path).name for path in plan(without).plots_of("demo_en_fr")] == [
+        "curve.svg"
+    ] * 2
 
 
-def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(paper: Settings) -> None:
+def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(
+    paper: Settings,
+) -> None:
     run = "wmt14_en_de", "wmt14_en_de", "seed1", "beam5_en_de"
     tuned = f"results/{run[0]}/models/{run[1]}/seed1/newstest2015.beam5_en_de.length_penalty.json"
     assert plan(paper).tuned_penalty(*run) == [tuned]
@@ -207,7 +237,9 @@ def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(paper: Setting
     assert plan(paper).tuned_penalty(*run[:3], "beam5") == []
 
 
-def test_another_systems_list_is_a_users_or_a_models(paper: Settings, demo: Settings) -> None:
+def test_another_systems_list_is_a_users_or_a_models(
+    paper: Settings, demo: Settings
+) -> None:
     listed = plan(paper).baseline_list("wmt14_en_fr_word", "newstest2014")
     assert listed == "data/wmt14_en_fr/newstest2014.1000best.gz"
     with pytest.raises(UserError, match="wmt14_en_fr_word"):
@@ -228,7 +260,9 @@ def test_curves_by_length_are_of_the_first_row_and_of_the_list(
     task = "results/scales/demo/demo_en_fr"
     assert own.files_of_curves() == {
         "system": f"{task}_word/models/demo_lstm/ensemble3/test.lstm_beam12.jsonl",
-        "baseline": [f"{task}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"],
+        "baseline": [
+            f"{task}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
+        ],
         "source": f"{task}/corpus/tok/test.source.zst",
         "reference": f"{task}/corpus/tok/test.target.zst",
         "vocabulary": f"{task}_word/vocabulary/en.tsv",

@@ -34,7 +34,9 @@ def test_alternatives_match_exactly_the_models(root: Path) -> None:
     names = list(load(root, {}).models)
     expression = alternatives(names)
     assert all(re.fullmatch(expression, name) for name in names)
-    others = {other for name in names for other in (f"{name}x", name[:-1], name[1:])} - set(names)
+    others = {
+        other for name in names for other in (f"{name}x", name[:-1], name[1:])
+    } - set(names)
     assert not any(re.fullmatch(expression, other) for other in others)
 
 
@@ -124,7 +126,11 @@ def test_a_job_says_an_input_fault_in_one_line(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "a.log"
     command = job_command(log, "raise UserError('a.en:3: bad')")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", "error: a.en:3: bad\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "error: a.en:3: bad\n",
+    )
     owner, *said = log.read_text().splitlines()
     assert re.fullmatch(r"[-0-9]+ [:0-9]+, process \d+ on \S+", owner)
     assert said == ["at work", "error: a.en:3: bad"]
@@ -138,7 +144,9 @@ def test_a_checksum_list(tmp_path: Path) -> None:
     assert listed_checksum(str(tmp_path), "http://host/b.gz") == "cd34"
     with pytest.raises(UserError, match=r"SHA256SUMS: no checksum for host/c\.gz"):
         listed_checksum(str(tmp_path), "http://host/c.gz")
-    with pytest.raises(UserError, match=r"host/a\.gz: no such file: delete .* to renew it"):
+    with pytest.raises(
+        UserError, match=r"host/a\.gz: no such file: delete .* to renew it"
+    ):
         listed_checksum(str(tmp_path), "http://host/a.gz")
 
 
@@ -153,7 +161,9 @@ def test_a_checksum_list_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_training_goes_on_where_nobody_reads_the_terminal(tmp_path: Path) -> None:
     speaks = "bash -c 'for line in 1 2 3; do echo $line; sleep 0.1; done'"
-    command = formatted(process.logged(speaks, before="none"), log=tmp_path / "train.log")
+    command = formatted(
+        process.logged(speaks, before="none"), log=tmp_path / "train.log"
+    )
     shell = f"set -euo pipefail; ({command}) | true"
     assert subprocess.run(["bash", "-c", shell], check=False).returncode == 0
     assert (tmp_path / "train.log").read_text() == "1\n2\n3\n"
@@ -164,7 +174,8 @@ def test_a_full_disk_below_the_log_fails_no_training(tmp_path: Path) -> None:
         pytest.skip("this system has no /dev/full")
     for status in (0, 75):
         command = formatted(
-            process.logged(f"bash -c 'echo 1; exit {status}'", before="none"), log=Path("/dev/full")
+            process.logged(f"bash -c 'echo 1; exit {status}'", before="none"),
+            log=Path("/dev/full"),
         )
         shell = f"set -euo pipefail; ({command})"
         assert subprocess.run(["bash", "-c", shell], check=False).returncode == status
@@ -173,13 +184,18 @@ def test_a_full_disk_below_the_log_fails_no_training(tmp_path: Path) -> None:
 def test_damaged_fingerprints_are_named(tmp_path: Path) -> None:
     kept = tmp_path / "fingerprints.json"
     kept.write_text('{"a')
-    with pytest.raises(UserError, match=f"^{kept}: not what this program keeps there: remove it: "):
+    with pytest.raises(
+        UserError, match=f"^{kept}: not what this program keeps there: remove it: "
+    ):
         code.fingerprints(tmp_path, kept)
 
 
 def test_a_training_names_the_files_that_it_has() -> None:
     files: dict[str, object] = {
-        "dataset": ["results/my task/dataset/train.arrow", "results/my task/dataset/valid.arrow"],
+        "dataset": [
+            "results/my task/dataset/train.arrow",
+            "results/my task/dataset/valid.arrow",
+        ],
         "start": [],
         "dictionary": "a.tsv",
         "candidates": [],
@@ -192,7 +208,9 @@ def test_a_training_names_the_files_that_it_has() -> None:
     )
 
 
-def test_jobs_find_this_package_and_this_python_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_find_this_package_and_this_python_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "/their/modules")
     monkeypatch.setenv("PATH", "/bin")
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")

@@ -64,7 +64,10 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
 
 
 def test_jobs_of_an_earlier_run_are_waited_for(
-    settings: Settings, tmp_path: Path, restarts: Commands, capfd: pytest.CaptureFixture[str]
+    settings: Settings,
+    tmp_path: Path,
+    restarts: Commands,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     FOLDER.mkdir(parents=True)
     log, of_run = tmp_path / "a.log", os.environ | {RUN: "@here:1:2"}
@@ -138,15 +141,18 @@ def test_a_slurm_that_does_not_answer_is_waited_for(
     squeue = tmp_path / "bin/squeue"
     squeue.parent.mkdir()
     answered = tmp_path / "answered"
-    squeue.write_text(f"#!/bin/sh\n[ -e {answered} ] || {{ : > {answered}; exit 1; }}\n")
+    squeue.write_text(
+        f"#!/bin/sh\n[ -e {answered} ] || {{ : > {answered}; exit 1; }}\n"
+    )
     squeue.chmod(0o755)
     begin_run(settings)  # there was no run on Slurm in this folder: nobody asks
     assert not answered.exists()
     run._held.pop().close()  # as the process ends
     Path(".snakemake/slurm_logs").mkdir(parents=True)
     begin_run(settings)
-    assert "waiting for jobs of an earlier run in this folder: jobs of Slurm, which does not" in (
-        capfd.readouterr().err
+    assert (
+        "waiting for jobs of an earlier run in this folder: jobs of Slurm, which does not"
+        in (capfd.readouterr().err)
     )
     assert len(restarts) == 1
 
@@ -173,7 +179,10 @@ def test_without_locks_of_the_file_system_a_run_begins_all_the_same(
 
 
 def test_without_locks_of_the_file_system_jobs_in_slurm_are_waited_for(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarts: Commands
+    settings: Settings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    restarts: Commands,
 ) -> None:
     squeue, queue = tmp_path / "bin/squeue", tmp_path / "queue"
     squeue.parent.mkdir()
@@ -219,7 +228,9 @@ def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -
     missing = tmp_path / "unmounted"
     mirrors = (str(tmp_path), "https://mirror.example/of", str(missing))
     options = settings.options.model_copy(update={"mirrors": mirrors})
-    with pytest.raises(UserError, match=f"^mirrors: {missing}: no such folder: mount it, or"):
+    with pytest.raises(
+        UserError, match=f"^mirrors: {missing}: no such folder: mount it, or"
+    ):
         begin_run(replace(settings, options=options))
 
 
@@ -236,7 +247,9 @@ def test_text_without_blanks_is_told_of(
 ) -> None:
     assert task_warnings(settings.tasks.values()) == []
     (line,) = task_warnings([own_task("zh")])
-    assert line.startswith("mine: text in 'zh' has no blanks between words, and no preparation")
+    assert line.startswith(
+        "mine: text in 'zh' has no blanks between words, and no preparation"
+    )
     split = {"train": "none", "test": "none"}
     assert task_warnings([own_task("zh", preparation=split)]) == []
     begin_run(replace(settings, tasks={"mine": own_task("zh")}))
@@ -248,7 +261,8 @@ def test_a_language_code_without_abbreviations_is_told_of(code: str) -> None:
     (line,) = task_warnings([own_task(code)])
     assert line.startswith(f"mine: '{code}' has no list of abbreviations")
     assert ("use that code" in line) == (code == "rom")
-    extension = {"train": "analyzer", "test": "analyzer"}  # which need not use the lists of Moses
+    # Which need not use the lists of Moses.
+    extension = {"train": "analyzer", "test": "analyzer"}
     assert task_warnings([own_task(code, preparation=extension)]) == []
 
 

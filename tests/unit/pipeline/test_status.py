@@ -75,7 +75,9 @@ def start(
     """Start a training as the workflow has it, in a process of its own."""
     output = results / f"tiny/models/{model}/seed1/model.safetensors"
     one = tiny.job(results / "tiny", output, tiny.settings(**training), **job or {})
-    process = multiprocessing.get_context("fork").Process(target=quietly, args=(train, one))
+    process = multiprocessing.get_context("fork").Process(
+        target=quietly, args=(train, one)
+    )
     process.start()
     return process
 
@@ -129,7 +131,9 @@ def test_a_locked_one_says_by_whom(found: dict[str, Any]) -> None:
 
 def test_a_crashed_one_says_its_last_words(found: dict[str, Any]) -> None:
     killed, diverged = found["killed"], found["diverged"]
-    assert killed.why.endswith("has ended without a word: killed, or its machine went down")
+    assert killed.why.endswith(
+        "has ended without a word: killed, or its machine went down"
+    )
     assert any("epoch " in line for line in killed.log)
     assert diverged.why.startswith("training diverged in epoch 1 at update ")
     assert diverged.log[-1] == f"error: {diverged.why}"
@@ -146,7 +150,9 @@ def test_a_stopped_one_says_why(found: dict[str, Any]) -> None:
 def test_a_finished_one_has_its_result(found: dict[str, Any]) -> None:
     one = found["finished"]
     assert one.epoch == 2
-    why = r"the recipe's maximum of 2 epochs is reached; permuted sources [\d.e+]+ times"
+    why = (
+        r"the recipe's maximum of 2 epochs is reached; permuted sources [\d.e+]+ times"
+    )
     assert re.fullmatch(why, one.why)
     assert one.best_epoch in (1, 2)
     assert one.perplexity > 1
@@ -195,7 +201,9 @@ def test_a_terminal_shows_how_far_a_training_of_a_long_name_is(
     lines = screen.file.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert lines[1].split()[:3] == ["training", "is", "epoch"]
-    assert {"running", "12", "10%", "9.87", "1,756", "4", "min", "process"} <= {*lines[2].split()}
+    assert {"running", "12", "10%", "9.87", "1,756", "4", "min", "process"} <= {
+        *lines[2].split()
+    }
     assert ("seed1" in lines[2] and len(lines) == 3) == (rows is not None)
     assert ("6,000" in lines[2]) == (width == 120)
 
@@ -208,16 +216,25 @@ def test_a_lock_without_a_training(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (one,) = status(tmp_path).trainings
         assert one.condition == "locked"
-        assert one.why == "process 7 on elsewhere holds it and has noted no progress of a training"
+        assert (
+            one.why
+            == "process 7 on elsewhere holds it and has noted no progress of a training"
+        )
     (one,) = status(tmp_path).trainings
     assert one.condition == "crashed"
 
 
-def test_a_process_elsewhere_whose_lock_cannot_be_seen_is_believed(tmp_path: Path) -> None:
+def test_a_process_elsewhere_whose_lock_cannot_be_seen_is_believed(
+    tmp_path: Path,
+) -> None:
     state = tmp_path / "run/state"
     state.mkdir(parents=True)
     (state / "lock").write_text("process 7 on elsewhere\n")
-    said = {"owner": "process 7 on elsewhere", "phase": "training", "written": time.time()}
+    said = {
+        "owner": "process 7 on elsewhere",
+        "phase": "training",
+        "written": time.time(),
+    }
     (state / "progress.json").write_text(json.dumps(said))
     assert status(tmp_path).trainings[0].condition == "running"
     for old in ({"written": time.time() - 3600}, {"written": None}, {"epoch": "two"}):
@@ -231,7 +248,11 @@ def test_a_process_elsewhere_whose_lock_cannot_be_seen_is_believed(tmp_path: Pat
         ("pass", "finished", None),
         ("raise UserError('a.en:3: bad')", "crashed", "error: a.en:3: bad"),
         ("1 / 0", "crashed", "ZeroDivisionError: division by zero"),
-        ("raise KeyboardInterrupt", "crashed", "error: interrupted: the same command makes it"),
+        (
+            "raise KeyboardInterrupt",
+            "crashed",
+            "error: interrupted: the same command makes it",
+        ),
         ("os.kill(os.getpid(), 9)", "crashed", "at work"),
     ],
 )
@@ -241,7 +262,10 @@ def test_a_jobs_end_is_in_its_log(
     log = tmp_path / "logs/tiny/small/seed1/test.greedy.decode.log"
     subprocess.run(job_command(log, work), check=False, capture_output=True)
     (one,) = status(tmp_path).jobs
-    assert (one.name, one.condition) == ("tiny/small/seed1/test.greedy.decode", condition)
+    assert (one.name, one.condition) == (
+        "tiny/small/seed1/test.greedy.decode",
+        condition,
+    )
     if last:
         assert one.log[-1].startswith(last)
 
@@ -262,7 +286,11 @@ def test_a_training_that_failed_before_its_states(tmp_path: Path) -> None:
     log = tmp_path / "logs/tiny/small/seed1/train.log"
     log.parent.mkdir(parents=True)
     for text, condition, why in (
-        ("convs2s: error: train.arrow: no such file\n", "crashed", "train.arrow: no such file"),
+        (
+            "convs2s: error: train.arrow: no such file\n",
+            "crashed",
+            "train.arrow: no such file",
+        ),
         (
             "Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'\n",
             "crashed",
@@ -273,7 +301,11 @@ def test_a_training_that_failed_before_its_states(tmp_path: Path) -> None:
     ):
         log.write_text(text)
         (one,) = status(tmp_path).trainings
-        assert (one.name, one.condition, one.why) == ("tiny/small/seed1", condition, why)
+        assert (one.name, one.condition, one.why) == (
+            "tiny/small/seed1",
+            condition,
+            why,
+        )
 
 
 def test_a_command_that_failed_is_no_finished_job(tmp_path: Path) -> None:
@@ -285,7 +317,9 @@ def test_a_command_that_failed_is_no_finished_job(tmp_path: Path) -> None:
     assert (one.name, one.condition) == ("report", "crashed")
 
 
-def test_the_command_gives_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_gives_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "run/state").mkdir(parents=True)
     main(["status", str(tmp_path), "--json"])
     said = json.loads(capsys.readouterr().out)

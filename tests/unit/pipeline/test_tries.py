@@ -28,7 +28,9 @@ def test_a_job_that_never_failed_has_no_note(output: list[str]) -> None:
     assert not note_beside(output[0]).exists()
 
 
-def test_a_job_that_fails_leaves_a_note_which_no_other_try_has(output: list[str]) -> None:
+def test_a_job_that_fails_leaves_a_note_which_no_other_try_has(
+    output: list[str],
+) -> None:
     fail(output)
     first = failed_tries(output)
     fail(output)

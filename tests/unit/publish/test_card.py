@@ -30,7 +30,10 @@ def sections(card: str) -> dict[str, str]:
 
 
 def test_what_is_no_evaluation_of_this_model_is_left_out(results: Path) -> None:
-    before, own = model_card(results / MODEL), (results / MODEL).with_name("test.beam5.bleu.json")
+    before, own = (
+        model_card(results / MODEL),
+        (results / MODEL).with_name("test.beam5.bleu.json"),
+    )
     for content in (b'{"bleu": 34.1}', b"\xff"):
         own.with_name("foreign.bleu.json").write_bytes(content)
         assert model_card(results / MODEL) == before
@@ -67,19 +70,25 @@ def test_a_copied_model_file_alone_says_where_it_comes_from(
 
 
 def test_the_checksums_are_those_of_the_prepared_files(results: Path) -> None:
-    found = sections(model_card(results / MODEL))["Checksums (SHA-256) of what training read"]
+    found = sections(model_card(results / MODEL))[
+        "Checksums (SHA-256) of what training read"
+    ]
     for file in ("dataset/train.arrow", "dataset/valid.arrow", "vocabulary/en.tsv"):
         assert f"- {file}: `{sha256(results / file)}`\n" in found
 
 
 def test_the_fingerprint_names_the_trainings_state(results: Path) -> None:
     (state,) = (path.name for path in (results / MODEL).parent.glob("state/*/"))
-    assert f"fingerprint: {state}\n" in sections(model_card(results / MODEL))["Training"]
+    assert (
+        f"fingerprint: {state}\n" in sections(model_card(results / MODEL))["Training"]
+    )
 
 
 def test_scores_and_versions_are_those_beside_the_model(results: Path) -> None:
     found = sections(model_card(results / MODEL))
-    scores = read_json(results / MODEL.replace("model.safetensors", "test.beam5.bleu.json"))
+    scores = read_json(
+        results / MODEL.replace("model.safetensors", "test.beam5.bleu.json")
+    )
     assert isinstance(scores, dict)
     tokenized = scores["bleu"]["tokenized"]
     signature = tokenized["signature"].replace("|", "\\|")
@@ -105,9 +114,8 @@ def test_rouge_stands_there_in_the_headlines_measure(results: Path) -> None:
     stated = read_json(path)
     assert isinstance(stated, dict)
     score = stated["rouge"]["rouge_l"]["recall"]["score"]
-    row = (
-        f"| test | 3 | beam5_minimum14 | ROUGE-L recall | {score:.2f} | `ROUGE-1.5.5-equal\\|refs:1"
-    )
+    row = f"| test | 3 | beam5_minimum14 | ROUGE-L recall | {score:.2f} | "
+    row += "`ROUGE-1.5.5-equal\\|refs:1"
     assert row in found
     assert "| test | 3 | beam5 | tokenized BLEU |" in found
 
@@ -132,7 +140,9 @@ def test_records_that_lack_something_say_so(results: Path, lacks: str) -> None:
     assert ("not recorded here" in found) == (lacks != "packages")
 
 
-@pytest.mark.parametrize("name", ["test.rescored", "test.beam5.rescored-by-small-seed2"])
+@pytest.mark.parametrize(
+    "name", ["test.rescored", "test.beam5.rescored-by-small-seed2"]
+)
 def test_scores_of_a_rescored_list_are_no_models(results: Path, name: str) -> None:
     before = model_card(results / MODEL)
     scores = {"bleu": {"average": {"tokenized": {"score": 30.0}}}}
@@ -153,12 +163,18 @@ def test_a_model_on_stand_in_data_says_so_first(results: Path, tmp_path: Path) -
     stated = read_json(described)
     assert isinstance(stated, dict)
     write_json(described, stated | {"stand_in": "a mirror"})
-    train(tiny.job(results, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)))
+    train(
+        tiny.job(
+            results, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)
+        )
+    )
     card = model_card(tmp_path / "model.safetensors")
     assert card.splitlines()[2] == "STAND-IN DATA: a mirror"
 
 
-def test_a_model_file_from_before_says_what_it_knows(results: Path, tmp_path: Path) -> None:
+def test_a_model_file_from_before_says_what_it_knows(
+    results: Path, tmp_path: Path
+) -> None:
     weights, fields = load_tensors(results / MODEL)
     for key in ("identity", "sources", "pairs", "stand_in"):
         del fields["training"][key]
@@ -170,7 +186,9 @@ def test_a_model_file_from_before_says_what_it_knows(results: Path, tmp_path: Pa
     assert "not recorded here" in found["Checksums (SHA-256) of what training read"]
 
 
-def test_an_imported_model_says_what_it_was_imported_from(results: Path, tmp_path: Path) -> None:
+def test_an_imported_model_says_what_it_was_imported_from(
+    results: Path, tmp_path: Path
+) -> None:
     weights, fields = load_tensors(results / MODEL)
     fields["training"] = {"imported_from": "fairseq", "checkpoint_sha256": "b" * 64}
     imported = tmp_path / "model.safetensors"
@@ -213,5 +231,7 @@ def test_a_card_holds_nothing_that_a_page_or_a_terminal_acts_on(
             UserError, match=r"strange\.safetensors: its record of a training is no"
         ):
             model_card(tmp_path / "strange.safetensors")
-    assert not [line for line in outside if "<" in line or "](" in line or line == "# heading"]
+    assert not [
+        line for line in outside if "<" in line or "](" in line or line == "# heading"
+    ]
     assert not [sign for sign in card if sign != "\n" and not sign.isprintable()]

@@ -24,7 +24,8 @@ PREVIOUS = np.array([[END, 6, 7], [END, 5, 5]])  # (B, n)
 def log_probabilities(folder: Path) -> torch.Tensor:
     """Return those of all target types (B, n, S): docs/publishing.md says how."""
     encoder, decoder, output = (
-        InferenceSession(folder / f"{name}.onnx") for name in ("encoder", "decoder", "output")
+        InferenceSession(folder / f"{name}.onnx")
+        for name in ("encoder", "decoder", "output")
     )
     names = [one.name for one in encoder.get_outputs()]
     given = dict(zip(names, encoder.run(names, {"source": SOURCE}), strict=True))
@@ -56,7 +57,14 @@ def test_the_graphs_predict_what_the_network_does(
     stated = read_json(tmp_path / "folder/config.json")
     assert isinstance(stated, dict)
     assert stated["architecture"] == description.architecture.model_dump(mode="json")
-    prepared = "languages", "preparation", "glossaries", "splittable", "truecasers", "dictionary"
+    prepared = (
+        "languages",
+        "preparation",
+        "glossaries",
+        "splittable",
+        "truecasers",
+        "dictionary",
+    )
     assert {name: stated[name] for name in prepared} == {
         name: getattr(description, name) for name in prepared
     }
@@ -67,16 +75,22 @@ def test_a_weight_that_is_no_number_is_named(model: Path, tmp_path: Path) -> Non
     weights = network.state_dict()
     weights["decoder.out_projection.bias"].fill_(torch.nan)
     save_model(tmp_path / "model.safetensors", weights, description)
-    with pytest.raises(UserError, match=r"out_projection\.bias.* contains NaN or infinity"):
+    with pytest.raises(
+        UserError, match=r"out_projection\.bias.* contains NaN or infinity"
+    ):
         export_onnx(tmp_path / "model.safetensors", tmp_path / "folder")
 
 
 def test_a_model_of_another_kind_leaves_nothing(model: Path, tmp_path: Path) -> None:
     _, description = load_model(model)
-    architecture = parse_architecture({"kind": "lstm", "embedding": 4, "cells": 4, "layers": 1})
+    architecture = parse_architecture(
+        {"kind": "lstm", "embedding": 4, "cells": 4, "layers": 1}
+    )
     lstm = build_network(architecture, *description.sizes)
     path = tmp_path / "lstm.safetensors"
     save_model(path, lstm.state_dict(), replace(description, architecture=architecture))
-    with pytest.raises(UserError, match=r"lstm\.safetensors: its kind of network has no graphs"):
+    with pytest.raises(
+        UserError, match=r"lstm\.safetensors: its kind of network has no graphs"
+    ):
         export_onnx(path, tmp_path / "folder")
     assert [one.name for one in tmp_path.iterdir()] == ["lstm.safetensors"]

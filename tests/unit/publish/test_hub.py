@@ -25,12 +25,21 @@ from tests.unit.conftest import Terminal
 
 OF_RUN = "models/small/seed1/model.safetensors"
 
-needs_hub = pytest.mark.skipif(not find_spec("huggingface_hub"), reason="the extra hub is missing")
+needs_hub = pytest.mark.skipif(
+    not find_spec("huggingface_hub"), reason="the extra hub is missing"
+)
 
 
 @pytest.fixture
 def folder(results: Path, tmp_path: Path) -> Path:
-    command = ("export", "hub", results / OF_RUN, tmp_path / "folder", "--license", "cc-by-4.0")
+    command = (
+        "export",
+        "hub",
+        results / OF_RUN,
+        tmp_path / "folder",
+        "--license",
+        "cc-by-4.0",
+    )
     main(list(map(str, command)))
     return tmp_path / "folder"
 
@@ -39,7 +48,9 @@ def folder(results: Path, tmp_path: Path) -> Path:
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     constants = pytest.importorskip("huggingface_hub.constants")
     server = Hub()
-    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, server.address)
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(
+        constants.ENDPOINT, server.address
+    )
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr(constants, "ENDPOINT", server.address)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
@@ -54,8 +65,12 @@ def test_the_folder_has_what_the_model_file_says(results: Path, folder: Path) ->
     written = {path.name for path in folder.iterdir()}
     assert written == set(HUB_FILES) - {"bpe_codes.txt"}  # of words
     assert sha256(folder / MODEL_NAME) == sha256(results / OF_RUN)
-    assert (folder / "vocabulary.source.txt").read_text("utf-8").split() == model.source_types
-    assert (folder / "vocabulary.target.txt").read_text("utf-8").split() == model.target_types
+    assert (folder / "vocabulary.source.txt").read_text(
+        "utf-8"
+    ).split() == model.source_types
+    assert (folder / "vocabulary.target.txt").read_text(
+        "utf-8"
+    ).split() == model.target_types
     config = read_json(folder / "config.json")
     assert isinstance(config, dict)
     assert config["languages"] == {"source": "en", "target": "fr"}
@@ -90,8 +105,14 @@ def test_the_card_states_each_score_with_its_test_set_and_signature(
     scores = read_json((results / OF_RUN).with_name("test.beam5.bleu.json"))
     assert isinstance(scores, dict)
     (index,) = stated["model-index"]
-    (result,) = (row for row in index["results"] if "beam5" in row["metrics"][0]["name"])
-    assert result["dataset"] == {"name": "test of tiny, 3 lines", "type": "tiny", "split": "test"}
+    (result,) = (
+        row for row in index["results"] if "beam5" in row["metrics"][0]["name"]
+    )
+    assert result["dataset"] == {
+        "name": "test of tiny, 3 lines",
+        "type": "tiny",
+        "split": "test",
+    }
     tokenized = scores["bleu"]["tokenized"]
     assert result["metrics"][0] == {
         "type": "bleu",
@@ -122,7 +143,9 @@ def test_a_model_without_scores_claims_none(model: Path, tmp_path: Path) -> None
 
 
 def test_the_cards_program_translates_without_snakemake(folder: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    (program,) = re.findall(
+        r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL
+    )
     assert program in USE
     assert program.count("\n") <= 20
     check = "\nassert not {'snakemake', 'huggingface_hub'} & set(sys.modules)\n"
@@ -137,7 +160,9 @@ def test_the_cards_program_translates_without_snakemake(folder: Path) -> None:
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_no_folder_is_written_over_or_left_half_written(results: Path, folder: Path) -> None:
+def test_no_folder_is_written_over_or_left_half_written(
+    results: Path, folder: Path
+) -> None:
     with pytest.raises(UserError, match="folder: exists already"):
         export_hub(results / OF_RUN, folder, "mit")
     damaged = results / "damaged.safetensors"
@@ -148,8 +173,13 @@ def test_no_folder_is_written_over_or_left_half_written(results: Path, folder: P
 
 
 @needs_hub
-def test_commands_as_typed(folder: Path, hub: Hub, tmp_path: Path, run: Terminal) -> None:
-    environment = os.environ | {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "home")}
+def test_commands_as_typed(
+    folder: Path, hub: Hub, tmp_path: Path, run: Terminal
+) -> None:
+    environment = os.environ | {
+        "HF_ENDPOINT": hub.address,
+        "HF_HOME": str(tmp_path / "home"),
+    }
 
     def typed(*command: str) -> str:
         return subprocess.run(
@@ -173,11 +203,15 @@ def test_commands_as_typed(folder: Path, hub: Hub, tmp_path: Path, run: Terminal
 
 
 @needs_hub
-def test_nothing_else_of_a_repository_is_fetched(folder: Path, hub: Hub, tmp_path: Path) -> None:
+def test_nothing_else_of_a_repository_is_fetched(
+    folder: Path, hub: Hub, tmp_path: Path
+) -> None:
     push(folder, REPOSITORY)
     hub.files["pytorch_model.bin"] = b"cos\nsystem\n(S'true'\ntR."
     pull(REPOSITORY, tmp_path / "copy")
-    assert sorted(hub.asked) == sorted(path.name for path in (tmp_path / "copy").iterdir())
+    assert sorted(hub.asked) == sorted(
+        path.name for path in (tmp_path / "copy").iterdir()
+    )
     assert "pytorch_model.bin" not in hub.asked
 
 
@@ -189,10 +223,15 @@ def test_codes_of_the_model_before_go(folder: Path, hub: Hub) -> None:
 
 
 @pytest.mark.parametrize("form", ["hub", "onnx"])
-def test_a_file_that_is_no_model_is_named(tmp_path: Path, run: Terminal, form: str) -> None:
+def test_a_file_that_is_no_model_is_named(
+    tmp_path: Path, run: Terminal, form: str
+) -> None:
     damaged = tmp_path / "damaged.safetensors"
     damaged.write_bytes(b"no model")
-    for path, said in ((tmp_path / "absent", "no such file"), (damaged, "not a model: ")):
+    for path, said in (
+        (tmp_path / "absent", "no such file"),
+        (damaged, "not a model: "),
+    ):
         with pytest.raises(SystemExit, match=f"{path}: {said}"):
             run("export", form, path, tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
@@ -200,26 +239,36 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path, run: Terminal, form: s
 
 @needs_hub
 @pytest.mark.parametrize("name", [MODEL_NAME, "README.md"])
-def test_a_wrong_checksum_leaves_nothing(folder: Path, hub: Hub, tmp_path: Path, name: str) -> None:
+def test_a_wrong_checksum_leaves_nothing(
+    folder: Path, hub: Hub, tmp_path: Path, name: str
+) -> None:
     push(folder, REPOSITORY)
     hub.damaged.add(name)
-    with pytest.raises(UserError, match=f"{REPOSITORY}: {name}: its checksum is not the one"):
+    with pytest.raises(
+        UserError, match=f"{REPOSITORY}: {name}: its checksum is not the one"
+    ):
         pull(REPOSITORY, tmp_path / "copy")
     assert not list(tmp_path.glob("copy*"))
 
 
 @needs_hub
 def test_what_is_not_there(folder: Path, hub: Hub, tmp_path: Path) -> None:
-    missing = f"somebody/else: no such repository at {hub.address}, or none that you may use"
+    missing = (
+        f"somebody/else: no such repository at {hub.address}, or none that you may use"
+    )
     with pytest.raises(UserError, match=missing):
         pull("somebody/else", tmp_path / "copy")
     with pytest.raises(UserError, match=missing):
         push(folder, "somebody/else")
-    with pytest.raises(UserError, match=f"{REPOSITORY}: has no model.safetensors: name a repo"):
+    with pytest.raises(
+        UserError, match=f"{REPOSITORY}: has no model.safetensors: name a repo"
+    ):
         pull(REPOSITORY, tmp_path / "copy")
     with pytest.raises(UserError, match=f"{REPOSITORY}: .*Revision Not Found"):
         pull(REPOSITORY, tmp_path / "copy", "no_such_tag")
-    with pytest.raises(UserError, match=f"no name: request to {hub.address} failed: Repo id"):
+    with pytest.raises(
+        UserError, match=f"no name: request to {hub.address} failed: Repo id"
+    ):
         pull("no name", tmp_path / "copy")
     with pytest.raises(UserError, match=r"model.safetensors: no such file"):
         push(tmp_path, REPOSITORY)
@@ -246,7 +295,10 @@ def test_without_the_extra_it_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, run: Terminal, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    for command in (("push", folder, REPOSITORY), ("pull", REPOSITORY, tmp_path / "copy")):
+    for command in (
+        ("push", folder, REPOSITORY),
+        ("pull", REPOSITORY, tmp_path / "copy"),
+    ):
         with pytest.raises(SystemExit, match=r"pip install 'convs2s\[hub\]'"):
             run(*command)
     assert not (tmp_path / "copy").exists()

@@ -29,7 +29,9 @@ def graph(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    }
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def exported(results: Path, tmp_path: Path) -> Path:
     return tmp_path / "exported"
 
 
-def test_what_numbers_rest_on_is_there_and_no_store_state_or_model(exported: Path) -> None:
+def test_what_numbers_rest_on_is_there_and_no_store_state_or_model(
+    exported: Path,
+) -> None:
     assert files(exported) == {
         "README.md",
         "SHA256SUMS",
@@ -68,7 +72,12 @@ def test_a_score_is_computed_again_from_the_archive_alone(
 ) -> None:
     shutil.rmtree(results)
     said = run(
-        *("score", "bleu", "--reference", exported / "results/tiny/corpus/raw/test.target.zst"),
+        *(
+            "score",
+            "bleu",
+            "--reference",
+            exported / "results/tiny/corpus/raw/test.target.zst",
+        ),
         text=(exported / RUN / "test.beam5.txt").read_bytes(),
     )
     stated = read_json(exported / RUN / "test.beam5.bleu.json")
@@ -79,7 +88,9 @@ def test_a_score_is_computed_again_from_the_archive_alone(
 
 def test_every_file_is_listed_with_its_checksum(exported: Path) -> None:
     lines = (exported / "SHA256SUMS").read_text("utf-8").splitlines()
-    stated = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    stated = {
+        name: digest for digest, _, name in (line.partition("  ") for line in lines)
+    }
     assert set(stated) == files(exported) - {"SHA256SUMS"}
     for name, digest in stated.items():
         assert hashlib.sha256((exported / name).read_bytes()).hexdigest() == digest
@@ -118,7 +129,9 @@ def test_files_of_a_storage_are_named_without_the_folders_of_their_local_copies(
 ) -> None:
     score = results / "models/small/seed1/test.beam5.bleu.json"
     copies = ".snakemake/storage/s3/bucket/results/"
-    score.write_text(score.read_text("utf-8").replace('"results/', f'"{copies}'), "utf-8")
+    score.write_text(
+        score.read_text("utf-8").replace('"results/', f'"{copies}'), "utf-8"
+    )
     assert copies in score.read_text("utf-8")
     export_results(results, tmp_path / "of_storage")
     assert files(tmp_path / "of_storage") == files(exported)
@@ -146,10 +159,13 @@ def test_the_making_of_a_score_names_its_inputs_and_versions(exported: Path) -> 
     inputs = [one["@id"] for one in making["object"]]
     assert f"{RUN}/test.beam5.jsonl" in inputs
     model = next(one for one in inputs if one.endswith("model.safetensors"))
-    assert entities[model]["sha256"]  # stated, though the model is no part of the archive
+    # Stated, though the model is no part of the archive.
+    assert entities[model]["sha256"]
     versions = entities[making["instrument"]["@id"]]["softwareRequirements"]
     assert any(one.startswith("sacrebleu ") for one in versions)
-    source = next(one for one in entities.values() if one.get("name", "").endswith("train.en.gz"))
+    source = next(
+        one for one in entities.values() if one.get("name", "").endswith("train.en.gz")
+    )
     assert (source["sha256"], source["usageInfo"]) == ("a" * 64, "LicenseRef-WMT")
 
 
@@ -200,7 +216,9 @@ def test_a_text_that_is_not_the_scored_one_is_refused(
     text.unlink()
     if lines is not None:
         write_lines(text, lines)
-    with pytest.raises(UserError, match=r"beam5\.txt: is not the text of test\.beam5\.jsonl"):
+    with pytest.raises(
+        UserError, match=r"beam5\.txt: is not the text of test\.beam5\.jsonl"
+    ):
         export_results(results, tmp_path / "exported")
 
 
@@ -208,12 +226,16 @@ def test_a_score_that_does_not_say_what_was_scored_is_refused(
     results: Path, tmp_path: Path
 ) -> None:
     (results / "models/small/seed1/test.beam5.bleu.json").write_text("{}")
-    with pytest.raises(UserError, match=r"beam5\.bleu\.json: does not say what was scored"):
+    with pytest.raises(
+        UserError, match=r"beam5\.bleu\.json: does not say what was scored"
+    ):
         export_results(results, tmp_path / "exported")
 
 
 def test_an_archive_of_another_kind_is_refused(results: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"a\.tar\.gz: name a new folder, or an archive NAME\.zip"):
+    with pytest.raises(
+        UserError, match=r"a\.tar\.gz: name a new folder, or an archive NAME\.zip"
+    ):
         export_results(results, tmp_path / "a.tar.gz")
 
 
@@ -242,11 +264,16 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
     # One whose first input is the model, and which comes first; and a file of somebody's notes.
     path = results / "models/small/seed1/test.beam5.bleu.json"
     content = json.loads(path.read_text("utf-8"))
-    model, others = str(path.with_name("model.safetensors")), content["manifest"]["sha256"]
+    model, others = (
+        str(path.with_name("model.safetensors")),
+        content["manifest"]["sha256"],
+    )
     first = {model.removeprefix(f"{results.parents[1]}/"): "0" * 64, **others}
     content["manifest"]["sha256"] = first
     path.write_text(json.dumps(content), "utf-8")
-    path.with_name("notes.json").write_text(json.dumps({"manifest": {"sha256": "abc"}}), "utf-8")
+    path.with_name("notes.json").write_text(
+        json.dumps({"manifest": {"sha256": "abc"}}), "utf-8"
+    )
     export_results(results, tmp_path / "of a model")
     (results / "corpus/tok/test.target.zst").unlink()
     with pytest.raises(UserError, match=r"tok/test\.target\.zst: .* but it is missing"):
@@ -255,7 +282,9 @@ def test_a_missing_file_is_named_but_a_missing_model_is_none_of_them(
 
 def test_what_jobs_took_stays_behind(results: Path, tmp_path: Path) -> None:
     tuned = results / "models/small/seed1/valid.beam5.length_penalty.tsv"
-    measured = results.parent / "benchmarks/tiny/small/seed1/valid.beam5.length_penalty.tsv"
+    measured = (
+        results.parent / "benchmarks/tiny/small/seed1/valid.beam5.length_penalty.tsv"
+    )
     for path in (tuned, measured):
         write_lines(path, ["a table"])
     export_results(results.parent, tmp_path / "exported")
@@ -263,7 +292,9 @@ def test_what_jobs_took_stays_behind(results: Path, tmp_path: Path) -> None:
     assert tables == [f"{RUN}/valid.beam5.length_penalty.tsv"]
 
 
-def test_the_speed_of_a_training_rests_on_its_history(results: Path, tmp_path: Path) -> None:
+def test_the_speed_of_a_training_rests_on_its_history(
+    results: Path, tmp_path: Path
+) -> None:
     """A row for each epoch, and no translations."""
     history = results / "models/small/seed1/history.jsonl"
     manifest = {"sha256": {f"{RUN}/history.jsonl": sha256(history)}}
@@ -272,7 +303,9 @@ def test_the_speed_of_a_training_rests_on_its_history(results: Path, tmp_path: P
     assert f"#making-{RUN}/training.speed.json" in graph(tmp_path / "exported")
 
 
-@pytest.mark.parametrize("content", ["[]", '{"sources": 1}', '{"sources": [{"name": "a"}]}'])
+@pytest.mark.parametrize(
+    "content", ["[]", '{"sources": 1}', '{"sources": [{"name": "a"}]}']
+)
 def test_a_damaged_description_of_text_is_named(
     results: Path, tmp_path: Path, content: str
 ) -> None:

@@ -21,16 +21,28 @@ from convs2s.scoring.bleu import (
     tokenized_bleu,
 )
 
-REFERENCE = ["l&apos; homme voit deux voitures rouges .", "il pleut depuis ce matin à Lyon ."]
-HYPOTHESIS = ["l&apos; homme voit deux voitures .", "il pleut depuis ce matin à Paris ."]
+REFERENCE = [
+    "l&apos; homme voit deux voitures rouges .",
+    "il pleut depuis ce matin à Lyon .",
+]
+HYPOTHESIS = [
+    "l&apos; homme voit deux voitures .",
+    "il pleut depuis ce matin à Paris .",
+]
 
 
 def test_signatures_name_the_kind() -> None:
     tokenized = tokenized_bleu(HYPOTHESIS, REFERENCE).signature
-    assert tokenized.startswith("nrefs:1|case:mixed|eff:no|tok:none-ascii|smooth:none|version:2.")
+    assert tokenized.startswith(
+        "nrefs:1|case:mixed|eff:no|tok:none-ascii|smooth:none|version:2."
+    )
     detokenized = detokenized_bleu(HYPOTHESIS, REFERENCE).signature
-    assert detokenized.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.")
-    assert chrf(HYPOTHESIS, REFERENCE).signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0")
+    assert detokenized.startswith(
+        "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2."
+    )
+    assert chrf(HYPOTHESIS, REFERENCE).signature.startswith(
+        "nrefs:1|case:mixed|eff:yes|nc:6|nw:0"
+    )
     two = tokenized_bleu(HYPOTHESIS, REFERENCE, REFERENCE, lowercase=True).signature
     assert two.startswith("nrefs:2|case:lc-ascii|eff:no|tok:none-ascii|")
     lower = detokenized_bleu(HYPOTHESIS, REFERENCE, lowercase=True).signature
@@ -39,7 +51,9 @@ def test_signatures_name_the_kind() -> None:
 
 def bleu_by_hand(hypotheses: list[str], references: list[str]) -> float:
     """Return BLEU of words as they are, up to four of them, not smoothed (Papineni et al. 2002)."""
-    pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
+    pairs = [
+        (h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)
+    ]
     logs = []
     for order in range(1, 5):
         matches = total = 0
@@ -53,7 +67,9 @@ def bleu_by_hand(hypotheses: list[str], references: list[str]) -> float:
         if not matches:
             return 0.0
         logs.append(math.log(matches / total))
-    ratio = sum(len(others) for _, others in pairs) / sum(len(words) for words, _ in pairs)
+    ratio = sum(len(others) for _, others in pairs) / sum(
+        len(words) for words, _ in pairs
+    )
     return 100 * math.exp(sum(logs) / 4 + min(0.0, 1 - ratio))
 
 
@@ -72,7 +88,9 @@ def test_plain_text_is_tokenized_before_it_is_scored() -> None:
     split = ["Two cars , red .", "It rains in Lyon , today ."]
     reference = ["Two red cars, there.", "It rains in Lyon, now, today."]
     assert detokenized_bleu(text, reference) == detokenized_bleu(split, reference)
-    assert tokenized_bleu(text, reference).score != tokenized_bleu(split, reference).score
+    assert (
+        tokenized_bleu(text, reference).score != tokenized_bleu(split, reference).score
+    )
 
 
 ASCII_BLANKS = " \t\n\v\f\r"
@@ -84,7 +102,8 @@ def is_split(metric: Callable[..., Score], blank: str) -> bool:
     line = "one two three four five"
     joined = line.replace(" ", blank, 1)
     as_hypothesis, as_reference = (
-        metric([one], [other]).score > 99 for one, other in ((joined, line), (line, joined))
+        metric([one], [other]).score > 99
+        for one, other in ((joined, line), (line, joined))
     )
     assert as_hypothesis == as_reference
     assert metric([joined], [joined]).score == pytest.approx(100)
@@ -92,7 +111,9 @@ def is_split(metric: Callable[..., Score], blank: str) -> bool:
 
 
 def test_the_blanks_are_those_of_python() -> None:
-    blanks = {chr(number) for number in range(sys.maxunicode + 1) if chr(number).isspace()}
+    blanks = {
+        chr(number) for number in range(sys.maxunicode + 1) if chr(number).isspace()
+    }
     assert {*ASCII_BLANKS, *SEPARATORS, *WIDE_BLANKS} == blanks
 
 
@@ -113,7 +134,10 @@ def test_blanks_that_end_no_word_differ_from_each_other() -> None:
     line, other = "a\u00a0b c d e f", "a\u2028b c d e f"
     assert tokenized_bleu([line], [other]).score < 100
     assert tokenized_bleu([line], [line]).score == pytest.approx(100)
-    scores = SentenceBleu("tokenized")(line, other), SentenceBleu("detokenized")(line, other)
+    scores = (
+        SentenceBleu("tokenized")(line, other),
+        SentenceBleu("detokenized")(line, other),
+    )
     assert scores[0] < scores[1] == pytest.approx(100)
 
 
@@ -130,7 +154,9 @@ def test_entities_are_decoded_before_the_case_goes() -> None:
     """mteval-v13a.pl knows ``&amp;``, and no ``&AMP;``."""
     reference = ["one & two three four"]
     for written, is_entity in {"&amp;": True, "&AMP;": False}.items():
-        score = detokenized_bleu([f"one {written} two three four"], reference, lowercase=True).score
+        score = detokenized_bleu(
+            [f"one {written} two three four"], reference, lowercase=True
+        ).score
         assert (score > 99) == is_entity
 
 
@@ -150,9 +176,13 @@ def test_empty_translations_score_0(metric: type) -> None:
     assert length_ratio(["", ""], REFERENCE) == 0
 
 
-@pytest.mark.parametrize("metric", [tokenized_bleu, detokenized_bleu, chrf, length_ratio])
+@pytest.mark.parametrize(
+    "metric", [tokenized_bleu, detokenized_bleu, chrf, length_ratio]
+)
 def test_counts_must_be_equal(metric: type) -> None:
-    with pytest.raises(UserError, match=r"hypotheses: 2 lines, but the reference has 1"):
+    with pytest.raises(
+        UserError, match=r"hypotheses: 2 lines, but the reference has 1"
+    ):
         metric(HYPOTHESIS, REFERENCE[:1])
     with pytest.raises(UserError, match=r"2 lines, but reference 2 has 3"):
         metric(HYPOTHESIS, REFERENCE, [*REFERENCE, "x"])
@@ -161,9 +191,12 @@ def test_counts_must_be_equal(metric: type) -> None:
 
 
 def test_compare_finds_a_difference_that_is_there() -> None:
-    references = [f"the man number {i} sees two red cars in the street ." for i in range(40)]
+    references = [
+        f"the man number {i} sees two red cars in the street ." for i in range(40)
+    ]
     worse = [
-        line.replace("two red cars", "a car") if len(line) % 2 else line for line in references
+        line.replace("two red cars", "a car") if len(line) % 2 else line
+        for line in references
     ]
     result = compare(worse, references, references, samples=200)
     assert result.system.score == pytest.approx(100)

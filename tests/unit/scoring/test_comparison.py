@@ -35,11 +35,16 @@ def decoded(folder: Path, wrong: int) -> TestSet:
     folder.mkdir()
     bad = ["le", "chat", "mange", "dans", "la", "maison", "."]
     numbers = range(1, LINES + 1)
-    return TestSet(folder, [translation(i, bad if i <= wrong else sentence(i)) for i in numbers])
+    return TestSet(
+        folder, [translation(i, bad if i <= wrong else sentence(i)) for i in numbers]
+    )
 
 
 def report(
-    folder: Path, runs: dict[str, list[TestSet]], of: TestSet, stand_in: str | None = None
+    folder: Path,
+    runs: dict[str, list[TestSet]],
+    of: TestSet,
+    stand_in: str | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """Return the report of pairs of runs, as text and as JSON; ``of`` has the references."""
     text, data = folder / "a-vs-b.txt", folder / "a-vs-b.json"
@@ -60,7 +65,10 @@ def compared(
 ) -> tuple[str, dict[str, Any]]:
     """Return the report of runs with so many wrong sentences."""
     sets = {
-        run: [decoded(folder / f"{side}-{run}", count) for side, count in enumerate(counts)]
+        run: [
+            decoded(folder / f"{side}-{run}", count)
+            for side, count in enumerate(counts)
+        ]
         for run, counts in wrong.items()
     }
     return report(folder, sets, next(iter(sets.values()))[0], stand_in)
@@ -68,23 +76,39 @@ def compared(
 
 def test_each_pair_has_its_intervals_difference_and_p_value(tmp_path: Path) -> None:
     text, data = compared(tmp_path, {"seed1": (15, 0), "seed2": (12, 12)})
-    assert text.startswith("task      demo_en_fr\nbaseline  demo\nsystem    demo_deep\n")
-    assert "test: 30 lines; 2 pairs of runs (seed1, seed2), 100 resamples each\n====" in text
+    assert text.startswith(
+        "task      demo_en_fr\nbaseline  demo\nsystem    demo_deep\n"
+    )
+    assert (
+        "test: 30 lines; 2 pairs of runs (seed1, seed2), 100 resamples each\n===="
+        in text
+    )
     assert text.count("demo (95%)  demo_deep (95%)  difference  p-value") == 2
     for kind in ("tokenized", "detokenized"):
         bleu = data["bleu"][kind]
         assert "|bs:100|seed:12345|" in bleu["signature"]
         assert f"{kind} BLEU  {bleu['signature']}\n" in text
         for run, result in bleu["runs"].items():
-            rows = [row for row in text.split("\n") if row.startswith(run) and _has(row, result)]
+            rows = [
+                row
+                for row in text.split("\n")
+                if row.startswith(run) and _has(row, result)
+            ]
             assert rows
             assert all(row.endswith(f"{result['p_value']:.4f}") for row in rows)
         assert bleu["runs"]["seed1"]["p_value"] < 0.05
-        assert bleu["runs"]["seed1"]["system"] == {"score": pytest.approx(100), "interval": 0}
+        assert bleu["runs"]["seed1"]["system"] == {
+            "score": pytest.approx(100),
+            "interval": 0,
+        }
         assert bleu["runs"]["seed2"]["difference"] == 0
         assert bleu["runs"]["seed2"]["p_value"] == 1
     assert len([row for row in text.split("\n") if row.startswith("mean ")]) == 2
-    assert (data["lines"], data["samples"], data["manifest"]) == (30, 100, {"revision": "abc"})
+    assert (data["lines"], data["samples"], data["manifest"]) == (
+        30,
+        100,
+        {"revision": "abc"},
+    )
 
 
 def _has(row: str, result: dict[str, Any]) -> bool:
@@ -93,12 +117,16 @@ def _has(row: str, result: dict[str, Any]) -> bool:
 
 
 def test_the_mean_is_over_the_pairs_and_has_no_p_value(tmp_path: Path) -> None:
-    text, data = compared(tmp_path, {"seed1": (15, 0), "seed2": (12, 3), "seed3": (9, 12)})
+    text, data = compared(
+        tmp_path, {"seed1": (15, 0), "seed2": (12, 3), "seed3": (9, 12)}
+    )
     bleu = data["bleu"]["tokenized"]
     differences = [run["difference"] for run in bleu["runs"].values()]
     assert differences[2] < 0 < differences[1]
     assert bleu["difference"]["mean"] == pytest.approx(statistics.mean(differences))
-    assert bleu["difference"]["deviation"] == pytest.approx(statistics.stdev(differences))
+    assert bleu["difference"]["deviation"] == pytest.approx(
+        statistics.stdev(differences)
+    )
     row = next(line for line in text.split("\n") if line.startswith("mean"))
     assert row.split() == [
         "mean",
@@ -116,7 +144,9 @@ def test_one_pair_claims_no_mean(tmp_path: Path) -> None:
 
 
 def test_stand_in_data_says_so_first(tmp_path: Path) -> None:
-    text, data = compared(tmp_path, {"seed1": (2, 1)}, stand_in="sentences of a grammar")
+    text, data = compared(
+        tmp_path, {"seed1": (2, 1)}, stand_in="sentences of a grammar"
+    )
     assert text.startswith("STAND-IN DATA: sentences of a grammar\n\ntask ")
     assert data["stand_in"] == "sentences of a grammar"
 
@@ -128,14 +158,21 @@ def test_translations_of_another_test_set_are_named(tmp_path: Path, place: int) 
     cut = TestSet(tmp_path / "cut", [translation(1, sentence(1))])
     pair = [whole, whole]
     pair[place] = cut
-    with pytest.raises(UserError, match=r"cut/test\.jsonl: 1 lines, but the reference has 30"):
+    with pytest.raises(
+        UserError, match=r"cut/test\.jsonl: 1 lines, but the reference has 30"
+    ):
         report(tmp_path, {"seed1": pair}, whole)
     assert not (tmp_path / "a-vs-b.txt").exists()
 
 
 # ---- line by line ----
 
-REFERENCE = ["the man sees two red cars .", "a dog runs .", "she is here now .", "yes ."]
+REFERENCE = [
+    "the man sees two red cars .",
+    "a dog runs .",
+    "she is here now .",
+    "yes .",
+]
 BASELINE = ["the man sees a red car .", "a dog runs .", "she is here now .", "no ."]
 SYSTEM = ["the man sees two red cars .", "a dog runs .", "she was there now .", "no !"]
 
@@ -182,9 +219,13 @@ def test_the_whole_is_the_paired_bootstraps() -> None:
     assert one.whole == compare(BASELINE, SYSTEM, REFERENCE, form="tokenized")
     assert (one.lines, one.same) == (4, 1)
     assert one.better + one.worse <= 3
-    text = render_text("outputs.txt.j2", comparison=found(source=["s1", "s2", "s3", "s4"]))
+    text = render_text(
+        "outputs.txt.j2", comparison=found(source=["s1", "s2", "s3", "s4"])
+    )
     assert f"p = {one.whole.p_value:.4f}" in text
-    (counts,) = re.findall(r"(\d+) lines better, (\d+) worse, (\d+) even, (\d+) the same", text)
+    (counts,) = re.findall(
+        r"(\d+) lines better, (\d+) worse, (\d+) even, (\d+) the same", text
+    )
     assert sum(map(int, counts)) == one.lines
     assert "baseline   the man sees [-a-] red [-car-] ." in text
     assert "system     the man sees {+two+} red {+cars+} ." in text
@@ -194,7 +235,12 @@ def test_the_whole_is_the_paired_bootstraps() -> None:
 def test_lines_of_the_same_words_are_the_same() -> None:
     lines = ["a b ", "a  b\r", "a\u00a0b"]
     one = compare_outputs(
-        lines, ["a b"] * 3, REFERENCE[:3], form="tokenized", names=("old", "new"), most=9
+        lines,
+        ["a b"] * 3,
+        REFERENCE[:3],
+        form="tokenized",
+        names=("old", "new"),
+        most=9,
     )
     assert (one.same, [line.number for line in one.shown]) == (2, [3])
 
@@ -204,5 +250,10 @@ def test_files_of_different_lengths_are_refused() -> None:
         found(source=["s1"])
     with pytest.raises(UserError, match="old: 3 lines"):
         compare_outputs(
-            BASELINE[:3], SYSTEM, REFERENCE, form="tokenized", names=("old", "new"), most=1
+            BASELINE[:3],
+            SYSTEM,
+            REFERENCE,
+            form="tokenized",
+            names=("old", "new"),
+            most=1,
         )

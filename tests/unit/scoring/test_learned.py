@@ -24,7 +24,12 @@ class Comet:
     """A checkpoint of COMET that finds equal lines good."""
 
     def predict(
-        self, rows: list[dict[str, str]], *, batch_size: int, gpus: int, progress_bar: bool
+        self,
+        rows: list[dict[str, str]],
+        *,
+        batch_size: int,
+        gpus: int,
+        progress_bar: bool,
     ) -> SimpleNamespace:
         assert {"src", "mt", "ref"} == rows[0].keys()
         assert [row["src"] for row in rows] == SOURCES
@@ -47,7 +52,9 @@ class BleurtScorer:
 
 
 @pytest.fixture
-def extension(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def extension(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ModuleType:
     """The example, known in a folder that has no models."""
     monkeypatch.chdir(tmp_path)
     export_extensions(["examples/learned_metrics.py"], root)
@@ -55,18 +62,24 @@ def extension(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mo
 
 
 @pytest.fixture
-def checkpoint(extension: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def checkpoint(
+    extension: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """Install both stand-ins; return COMET's checkpoint."""
     path = tmp_path / str(extension.COMET_MODEL)
     path.parent.mkdir()
     path.write_bytes(b"weights")
-    comet, bleurt, score = (ModuleType(name) for name in ("comet", "bleurt", "bleurt.score"))
+    comet, bleurt, score = (
+        ModuleType(name) for name in ("comet", "bleurt", "bleurt.score")
+    )
     loaded = {extension.COMET_MODEL: Comet()}
     comet.__dict__["load_from_checkpoint"] = loaded.get
     score.__dict__["BleurtScorer"] = BleurtScorer
     for module in (comet, bleurt, score):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(extension, "version", {"unbabel-comet": "2.2.9", "BLEURT": "0.0.2"}.get)
+    monkeypatch.setattr(
+        extension, "version", {"unbabel-comet": "2.2.9", "BLEURT": "0.0.2"}.get
+    )
     return path
 
 
@@ -97,7 +110,9 @@ def test_bleurt_scores_translation_and_reference(checkpoint: Path) -> None:
 def test_what_is_missing_is_said_in_one_line(
     extension: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UserError, match="metric COMET: needs the source; give it with --source"):
+    with pytest.raises(
+        UserError, match="metric COMET: needs the source; give it with --source"
+    ):
         further_score("COMET", HYPOTHESES, REFERENCES, source=None)
     with pytest.raises(UserError, match="COMET: 2 lines, but the source has 1"):
         further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES[:1])
@@ -106,7 +121,9 @@ def test_what_is_missing_is_said_in_one_line(
     with pytest.raises(UserError, match="BLEURT: 2 lines, but the reference has 1"):
         further_score("BLEURT", HYPOTHESES, REFERENCES[:1], source=None)
     monkeypatch.setattr(extension, "version", str)
-    with pytest.raises(UserError, match=r"models/wmt22-comet-da\.ckpt: no such model; state in"):
+    with pytest.raises(
+        UserError, match=r"models/wmt22-comet-da\.ckpt: no such model; state in"
+    ):
         further_score("COMET", HYPOTHESES, REFERENCES, source=SOURCES)
 
 
@@ -116,14 +133,18 @@ def test_its_line_names_it_and_no_line_is_there_without_it(
     rows = [
         {"line": number, "source": source, "text": text, "words": text.split()}
         | {"text_before": text, "words_before": text.split(), "replacements": []}
-        for number, (source, text) in enumerate(zip(SOURCES, HYPOTHESES, strict=True), start=1)
+        for number, (source, text) in enumerate(
+            zip(SOURCES, HYPOTHESES, strict=True), start=1
+        )
     ]
     write_lines(tmp_path / "test.jsonl", map(json.dumps, rows))
     write_lines(tmp_path / "reference", REFERENCES)
     reports = []
     for number, metrics in enumerate(((), ("COMET",))):
         evaluation, report = tmp_path / f"{number}.json", tmp_path / f"{number}.txt"
-        files: dict[str, Any] = dict.fromkeys(("raw", "tokenized"), tmp_path / "reference")
+        files: dict[str, Any] = dict.fromkeys(
+            ("raw", "tokenized"), tmp_path / "reference"
+        )
         evaluate_bleu(
             translations=tmp_path / "test.jsonl",
             output=evaluation,
@@ -145,7 +166,9 @@ def test_its_line_names_it_and_no_line_is_there_without_it(
 
 
 @pytest.mark.usefixtures("checkpoint")
-def test_the_command_prints_score_version_and_model(run: Terminal, tmp_path: Path) -> None:
+def test_the_command_prints_score_version_and_model(
+    run: Terminal, tmp_path: Path
+) -> None:
     for name, lines in (("source", SOURCES), ("reference", REFERENCES)):
         write_lines(tmp_path / name, lines)
     files = "--source", tmp_path / "source", "--reference", tmp_path / "reference"

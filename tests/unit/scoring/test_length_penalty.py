@@ -51,7 +51,9 @@ def test_one_list_holds_what_a_search_with_any_value_answers(
         settings = DecodingSettings.model_validate(stated | {"length_penalty": alpha})
         translator = LineTranslator([sharp], settings, "cpu")
         expected = [" ".join(one.words) for one in translator.translate(lines)]
-        assert [max(group, key=by_length_penalty(alpha)).text for group in groups] == expected
+        assert [
+            max(group, key=by_length_penalty(alpha)).text for group in groups
+        ] == expected
         answers.add(tuple(expected))
     assert len(answers) > 1  # the value matters here
     assert all(max(group, key=lambda one: one.score) == group[0] for group in groups)
@@ -103,12 +105,16 @@ def test_the_tuned_value_is_what_a_decoding_uses(tmp_path: Path) -> None:
     assert (result["length_penalty"], result["lines"]) == (1.1, 2)
     assert "nrefs:1" in result["tokenized_bleu"]["signature"]
     decoding = {"beam": 4, "length_penalty": {"tuned_on": "valid"}}
-    assert tuned_decoding(decoding, [str(tuning)]) == DecodingSettings(beam=4, length_penalty=1.1)
+    assert tuned_decoding(decoding, [str(tuning)]) == DecodingSettings(
+        beam=4, length_penalty=1.1
+    )
     assert tuned_decoding(decoding, []).length_penalty == 1.0
     stated = {"beam": 4, "length_penalty": 0.6}
     assert tuned_decoding(stated, []) == DecodingSettings(beam=4, length_penalty=0.6)
     outputs = [tmp_path / "curve.svg", tmp_path / "curve.png"]
-    plot_length_penalty(table=table, tuning=tuning, heading="tiny · test · beam5", outputs=outputs)
+    plot_length_penalty(
+        table=table, tuning=tuning, heading="tiny · test · beam5", outputs=outputs
+    )
     assert "chosen: 100.00 at 1.1" in outputs[0].read_text("utf-8")
     assert "BLEU on valid, 2 lines" in outputs[0].read_text("utf-8")
     assert outputs[1].read_bytes().startswith(b"\x89PNG")
@@ -138,7 +144,9 @@ def test_a_length_penalty_that_is_none(value: Any, message: str) -> None:
 
 def test_the_set_to_tune_on_is_one_of_the_task(copy: Path) -> None:
     decodings = copy / "config/decodings.yaml"
-    text = decodings.read_text("utf-8").replace("tuned_on: newstest2015", "tuned_on: newstest2051")
+    text = decodings.read_text("utf-8").replace(
+        "tuned_on: newstest2015", "tuned_on: newstest2051"
+    )
     decodings.write_text(text, "utf-8")
     message = (
         r"wmt14_en_de.yaml: headline.decoding: length_penalty.tuned_on of 'beam5_en_de': unknown "

@@ -69,20 +69,38 @@ def test_a_malformed_line_is_named(
     ("numbers", "command", "message"),
     [
         ([0, 1, 0], "rerank", "list:3: expected sentence 1 or a later one, found 0"),
-        ([0, 2], "rerank", "list:2: expected a hypothesis of sentence 1, found one of sentence 2"),
+        (
+            [0, 2],
+            "rerank",
+            "list:2: expected a hypothesis of sentence 1, found one of sentence 2",
+        ),
         ([0, 1, 2], "score-pairs", "list:3: sentence 2, but the source has 2 lines"),
     ],
 )
 def test_sentences_that_do_not_fit(
-    run: Terminal, model: Path, tmp_path: Path, numbers: list[int], command: str, message: str
+    run: Terminal,
+    model: Path,
+    tmp_path: Path,
+    numbers: list[int],
+    command: str,
+    message: str,
 ) -> None:
     write_lines(tmp_path / "source", ["w1", "w2"])
     path = write_list(
-        tmp_path / "list", [ListedHypothesis(n, "w1x", "Model= 1", 0.0) for n in numbers]
+        tmp_path / "list",
+        [ListedHypothesis(n, "w1x", "Model= 1", 0.0) for n in numbers],
     )
     options = {
         "rerank": (path,),
-        "score-pairs": (model, "--source", tmp_path / "source", "--n-best", path, "--feature", "A"),
+        "score-pairs": (
+            model,
+            "--source",
+            tmp_path / "source",
+            "--n-best",
+            path,
+            "--feature",
+            "A",
+        ),
     }
     with pytest.raises(SystemExit, match=message):
         run(command, *options[command])
@@ -96,14 +114,18 @@ def test_an_empty_list_is_refused(run: Terminal, model: Path, tmp_path: Path) ->
         ("rerank", path),
         ("score", "oracle", path, "--reference", tmp_path / "source"),
     ):
-        with pytest.raises(SystemExit, match="list: is empty; give an n-best list with a hypothes"):
+        with pytest.raises(
+            SystemExit, match="list: is empty; give an n-best list with a hypothes"
+        ):
             run(*command)
 
 
 def test_a_feature_is_found_by_its_name_and_not_added_twice() -> None:
     one = ListedHypothesis(0, "a", "LM= -3 TM= -1 -2", 0.0, location="list:7")
     assert one.with_feature("Model", -1.5).feature("Model") == -1.5
-    with pytest.raises(UserError, match=r"list:7: expected a feature 'Model= NUMBER', found 'LM= "):
+    with pytest.raises(
+        UserError, match=r"list:7: expected a feature 'Model= NUMBER', found 'LM= "
+    ):
         one.feature("Model")
     with pytest.raises(UserError, match="list:7: has a feature 'LM=' already"):
         one.with_feature("LM", 1.0)
@@ -156,9 +178,16 @@ LIST = [
 
 def test_the_even_average_chooses(run: Terminal, tmp_path: Path) -> None:
     path = write_list(tmp_path / "list", LIST)
-    assert run("rerank", path) == "b\nd\n"  # -3 of -4.5, -3, -5; of equal ones the first
-    (first, *_) = list(read_n_best(run("rerank", path, "--n-best").splitlines(), "printed"))
-    assert [(one.text, one.score) for one in first] == [("b", -3), ("a &#124;", -4.5), ("c", -5)]
+    # -3 of -4.5, -3, -5; of equal ones the first.
+    assert run("rerank", path) == "b\nd\n"
+    (first, *_) = list(
+        read_n_best(run("rerank", path, "--n-best").splitlines(), "printed")
+    )
+    assert [(one.text, one.score) for one in first] == [
+        ("b", -3),
+        ("a &#124;", -4.5),
+        ("c", -5),
+    ]
     write_list(tmp_path / "list", [replace(LIST[0], features="Model= 9")])
     assert run("rerank", path) == "a |\n"
     assert run("rerank", path, "--tokenized") == "a &#124;\n"
@@ -200,7 +229,9 @@ def test_no_choice_beats_the_oracle(seed: int) -> None:
     for criterion in (lambda listed: listed.score, average_with("Model")):
         chosen = [max(group, key=criterion).text for group in groups]
         assert bleu > tokenized_bleu(chosen, references).score
-    assert first == [max(group, key=lambda listed: listed.score).text for group in groups]
+    assert first == [
+        max(group, key=lambda listed: listed.score).text for group in groups
+    ]
 
 
 def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
@@ -221,7 +252,9 @@ def test_references_of_another_set_are_refused() -> None:
     with pytest.raises(UserError, match="20 lines, but the reference has 19"):
         first_and_oracle(groups, [references[:-1]], "tokenized")
     with pytest.raises(UserError, match=r"^my_list: 20 lines, but lines has 19"):
-        first_and_oracle(groups, [references[:-1]], "tokenized", str, "my_list", ["lines"])
+        first_and_oracle(
+            groups, [references[:-1]], "tokenized", str, "my_list", ["lines"]
+        )
 
 
 def test_oracle_by_hand(run: Terminal, tmp_path: Path) -> None:
@@ -229,7 +262,9 @@ def test_oracle_by_hand(run: Terminal, tmp_path: Path) -> None:
     path = write_list(tmp_path / "list", [one for group in groups for one in group])
     write_lines(tmp_path / "reference", references)
     for options in ((), ("--tokenized",)):
-        rows = run("score", "oracle", path, "--reference", tmp_path / "reference", *options)
+        rows = run(
+            "score", "oracle", path, "--reference", tmp_path / "reference", *options
+        )
         first, oracle = (float(row.split()[2]) for row in rows.splitlines())
         assert oracle > first
         assert "20 lines" in rows
@@ -245,14 +280,18 @@ def test_the_report_of_four_choices(tmp_path: Path) -> None:
         raw=tmp_path / "reference",
         tokenized=tmp_path / "reference",
         translations=outputs["translations"],
-        report=Report(outputs["text"], outputs["json"], "random words", {"task": "tiny"}),
+        report=Report(
+            outputs["text"], outputs["json"], "random words", {"task": "tiny"}
+        ),
         restore=str.upper,
         test_set="test",
         manifest={"revision": "abc"},
     )
     report = json.loads(outputs["json"].read_text("utf-8"))
     chosen = [max(group, key=average_with("Model")).text for group in groups]
-    assert list(read_lines(outputs["translations"])) == [text.upper() for text in chosen]
+    assert list(read_lines(outputs["translations"])) == [
+        text.upper() for text in chosen
+    ]
     assert list(report["bleu"]) == ["first", "model", "average", "oracle"]
     average = report["bleu"]["average"]["tokenized"]
     assert average["score"] == tokenized_bleu(chosen, references).score
@@ -260,6 +299,10 @@ def test_the_report_of_four_choices(tmp_path: Path) -> None:
     assert max(scores, key=scores.__getitem__) == "oracle"
     text = outputs["text"].read_text("utf-8")
     assert text.startswith("STAND-IN DATA: random words\n\ntask      tiny\n")
-    row = next(line for line in text.splitlines() if line.startswith("the even average of both"))
+    row = next(
+        line
+        for line in text.splitlines()
+        if line.startswith("the even average of both")
+    )
     assert f" {average['score']:.2f} " in row
     assert (report["lines"], report["manifest"]) == (SENTENCES, {"revision": "abc"})

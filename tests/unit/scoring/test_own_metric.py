@@ -26,7 +26,8 @@ def test_a_number_is_taken(tmp_path: Path, returns: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "returns", ["float('nan')", "None", "[1.0]", "'3'", "True", "Score(float('inf'), 'x')"]
+    "returns",
+    ["float('nan')", "None", "[1.0]", "'3'", "True", "Score(float('inf'), 'x')"],
 )
 def test_what_is_no_number_is_refused(tmp_path: Path, returns: str) -> None:
     with pytest.raises(UserError, match="metric own: expected a finite number, found "):
@@ -34,10 +35,13 @@ def test_what_is_no_number_is_refused(tmp_path: Path, returns: str) -> None:
 
 
 def test_what_it_raises_is_named_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"own\.py:4: ZeroDivisionError: division by zero"):
+    with pytest.raises(
+        UserError, match=r"own\.py:4: ZeroDivisionError: division by zero"
+    ):
         scored(tmp_path, "1 / 0")
     (tmp_path / "own.py").write_text("import math\nMETRICS = {'own': math.exp}\n")
-    with pytest.raises(UserError, match=r"metric own: TypeError: "):  # in no line of the file
+    # In no line of the file.
+    with pytest.raises(UserError, match=r"metric own: TypeError: "):
         further_score("own", ["a"], ["a"], source=None)
     (tmp_path / "own.py").write_text("METRICS = {'own': max}\n")
     with pytest.raises(UserError, match=r"metric own: ValueError: no signature found"):

@@ -45,7 +45,12 @@ def replaced(line: int, by: str = "copied") -> dict[str, Any]:
     """Return a translation of which the fourth word was unknown."""
     words = sentence(line)
     before = [*words[:3], "<unk>", *words[4:]]
-    item = {"position": 3, "source_position": 1, "source_word": f"No{line}", "word": words[3]}
+    item = {
+        "position": 3,
+        "source_position": 1,
+        "source_word": f"No{line}",
+        "word": words[3],
+    }
     return translation(
         line,
         words,
@@ -60,14 +65,18 @@ class TestSet:
 
     __test__ = False
 
-    def __init__(self, folder: Path, records: list[dict[str, Any]], lines: int | None = None):
+    def __init__(
+        self, folder: Path, records: list[dict[str, Any]], lines: int | None = None
+    ):
         self.translations = folder / "test.jsonl"
         self.raw = folder / "test.fr"
         self.tokenized = folder / "tok.fr"
         write_lines(self.translations, (json.dumps(record) for record in records))
         references = [sentence(i) for i in range(1, (lines or len(records)) + 1)]
         write_lines(self.tokenized, (" ".join(words) for words in references))
-        write_lines(self.raw, (" ".join(words).replace(" .", ".") for words in references))
+        write_lines(
+            self.raw, (" ".join(words).replace(" .", ".") for words in references)
+        )
         self.output = folder / "test.bleu.json"
 
     def evaluate(self) -> dict[str, Any]:
@@ -102,7 +111,10 @@ def test_evaluation_holds_both_states(tmp_path: Path) -> None:
     assert result["before_replacement"]["bleu"]["tokenized"]["score"] < 95
     assert result["before_replacement"]["bleu"]["detokenized"]["score"] < 95
     assert result["unknown_words"] == {"total": 3, "dictionary": 2, "copied": 1}
-    made_of = {name: bleu_of(decode_statistics(text)) for name, text in result["sentences"].items()}
+    made_of = {
+        name: bleu_of(decode_statistics(text))
+        for name, text in result["sentences"].items()
+    }
     before = result["before_replacement"]
     assert made_of == {
         "bleu_tokenized": result["bleu"]["tokenized"]["score"],
@@ -117,7 +129,9 @@ def test_each_score_has_its_own_reference(tmp_path: Path) -> None:
         "l'avion low-cost est là.",
     )
     before, text_before = [*words[:-2], "<unk>", "."], "l'avion low-cost est <unk>."
-    record = translation(1, words, text=text, words_before=before, text_before=text_before)
+    record = translation(
+        1, words, text=text, words_before=before, text_before=text_before
+    )
     test_set = TestSet(tmp_path, [record])
     write_lines(test_set.tokenized, [" ".join(words)])
     write_lines(test_set.raw, [text])
@@ -130,7 +144,9 @@ def test_each_score_has_its_own_reference(tmp_path: Path) -> None:
         metric = tokenized_bleu if kind == "tokenized" else detokenized_bleu
         expected = metric([wrong], [right]).score
         assert 0 < expected < 95
-        assert result["before_replacement"]["bleu"][kind]["score"] == pytest.approx(expected)
+        assert result["before_replacement"]["bleu"][kind]["score"] == pytest.approx(
+            expected
+        )
 
 
 def test_unknown_words_that_stay_are_counted(tmp_path: Path) -> None:
@@ -141,7 +157,9 @@ def test_unknown_words_that_stay_are_counted(tmp_path: Path) -> None:
 
 def test_line_counts_must_agree(tmp_path: Path) -> None:
     test_set = TestSet(tmp_path, [translation(1, sentence(1))], lines=3)
-    with pytest.raises(UserError, match=r"test\.jsonl: 1 lines, but .*test\.fr has 3") as error:
+    with pytest.raises(
+        UserError, match=r"test\.jsonl: 1 lines, but .*test\.fr has 3"
+    ) as error:
         test_set.evaluate()
     assert "\n" not in str(error.value)
     assert not test_set.output.exists()
@@ -150,8 +168,14 @@ def test_line_counts_must_agree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (translation(3, sentence(3)), r"expected the translation of line 2, found that of line 3"),
-        ({"line": 2}, r"test\.jsonl:2: not a translation by this program's decoder.*source"),
+        (
+            translation(3, sentence(3)),
+            r"expected the translation of line 2, found that of line 3",
+        ),
+        (
+            {"line": 2},
+            r"test\.jsonl:2: not a translation by this program's decoder.*source",
+        ),
         (7, r"test\.jsonl:2: not a translation"),
     ],
 )
@@ -191,7 +215,9 @@ def test_summary_has_mean_and_sample_deviation(
     assert summary["mean"] == pytest.approx(statistics.mean(scores))
     assert summary["deviation"] == pytest.approx(statistics.stdev(scores))
     mean = f"{summary['mean']:.2f} ± {summary['deviation']:.2f}"
-    (line,) = (line for line in text.split("\n") if line.startswith("test tokenized BLEU "))
+    (line,) = (
+        line for line in text.split("\n") if line.startswith("test tokenized BLEU ")
+    )
     assert mean in line
     assert line.endswith(summary["signature"])
 
@@ -246,8 +272,12 @@ def test_summary_refuses_to_average_different_measures(
     evaluations: dict[tuple[str, str], Path], tmp_path: Path
 ) -> None:
     path = evaluations["test", "seed2"]
-    path.write_text(path.read_text("utf-8").replace("version:2.", "version:1."), "utf-8")
-    with pytest.raises(UserError, match=r"seed2/test\.bleu\.json: tokenized BLEU: .*version:1\."):
+    path.write_text(
+        path.read_text("utf-8").replace("version:2.", "version:1."), "utf-8"
+    )
+    with pytest.raises(
+        UserError, match=r"seed2/test\.bleu\.json: tokenized BLEU: .*version:1\."
+    ):
         report(evaluations, tmp_path)
     assert not (tmp_path / "bleu.txt").exists()
 

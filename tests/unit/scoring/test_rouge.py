@@ -33,7 +33,9 @@ def words(text: str, byte_limit: int | None = None) -> list[str]:
 
 
 def item(hypothesis: str, *references: str, options: RougeOptions = PLAIN) -> RougeItem:
-    (found,) = rouge_items([hypothesis], *([one] for one in references), options=options)
+    (found,) = rouge_items(
+        [hypothesis], *([one] for one in references), options=options
+    )
     return found
 
 
@@ -81,7 +83,9 @@ def test_hits_are_counted_as_often_as_in_both() -> None:
 def test_the_longest_common_subsequence_is_that_of_all_subsequences() -> None:
     generator = random.Random(1)
     for _ in range(200):
-        ours, theirs = (generator.choices("abc", k=generator.randint(0, 7)) for _ in range(2))
+        ours, theirs = (
+            generator.choices("abc", k=generator.randint(0, 7)) for _ in range(2)
+        )
         both = max(
             size
             for size in range(len(theirs) + 1)
@@ -124,17 +128,23 @@ def test_references_that_only_rounding_makes_equal() -> None:
     # Their recalls, 300 / 601 and 301 / 603, are 0.49917 both.
     first, second = ([*["a"] * number, *["x"] * (number + 1)] for number in (300, 301))
     options, text = RougeOptions(best=True), " ".join(["a"] * 301)
-    (item,) = rouge_items([text], [" ".join(first)], [" ".join(second)], options=options)
+    (item,) = rouge_items(
+        [text], [" ".join(first)], [" ".join(second)], options=options
+    )
     assert item["rouge_1"].precision < item["rouge_l"].precision == 1.0
 
 
 def test_options_reach_the_words() -> None:
-    stemmed = RougeOptions(stem=True, exceptions=RougeExceptions({"mice": "mouse"}, "12345678"))
+    stemmed = RougeOptions(
+        stem=True, exceptions=RougeExceptions({"mice": "mouse"}, "12345678")
+    )
     assert item("houses", "house")["rouge_1"].f1 == 0
     assert item("houses", "house", options=RougeOptions(stem=True))["rouge_1"].f1 == 1
     assert item("mice", "mouse", options=RougeOptions(stem=True))["rouge_1"].f1 == 0
     # A base form is not stemmed, the word mouse is, to mous: the script's ways.
-    assert item("mice mouse", "mice", options=stemmed)["rouge_1"] == triple(Hits(1, 1, 2))
+    assert item("mice mouse", "mice", options=stemmed)["rouge_1"] == triple(
+        Hits(1, 1, 2)
+    )
     cut = RougeOptions(byte_limit=3)
     assert item("a b c", "a b d", options=cut)["rouge_1"].f1 == 1
 
@@ -142,7 +152,8 @@ def test_options_reach_the_words() -> None:
 def items(count: int) -> tuple[list[str], list[str]]:
     generator = random.Random(2)
     first, second = (
-        [" ".join(generator.choices("abcdefgh", k=8)) for _ in range(count)] for _ in range(2)
+        [" ".join(generator.choices("abcdefgh", k=8)) for _ in range(count)]
+        for _ in range(2)
     )
     return first, second
 
@@ -161,7 +172,10 @@ def test_scores_are_plain_means_and_intervals_hold_them() -> None:
     scores = mean_rouge(found, "signature", 500)
     for kind in ROUGE_NAMES:
         for part in ROUGE_PARTS:
-            score, values = scores[kind][part], [getattr(one[kind], part) for one in found]
+            score, values = (
+                scores[kind][part],
+                [getattr(one[kind], part) for one in found],
+            )
             assert score.score == pytest.approx(100 * sum(values) / 60)
             assert score.low < score.score < score.high
             # of a normal distribution 95% lie within 1.96 deviations
@@ -172,7 +186,9 @@ def test_scores_are_plain_means_and_intervals_hold_them() -> None:
 
 def test_equal_inputs_have_equal_intervals() -> None:
     texts = items(20)
-    once, again, others = (rouge(*texts, options=PLAIN, samples=n) for n in (100, 100, 101))
+    once, again, others = (
+        rouge(*texts, options=PLAIN, samples=n) for n in (100, 100, 101)
+    )
     assert leaves(once) == leaves(again)
     assert leaves(once) != leaves(others)
 
@@ -189,7 +205,8 @@ def test_the_signature_says_all_options() -> None:
     )
     all_of_them = RougeOptions(75, True, forms, best=True).signature(4, 1000)
     assert "|refs:4|multi:best|bytes:75|stem:yes|exceptions:12345678|" in all_of_them
-    assert "exceptions:no" in RougeOptions(exceptions=forms).signature(1, 10)  # not stemmed
+    # Not stemmed.
+    assert "exceptions:no" in RougeOptions(exceptions=forms).signature(1, 10)
 
 
 def test_texts_of_unequal_number_are_refused() -> None:
@@ -210,5 +227,7 @@ def test_exceptions_are_read_with_a_digest_of_their_own(tmp_path: Path) -> None:
     path.write_bytes(b"mice\tmouse\r\nwent\tgo\r\n")
     assert read_exceptions(path) == first
     path.write_text("mice\tmouse\nwent go\n")
-    with pytest.raises(UserError, match=r"exceptions\.tsv:2: expected a word, a tab and its base"):
+    with pytest.raises(
+        UserError, match=r"exceptions\.tsv:2: expected a word, a tab and its base"
+    ):
         read_exceptions(path)

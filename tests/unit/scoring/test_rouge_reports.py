@@ -16,7 +16,11 @@ from convs2s.scoring.rouge import RougeOptions, rouge
 from convs2s.scoring.summary import summarize_runs
 
 HEADER = {"task": "titles", "model": "demo", "decoding": "beam5", "scale": "demo"}
-SOURCES = ["the old cat sleeps all day in the sun", "two dogs ran far away", "rain in Lyon"]
+SOURCES = [
+    "the old cat sleeps all day in the sun",
+    "two dogs ran far away",
+    "rain in Lyon",
+]
 REFERENCES = ["the cat sleeps", "dogs run away", ""]
 FURTHER = ["cats sleep in Kofagrad", "two dogs gone", "it rains"]
 OUTPUTS = ["the cat sleeps in Kofagrad", "two dogs away", "rain"]
@@ -25,7 +29,12 @@ OUTPUTS = ["the cat sleeps in Kofagrad", "two dogs away", "rain"]
 def decoded(line: int, text: str, source: str) -> dict[str, Any]:
     """Return a line of the decoder's, in which Kofagrad was copied and Lyon never written."""
     before = text.replace("Kofagrad", "<unk>")
-    item = {"position": 0, "source_position": 0, "source_word": "Kofagrad", "word": "Kofagrad"}
+    item = {
+        "position": 0,
+        "source_position": 0,
+        "source_word": "Kofagrad",
+        "word": "Kofagrad",
+    }
     return {
         "line": line,
         "source": source,
@@ -47,7 +56,10 @@ def evaluate(
 ) -> Path:
     """Score outputs for ``SOURCES``; return the file of their scores."""
     translations, scores = folder / f"{name}.jsonl", folder / f"{name}.rouge.json"
-    lines = (decoded(i, *pair) for i, pair in enumerate(zip(outputs, SOURCES, strict=True), 1))
+    lines = (
+        decoded(i, *pair)
+        for i, pair in enumerate(zip(outputs, SOURCES, strict=True), 1)
+    )
     write_lines(translations, map(json.dumps, lines))
     paths = [folder / f"{name}.reference{number}" for number in range(len(references))]
     for path, texts in zip(paths, references, strict=True):
@@ -97,26 +109,41 @@ def test_an_evaluation_holds_scores_baseline_and_both_states(tmp_path: Path) -> 
 
 def test_a_reference_that_an_item_has_not_counts_for_nothing(tmp_path: Path) -> None:
     one = read(evaluate(tmp_path, "one", references=[REFERENCES]))
-    both = read(evaluate(tmp_path, "both", references=[REFERENCES, [""] * len(REFERENCES)]))
+    both = read(
+        evaluate(tmp_path, "both", references=[REFERENCES, [""] * len(REFERENCES)])
+    )
     for part in ("recall", "precision", "f1"):
         scores = [found["rouge"]["rouge_1"][part]["score"] for found in (one, both)]
         assert scores[0] == scores[1] > 0
-        signatures = [found["rouge"]["rouge_1"][part]["signature"] for found in (one, both)]
-        assert ["|empty:skipped|" in signature for signature in signatures] == [False, True]
+        signatures = [
+            found["rouge"]["rouge_1"][part]["signature"] for found in (one, both)
+        ]
+        assert ["|empty:skipped|" in signature for signature in signatures] == [
+            False,
+            True,
+        ]
     assert one["length_ratio"] == both["length_ratio"] > 0
 
 
 def test_settings_and_exceptions_reach_the_scores(tmp_path: Path) -> None:
     write_lines(tmp_path / "exceptions.tsv", ["gone\tgo"])
     settings = RougeSettings(bytes=10, stem=True, measure="recall")
-    path = evaluate(tmp_path, "a", settings=settings, exceptions=tmp_path / "exceptions.tsv")
+    path = evaluate(
+        tmp_path, "a", settings=settings, exceptions=tmp_path / "exceptions.tsv"
+    )
     signature = read(path)["rouge"]["rouge_1"]["recall"]["signature"]
     assert "|refs:2|multi:sum|empty:skipped|bytes:10|stem:yes|exceptions:" in signature
     assert "exceptions:no" not in signature
     unstemmed = evaluate(
-        tmp_path, "b", settings=RougeSettings(stem=False), exceptions=tmp_path / "exceptions.tsv"
+        tmp_path,
+        "b",
+        settings=RougeSettings(stem=False),
+        exceptions=tmp_path / "exceptions.tsv",
     )
-    assert "stem:no|exceptions:no" in read(unstemmed)["rouge"]["rouge_1"]["f1"]["signature"]
+    assert (
+        "stem:no|exceptions:no"
+        in read(unstemmed)["rouge"]["rouge_1"]["f1"]["signature"]
+    )
 
 
 @pytest.mark.parametrize("outputs", [["", "", ""], ["é", "-", "日本"]])
@@ -128,14 +155,20 @@ def test_empty_outputs_score_nothing(tmp_path: Path, outputs: list[str]) -> None
 
 
 def test_line_counts_must_agree(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"seed1\.jsonl: 3 lines, but .*reference1 has 2"):
+    with pytest.raises(
+        UserError, match=r"seed1\.jsonl: 3 lines, but .*reference1 has 2"
+    ):
         evaluate(tmp_path, "seed1", references=[REFERENCES, FURTHER[:2]])
     assert not (tmp_path / "seed1.rouge.json").exists()
 
 
-def report(folder: Path, evaluations: dict[tuple[str, str], Path]) -> tuple[str, dict[str, Any]]:
+def report(
+    folder: Path, evaluations: dict[tuple[str, str], Path]
+) -> tuple[str, dict[str, Any]]:
     text, data = folder / "rouge.txt", folder / "rouge.json"
-    summarize_runs(RougeEvaluation, evaluations, Report(text, data, "made-up titles", HEADER))
+    summarize_runs(
+        RougeEvaluation, evaluations, Report(text, data, "made-up titles", HEADER)
+    )
     return text.read_text("utf-8"), read(data)
 
 
@@ -163,7 +196,9 @@ def test_the_report_has_runs_and_baseline_side_by_side(tmp_path: Path) -> None:
     assert f"lead (3 words) = {baseline:.2f}" in line
     assert f"difference = {score['mean'] - baseline:+.2f}" in line
     assert "ROUGE-1.5.5-equal|refs:2|multi:sum|empty:skipped|bytes:75|stem:yes|" in line
-    assert found["difference"]["rouge_1"]["recall"] == pytest.approx(score["mean"] - baseline)
+    assert found["difference"]["rouge_1"]["recall"] == pytest.approx(
+        score["mean"] - baseline
+    )
     assert [one for one in lines if one.startswith("other ROUGE-L F1")]
     seed1 = read(paths["test", "seed1"])["rouge"]["rouge_1"]["recall"]
     interval = f"{seed1['score']:.2f} ({seed1['low']:.2f} to {seed1['high']:.2f})"
@@ -177,8 +212,14 @@ def test_the_report_has_runs_and_baseline_side_by_side(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         (RougeSettings(lead_words=3, bytes=75), r"b\.rouge\.json: ROUGE: .*bytes:75"),
-        (RougeSettings(lead_words=4), r"b\.rouge\.json: words of the lead baseline: 4, but 3"),
-        (RougeSettings(lead_words=3, measure="recall"), r"b\.rouge\.json: measure: recall, but f1"),
+        (
+            RougeSettings(lead_words=4),
+            r"b\.rouge\.json: words of the lead baseline: 4, but 3",
+        ),
+        (
+            RougeSettings(lead_words=3, measure="recall"),
+            r"b\.rouge\.json: measure: recall, but f1",
+        ),
     ],
 )
 def test_runs_that_were_scored_differently_have_no_mean(
@@ -197,9 +238,15 @@ def test_what_is_no_evaluation_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "seed1.rouge.json"
     complete = json.loads(evaluate(tmp_path, "a").read_text())
     wanting = json.dumps({**complete, "before_replacement": {}})
-    cases = {'{"test_set": 1}': "test_set", "[]": "an object", wanting: "before_replacement"}
+    cases = {
+        '{"test_set": 1}': "test_set",
+        "[]": "an object",
+        wanting: "before_replacement",
+    }
     for content, place in cases.items():
         path.write_text(content)
-        message = rf"seed1\.rouge\.json: not an evaluation of this version; .*: .*{place}"
+        message = (
+            rf"seed1\.rouge\.json: not an evaluation of this version; .*: .*{place}"
+        )
         with pytest.raises(UserError, match=message):
             report(tmp_path, {("test", "seed1"): path})

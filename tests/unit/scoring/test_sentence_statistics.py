@@ -28,7 +28,9 @@ REFERENCES = [
 
 def lines(number: int, seed: int) -> list[str]:
     drawn = random.Random(seed)
-    return [" ".join(drawn.choices("abcd", k=drawn.randint(0, 30))) for _ in range(number)]
+    return [
+        " ".join(drawn.choices("abcd", k=drawn.randint(0, 30))) for _ in range(number)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,12 +94,16 @@ def packed(plain: bytes) -> str:
 )
 def test_other_text_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bleu, "MOST_LINES", 10)
-    with pytest.raises(UserError, match="ledger:3: not encoded statistics of sentences"):
+    with pytest.raises(
+        UserError, match="ledger:3: not encoded statistics of sentences"
+    ):
         decode_statistics(text, "ledger:3")
 
 
 def test_more_matches_than_words_are_refused() -> None:
     for line in ([2, 2, 2, 2, 0, 0], [0, 2, 1, 0, 0, 0], [1, 2, 1, 1, 0, 0]):
         statistics = np.array([[2, 2, 2, 1, 0, 0], line])
-        with pytest.raises(UserError, match="sentence 2 has more matching n-grams than n-grams"):
+        with pytest.raises(
+            UserError, match="sentence 2 has more matching n-grams than n-grams"
+        ):
             decode_statistics(encode_statistics(statistics))

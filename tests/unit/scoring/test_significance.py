@@ -29,7 +29,8 @@ def system(wrong: float, seed: int, lines: int = 120) -> tuple[list[str], list[s
     """Lines with so large a share of words wrong, and their references."""
     order = np.random.default_rng(seed)
     references = [
-        " ".join(np.random.default_rng(line).choice(WORDS, size=12)) for line in range(lines)
+        " ".join(np.random.default_rng(line).choice(WORDS, size=12))
+        for line in range(lines)
     ]
     said = [
         " ".join(word if order.random() > wrong else "x" for word in line.split())
@@ -45,7 +46,9 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
         statistics = statistics_of(hypotheses, references)
         found = measured(statistics)
         assert found.bleu[0] == pytest.approx(bleu_of(statistics))
-        assert found.length_ratio[0] == pytest.approx(length_ratio(hypotheses, references))
+        assert found.length_ratio[0] == pytest.approx(
+            length_ratio(hypotheses, references)
+        )
         penalty = min(1.0, math.exp(1 - 1 / found.length_ratio[0]))
         assert found.without_brevity[0] * penalty == pytest.approx(found.bleu[0])
     assert found.without_brevity[0] > found.bleu[0] + 3
@@ -54,13 +57,17 @@ def test_bleu_and_lengths_of_sums_are_those_of_the_metric() -> None:
 
 
 @pytest.mark.parametrize("most", [10**8, 0])
-def test_drawn_sets_are_of_whole_sentences(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drawn_sets_are_of_whole_sentences(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same whether the counts of a set are kept, or drawn again in parts."""
     monkeypatch.setattr(significance, "_MAX_CACHED_COUNTS", most)
     monkeypatch.setattr(significance, "_MAX_INDICES_AT_ONCE", 120 * 7)
     statistics = statistics_of(*system(0.2, seed=3))
     generator = np.random.default_rng(significance.RESAMPLING_SEED)
-    expected = [bleu_of(statistics[generator.integers(120, size=120)]) for _ in range(20)]
+    expected = [
+        bleu_of(statistics[generator.integers(120, size=120)]) for _ in range(20)
+    ]
     assert drawn_measures(statistics, 20).bleu.tolist() == pytest.approx(expected)
 
 
@@ -68,7 +75,9 @@ def test_drawn_sets_are_of_whole_sentences(most: int, monkeypatch: pytest.Monkey
 def test_the_interval_over_sentences_is_that_of_two_files(worse: float) -> None:
     better, references = system(0.1, seed=1)
     other, _ = system(worse, seed=2)
-    drawn = [drawn_measures(statistics_of(one, references)).bleu for one in (better, other)]
+    drawn = [
+        drawn_measures(statistics_of(one, references)).bleu for one in (better, other)
+    ]
     for drawn_bleu, expected in zip(drawn, (better, other), strict=True):
         low, high = over_sentences([drawn_bleu[None]])
         half = compare(expected, expected, references).system.interval
@@ -80,8 +89,38 @@ def test_the_interval_over_sentences_is_that_of_two_files(worse: float) -> None:
 
 def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
     """Wikipedia, Welch's t-test, example 1: t = -2.46, 25.0 degrees of freedom, p = 0.021."""
-    first = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7]
-    second = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5]
+    first = [
+        27.5,
+        21.0,
+        19.0,
+        23.6,
+        17.0,
+        17.9,
+        16.9,
+        20.1,
+        21.9,
+        22.6,
+        23.1,
+        19.6,
+        19.0,
+        21.7,
+    ]
+    second = [
+        27.1,
+        22.0,
+        20.8,
+        23.4,
+        23.4,
+        23.5,
+        25.8,
+        22.0,
+        24.8,
+        20.2,
+        21.9,
+        22.1,
+        22.9,
+        20.5,
+    ]
     first, second = [*first, 21.4], [*second, 24.4]
     effect = effect_of([SampledRuns(first), SampledRuns([-score for score in second])])
     expected = stats.ttest_ind(first, second, equal_var=False)
@@ -91,12 +130,16 @@ def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
     assert error == 0
     assert expected.pvalue == pytest.approx(0.021, abs=5e-4)
     assert effect.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
-    moved = effect_of([SampledRuns(first), SampledRuns([-score for score in second])], constant=2.0)
+    moved = effect_of(
+        [SampledRuns(first), SampledRuns([-score for score in second])], constant=2.0
+    )
     assert moved.interval == pytest.approx([end + 2 for end in effect.interval])
 
 
 def test_an_interval_ends_where_the_test_turns() -> None:
-    effect = effect_of([SampledRuns([21.7, 21.5, 21.9]), SampledRuns([-21.0, -21.4, -21.1])])
+    effect = effect_of(
+        [SampledRuns([21.7, 21.5, 21.9]), SampledRuns([-21.0, -21.4, -21.1])]
+    )
     for end in effect.interval:
         assert effect.two_sided_p(end)[0] == pytest.approx(0.05)
     low, high = effect.interval
@@ -120,7 +163,11 @@ def test_equivalence_is_two_tests_of_one_side() -> None:
 def test_scores_that_never_vary() -> None:
     effect = effect_of([SampledRuns([20.0, 20.0]), SampledRuns([-20.0, -20.0])])
     assert effect.interval == (0.0, 0.0)
-    assert [effect.two_sided_p(bound)[0] for bound in (0.0, 0.1, -0.1)] == [1.0, 0.0, 0.0]
+    assert [effect.two_sided_p(bound)[0] for bound in (0.0, 0.1, -0.1)] == [
+        1.0,
+        0.0,
+        0.0,
+    ]
 
 
 def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
@@ -130,11 +177,17 @@ def test_sentences_add_what_the_runs_do_not_have_of_them() -> None:
     scores = [20.0, 20.1, 20.2]
     negative = [-score for score in scores]
     runs_alone = effect_of([SampledRuns(scores), SampledRuns(negative)])
-    of_runs = effect_of([SampledRuns(scores, apart[0]), SampledRuns(negative, apart[1])])
+    of_runs = effect_of(
+        [SampledRuns(scores, apart[0]), SampledRuns(negative, apart[1])]
+    )
     assert of_runs.spread[0] == pytest.approx(runs_alone.spread[0], rel=0.05)
     shared = order.normal(0, 0.4, draws)
-    of_both = effect_of([SampledRuns(scores, apart[0] + shared), SampledRuns(negative, apart[1])])
-    assert of_both.spread[0] == pytest.approx(math.hypot(runs_alone.spread[0], 0.4), rel=0.02)
+    of_both = effect_of(
+        [SampledRuns(scores, apart[0] + shared), SampledRuns(negative, apart[1])]
+    )
+    assert of_both.spread[0] == pytest.approx(
+        math.hypot(runs_alone.spread[0], 0.4), rel=0.02
+    )
     assert of_both.spread[1] > of_runs.spread[1]
     one_unknown = effect_of([SampledRuns(scores, apart[0]), SampledRuns(negative)])
     assert one_unknown.spread == runs_alone.spread
@@ -151,7 +204,10 @@ def test_of_two_runs_their_sentences_are_counted_once_as_well() -> None:
 def test_an_ensemble_varies_as_one_of_its_models() -> None:
     singles = [20.0, 21.0, 22.0]
     effect = effect_of(
-        [SampledRuns([24.0], singles=singles), SampledRuns([-score for score in singles])]
+        [
+            SampledRuns([24.0], singles=singles),
+            SampledRuns([-score for score in singles]),
+        ]
     )
     assert effect.value == 3.0
     assert effect.spread == pytest.approx((math.sqrt(1 + 1 / 3), 2))
@@ -172,7 +228,9 @@ def test_p_has_the_error_of_its_draws() -> None:
     assert float(np.mean(errors)) == pytest.approx(float(np.std(p_values)), rel=0.4)
     last = effect_of(samples)
     assert len(last.batches) == BATCHES == 10  # as docs/claims.md says
-    of_batches = [Effect(last.value, spread).two_sided_p(0.0)[0] for spread in last.batches]
+    of_batches = [
+        Effect(last.value, spread).two_sided_p(0.0)[0] for spread in last.batches
+    ]
     assert last.two_sided_p(0.0)[1] == pytest.approx(stats.sem(of_batches))
 
 
@@ -183,7 +241,9 @@ def test_holms_correction() -> None:
     assert holm([]) == []
 
 
-def runs_of(order: np.random.Generator, share: float, difficulty: np.ndarray) -> list[Statistics]:
+def runs_of(
+    order: np.random.Generator, share: float, difficulty: np.ndarray
+) -> list[Statistics]:
     """Runs of a system whose n-grams are right by chance: so large a share, more or less by run."""
     words = np.full(len(difficulty), 300)
     runs = []
@@ -194,15 +254,20 @@ def runs_of(order: np.random.Generator, share: float, difficulty: np.ndarray) ->
     return runs
 
 
-_OF_RUNS = 0.0016  # BLEU of runs then deviates by 0.25, as that of the ablations' base does
+# BLEU of runs then deviates by 0.25, as that of the ablations' base does.
+_OF_RUNS = 0.0016
 
 
 def sampled(runs: Sequence[Statistics], sign: int) -> SampledRuns:
     scores = [sign * float(measured(one).bleu[0]) for one in runs]
-    return SampledRuns(scores, sign * np.stack([drawn_measures(one, 400).bleu for one in runs]))
+    return SampledRuns(
+        scores, sign * np.stack([drawn_measures(one, 400).bleu for one in runs])
+    )
 
 
-def verdicts(claims: int, *, ahead: float, comparisons: int, hard: float) -> dict[str, int]:
+def verdicts(
+    claims: int, *, ahead: float, comparisons: int, hard: float
+) -> dict[str, int]:
     """Count the verdicts of claims of so many comparisons, three runs a side, of 80 long sentences.
 
     A system is ``ahead`` by a share of words that are right; systems differ by ``hard`` in what
@@ -212,11 +277,15 @@ def verdicts(claims: int, *, ahead: float, comparisons: int, hard: float) -> dic
     for _ in range(claims):
         difficulty = order.normal(0, 0.12, 80)
         base, *others = (
-            sampled(runs_of(order, 0.6 + more, difficulty + order.normal(0, hard, 80)), sign)
+            sampled(
+                runs_of(order, 0.6 + more, difficulty + order.normal(0, hard, 80)), sign
+            )
             for more, sign in ((ahead, 1), *((0.0, -1),) * comparisons)
         )
         effects = [effect_of([base, other]) for other in others]
-        decided = [p < 0.05 for p in holm([effect.two_sided_p(0.0)[0] for effect in effects])]
+        decided = [
+            p < 0.05 for p in holm([effect.two_sided_p(0.0)[0] for effect in effects])
+        ]
         signs = [effect.value > 0 for effect in effects]
         if any(d and not above for d, above in zip(decided, signs, strict=True)):
             counts["not held"] += 1

@@ -13,7 +13,9 @@ PLAIN = {"beam": 5, "attention": False}
 
 
 def translated(text: str) -> Translation:
-    return Translation(1, text, [], [], text.upper(), [], "", [], [], 0.0, [], None, "fp32")
+    return Translation(
+        1, text, [], [], text.upper(), [], "", [], [], 0.0, [], None, "fp32"
+    )
 
 
 class Recorder:
@@ -22,14 +24,18 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
 
-    def __call__(self, texts: list[str], beam: int, attention: bool) -> list[Translation]:
+    def __call__(
+        self, texts: list[str], beam: int, attention: bool
+    ) -> list[Translation]:
         self.calls.append(texts)
         if "fault" in texts:
             raise ValueError("a fault")
         return [translated(text) for text in texts]
 
 
-def run(work: Callable[[Batches], Coroutine[Any, Any, None]], most: int = 8) -> Recorder:
+def run(
+    work: Callable[[Batches], Coroutine[Any, Any, None]], most: int = 8
+) -> Recorder:
     """Run some requests beside the translating, and return what was translated together."""
     recorder = Recorder()
 
@@ -46,7 +52,9 @@ def run(work: Callable[[Batches], Coroutine[Any, Any, None]], most: int = 8) -> 
     return recorder
 
 
-async def ask(batches: Batches, *texts: str, options: RequestOptions = PLAIN) -> list[str]:
+async def ask(
+    batches: Batches, *texts: str, options: RequestOptions = PLAIN
+) -> list[str]:
     return [one.text for one in await batches.translate(texts, options)]
 
 

@@ -37,7 +37,9 @@ def expected(sharp: Path) -> list[Translation]:
 
 
 def ask(server: ModelServer, **stated: Any) -> Answer:
-    return server.ask("/translate", json.dumps({"source": "en", "target": "fr", **stated}).encode())
+    return server.ask(
+        "/translate", json.dumps({"source": "en", "target": "fr", **stated}).encode()
+    )
 
 
 def test_the_sentences_of_a_line_are_translated_each(
@@ -61,16 +63,25 @@ def test_a_server_may_leave_lines_whole(sharp: Path) -> None:
     line = f"{FIRST} {SECOND}"
     with serving(sharp, SEARCH, split_sentences=False) as running:
         (found,) = running.translate(line).content["translations"]
-    (whole,) = Translator.load(sharp, device="cpu").translate([line], beam=3, minimum_length=2)
+    (whole,) = Translator.load(sharp, device="cpu").translate(
+        [line], beam=3, minimum_length=2
+    )
     assert found["text"] == whole.text
 
 
-def test_libretranslates_own_client(server: ModelServer, expected: list[Translation]) -> None:
-    client = pytest.importorskip("libretranslatepy").LibreTranslateAPI(server.address, "a key")
+def test_libretranslates_own_client(
+    server: ModelServer, expected: list[Translation]
+) -> None:
+    client = pytest.importorskip("libretranslatepy").LibreTranslateAPI(
+        server.address, "a key"
+    )
     one, two = (translation.text for translation in expected)
     assert client.languages() == [{"code": "en", "name": "en", "targets": ["fr"]}]
     assert client.translate(f"{FIRST} {SECOND}", "en", "fr") == f"{one} {two}"
-    assert client.translate(f"{FIRST}\r\n\n{SECOND}\n", "auto", "fr") == f"{one}\n\n{two}\n"
+    assert (
+        client.translate(f"{FIRST}\r\n\n{SECOND}\n", "auto", "fr")
+        == f"{one}\n\n{two}\n"
+    )
     with pytest.raises(HTTPError) as refused:
         client.translate(FIRST, "en", "es")
     error = json.loads(refused.value.read())["error"]
@@ -91,7 +102,9 @@ def test_what_the_page_says_runs(
     assert server.ask("/translate", body, FORM).content == {"translatedText": printed}
 
 
-def test_several_texts_and_alternatives(server: ModelServer, expected: list[Translation]) -> None:
+def test_several_texts_and_alternatives(
+    server: ModelServer, expected: list[Translation]
+) -> None:
     one, two = ([best.text for best in translation.n_best] for translation in expected)
     lines = f"{FIRST}\n{SECOND}"
     assert ask(server, q=[FIRST, "", lines]).content == {
@@ -111,7 +124,11 @@ def test_several_texts_and_alternatives(server: ModelServer, expected: list[Tran
     [
         ({"q": "w1", "source": "de"}, 400, "'de' is not supported: expected 'en'"),
         ({"q": "w1", "source": "\ud800"}, 400, r"'\ud800' is not supported"),
-        ({"q": "w1", "format": "html"}, 400, "request: format: expected 'text', not 'html'"),
+        (
+            {"q": "w1", "format": "html"},
+            400,
+            "request: format: expected 'text', not 'html'",
+        ),
         ({"q": "w1", "alternatives": -1}, 400, "alternatives: expected at least 0"),
         ({"q": 1}, 400, "request: q: "),
         ({}, 400, "request: key 'q' is missing"),
@@ -130,7 +147,9 @@ def test_what_it_has_not_is_refused(
 
 
 def test_a_form_is_taken_from_programs_alone(server: ModelServer) -> None:
-    body = urlencode({"q": "w1", "source": "en", "target": "fr", "alternatives": 1}).encode()
+    body = urlencode(
+        {"q": "w1", "source": "en", "target": "fr", "alternatives": 1}
+    ).encode()
     assert len(server.ask("/translate", body, FORM).content["alternatives"]) == 1
     for header in ({"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
         assert server.ask("/translate", body, {**FORM, **header}).status == 415
@@ -142,10 +161,14 @@ def test_a_form_is_taken_from_programs_alone(server: ModelServer) -> None:
         assert answer.content["error"].startswith("request: not a form in UTF-8: ")
     answer = server.ask("/translate", b"q=w1&q=w2&source=en&target=fr", FORM)
     assert answer.status == 400
-    assert answer.content["error"].startswith("request: 'q' is stated twice: send several texts")
+    assert answer.content["error"].startswith(
+        "request: 'q' is stated twice: send several texts"
+    )
 
 
-def test_a_form_may_stand_in_the_address(server: ModelServer, expected: list[Translation]) -> None:
+def test_a_form_may_stand_in_the_address(
+    server: ModelServer, expected: list[Translation]
+) -> None:
     path = "/translate?" + urlencode({"q": FIRST, "source": "en", "target": "fr"})
     for body, headers in ((None, {}), (b"", FORM)):
         answer = server.ask(path, body, headers, "POST")
@@ -174,7 +197,8 @@ def test_metrics(sharp: Path) -> None:
         assert line in lines
     assert b"/nowhere" not in answer.body
     assert any(
-        line.startswith('convs2s_request_seconds_total{endpoint="/translate"}') for line in lines
+        line.startswith('convs2s_request_seconds_total{endpoint="/translate"}')
+        for line in lines
     )
 
 
@@ -182,11 +206,19 @@ def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
     stated = server.ask("/openapi.json").content
     assert stated["openapi"] == "3.1.0"
     content = stated["paths"]["/translate"]["post"]["requestBody"]["content"]
-    schema = content["application/json"]["schema"] | {"components": stated["components"]}
+    schema = content["application/json"]["schema"] | {
+        "components": stated["components"]
+    }
     validator = jsonschema.Draft202012Validator(schema)
     for request in (
         {"texts": ["w1"]},
-        {"texts": [], "beam": 10, "n_best": 2, "attention": True, "split_sentences": False},
+        {
+            "texts": [],
+            "beam": 10,
+            "n_best": 2,
+            "attention": True,
+            "split_sentences": False,
+        },
         {"texts": ["w1"], "beam": 0},
         {"texts": ["w1"], "baem": 1},
         {"q": "w1", "source": "en", "target": "fr"},
@@ -200,7 +232,9 @@ def test_the_description_is_of_what_is_taken(server: ModelServer) -> None:
         assert server.ask(path).status == 200
 
 
-def test_pages_of_other_origins_need_an_option(server: ModelServer, sharp: Path) -> None:
+def test_pages_of_other_origins_need_an_option(
+    server: ModelServer, sharp: Path
+) -> None:
     asks = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "content-type",

@@ -33,7 +33,9 @@ def ask(page: Page, text: str, shown: int) -> None:
     page.wait(f"{SHOWN} === {shown}")
 
 
-def test_a_translation_and_its_attention(page: Page, server: ModelServer, pictures: Path) -> None:
+def test_a_translation_and_its_attention(
+    page: Page, server: ModelServer, pictures: Path
+) -> None:
     ask(page, "w1 <b>w2</b>\n\nw3 w4 w5", 2)
     assert page.run("document.querySelector('.source').textContent") == "w1 <b>w2</b>"
     expected = server.translate("w3 w4 w5", attention=True).content["translations"][0]
@@ -45,10 +47,15 @@ def test_a_translation_and_its_attention(page: Page, server: ModelServer, pictur
     page.wait(f"{view}.querySelector('[aria-pressed=true]') !== null")
     map_ = expected["attention"]
     layers = map_["weights"]
-    mean = [sum(layer[0][m] for layer in layers) / len(layers) for m in range(len(map_["source"]))]
+    mean = [
+        sum(layer[0][m] for layer in layers) / len(layers)
+        for m in range(len(map_["source"]))
+    ]
     most = max(range(len(mean)), key=lambda m: mean[m])
     line = page.run(f"{view}.querySelector('output').textContent")
-    assert line.startswith(f"{map_['target'][0]} looks at: {map_['source'][most]} {mean[most]:.2f}")
+    assert line.startswith(
+        f"{map_['target'][0]} looks at: {map_['source'][most]} {mean[most]:.2f}"
+    )
     weights = page.run(
         f"[...{view}.querySelectorAll('.source .token')]"
         ".map(one => one.style.getPropertyValue('--weight'))"
@@ -78,7 +85,9 @@ def test_by_keyboard_alone(page: Page, server: ModelServer, pictures: Path) -> N
     page.run("document.querySelector('.attention input[value=\"1\"]').click()")
     assert page.run("document.querySelector('.attention output').textContent") != before
     assert page.run("document.documentElement.scrollWidth") <= 360
-    assert page.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    assert (
+        page.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    )
     page.picture(pictures / "serve_dark.png", whole=True)
     assert page.complaints == []
 

@@ -93,7 +93,9 @@ def test_attention_has_a_bound_of_its_own() -> None:
     parse(json.dumps({"texts": texts}).encode())
     parse(json.dumps({"texts": texts, "attention": True}).encode())
     for more in ({"texts": ["w" * 15] * 2}, {"texts": texts, "beam": 2, "n_best": 2}):
-        with pytest.raises(TooLargeError, match="attention: too much text to show it for"):
+        with pytest.raises(
+            TooLargeError, match="attention: too much text to show it for"
+        ):
             parse(json.dumps({"attention": True, **more}).encode())
 
 
@@ -117,12 +119,16 @@ def test_this_machine_alone(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "demo"])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "demo"]
+)
 def test_beyond_this_machine(host: str) -> None:
     assert not is_loopback(host)
 
 
 def test_settings_have_bounds() -> None:
     assert ServerSettings().host == "127.0.0.1"
-    with pytest.raises(UserError, match="options: port: expected at most 65535, not 70000"):
+    with pytest.raises(
+        UserError, match="options: port: expected at most 65535, not 70000"
+    ):
         validated(ServerSettings, {"port": 70_000}, "options")

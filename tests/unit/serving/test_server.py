@@ -46,18 +46,28 @@ def test_it_translates_as_the_program_does(server: ModelServer, sharp: Path) -> 
         assert one.attention is not None
         attention = found.pop("attention")
         assert attention["source"] == one.attention.source
-        assert attention["weights"][0][0] == pytest.approx(one.attention.weights[0, 0], abs=1e-4)
+        assert attention["weights"][0][0] == pytest.approx(
+            one.attention.weights[0, 0], abs=1e-4
+        )
         stated = one.as_json()
         assert {"line", *found} == set(stated)
-        assert (found["text"], found["score"]) == (one.text, pytest.approx(one.score, abs=1e-5))
-        assert [best["text"] for best in found["n_best"]] == [best.text for best in one.n_best]
+        assert (found["text"], found["score"]) == (
+            one.text,
+            pytest.approx(one.score, abs=1e-5),
+        )
+        assert [best["text"] for best in found["n_best"]] == [
+            best.text for best in one.n_best
+        ]
     plain = server.translate("w1 w2 w3").content["translations"][0]
     assert "attention" not in plain
 
 
 def test_fifty_at_once_get_what_each_asked(server: ModelServer) -> None:
     sentences = [f"w{number % 12} w{number % 5} w{number % 7}" for number in range(50)]
-    alone = {one: server.translate(one).content["translations"][0]["text"] for one in sentences}
+    alone = {
+        one: server.translate(one).content["translations"][0]["text"]
+        for one in sentences
+    }
     with ThreadPoolExecutor(50) as clients:
         answers = list(clients.map(server.translate, sentences))
     for sentence, answer in zip(sentences, answers, strict=True):
@@ -80,7 +90,9 @@ def test_attention_of_a_model_without_any_is_the_clients_mistake(
     with serving(sharp, SEARCH) as running:
         answer = running.translate("w1", attention=True)
     assert answer.status == 400
-    assert answer.content["error"].startswith("request: attention: no model of this server")
+    assert answer.content["error"].startswith(
+        "request: attention: no model of this server"
+    )
 
 
 def test_health(server: ModelServer) -> None:
@@ -114,7 +126,13 @@ def test_a_megabyte_of_text(server: ModelServer) -> None:
         ("/translate", b'{"texts": ["\xff"]}', JSON, 400, "byte 0xff in position 12"),
         ("/translate", b"{", JSON, 400, "not JSON"),
         ("/translate", b"{}", {"Content-Type": "text/plain"}, 415, "application/json"),
-        ("/translate", b"{}", {**JSON, "Host": "elsewhere.example"}, 421, "not a loopback address"),
+        (
+            "/translate",
+            b"{}",
+            {**JSON, "Host": "elsewhere.example"},
+            421,
+            "not a loopback address",
+        ),
         ("/translate", b"{}", {**JSON, "Host": "[::1"}, 421, "not a loopback address"),
         ("/translate", None, {}, 405, "Method Not Allowed"),
         ("/nowhere", None, {}, 404, "Not Found"),
@@ -133,9 +151,13 @@ def test_a_bad_request_is_told_why(
     assert error in answer.content["error"]
 
 
-@pytest.mark.parametrize("kind", ["application/json ; charset=utf-8", "Application/JSON"])
+@pytest.mark.parametrize(
+    "kind", ["application/json ; charset=utf-8", "Application/JSON"]
+)
 def test_a_content_type_in_any_spelling(server: ModelServer, kind: str) -> None:
-    assert server.ask("/translate", b'{"texts": []}', {"Content-Type": kind}).status == 200
+    assert (
+        server.ask("/translate", b'{"texts": []}', {"Content-Type": kind}).status == 200
+    )
 
 
 def test_no_http_at_all(server: ModelServer) -> None:
@@ -145,7 +167,9 @@ def test_no_http_at_all(server: ModelServer) -> None:
     assert server.ask("/health").status == 200
 
 
-HEAD = b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+HEAD = (
+    b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+)
 
 
 def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
@@ -158,7 +182,11 @@ def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
 
 
 def test_a_head_that_never_ends_keeps_no_connection(server: ModelServer) -> None:
-    with server.connect() as silent, server.connect() as slow, server.connect() as second:
+    with (
+        server.connect() as silent,
+        server.connect() as slow,
+        server.connect() as second,
+    ):
         slow.sendall(HEAD)
         second.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         response = HTTPResponse(second)
@@ -176,10 +204,13 @@ def test_who_reads_no_answer_keeps_no_connection(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, more: str
 ) -> None:
     monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.5)
-    monkeypatch.setattr("prometheus_client.generate_latest", lambda _: b"x" * 50_000_000)
+    monkeypatch.setattr(
+        "prometheus_client.generate_latest", lambda _: b"x" * 50_000_000
+    )
     with server.connect() as deaf:
         deaf.sendall(f"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}\r\n".encode())
-        time.sleep(3)  # a second until the connection closes, and half of one until it is cut
+        # A second until the connection closes, and half of one until it is cut.
+        time.sleep(3)
         received = 0
         with suppress(ConnectionResetError):
             while part := deaf.recv(1 << 20):
@@ -187,9 +218,13 @@ def test_who_reads_no_answer_keeps_no_connection(
     assert 0 < received < 50_000_000
 
 
-def test_who_is_answered_before_the_body_keeps_no_connection(server: ModelServer) -> None:
+def test_who_is_answered_before_the_body_keeps_no_connection(
+    server: ModelServer,
+) -> None:
     with server.connect() as slow:
-        slow.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n")
+        slow.sendall(
+            b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n"
+        )
         for _ in range(100):  # ten seconds, twenty times the limit
             try:
                 slow.sendall(b"x")
@@ -253,15 +288,28 @@ def test_the_page_runs_what_it_holds_and_no_more(server: ModelServer) -> None:
 def start(model: Path, *options: str) -> tuple["subprocess.Popen[str]", str]:
     """Start the command; return its process and what it says when it answers."""
     pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
-    command = [sys.executable, "-m", "convs2s", "serve", str(model), "--port", "0", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "convs2s",
+        "serve",
+        str(model),
+        "--port",
+        "0",
+        *options,
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     return process, process.stderr.readline()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_told_to_stop_it_answers_what_it_was_asked(sharp: Path, stop: signal.Signals) -> None:
-    process, said = start(sharp, "--threads", "1", "--device", "cpu", "--request-seconds", "1")
+def test_told_to_stop_it_answers_what_it_was_asked(
+    sharp: Path, stop: signal.Signals
+) -> None:
+    process, said = start(
+        sharp, "--threads", "1", "--device", "cpu", "--request-seconds", "1"
+    )
     found = re.search(r"answers at http://127\.0\.0\.1:(\d+)/ until Ctrl-C", said)
     assert found, said
     server = ModelServer(int(found[1]))
@@ -285,18 +333,24 @@ def test_work_that_the_stop_cuts_off_is_a_busy_server(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def cut_off(*_: object) -> None:
-        raise asyncio.CancelledError  # as uvicorn does to every request, after stop_seconds
+        # As uvicorn does to every request, after stop_seconds.
+        raise asyncio.CancelledError
 
     monkeypatch.setattr("convs2s.serving.requests.Batches.translate", cut_off)
     answer = server.translate("w1")
-    assert (answer.status, answer.content["error"][:27]) == (503, "the server is shutting down")
+    assert (answer.status, answer.content["error"][:27]) == (
+        503,
+        "the server is shutting down",
+    )
 
 
 def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
     pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        with pytest.raises(SystemExit, match=rf"--port {port}: cannot listen there: Address"):
+        with pytest.raises(
+            SystemExit, match=rf"--port {port}: cannot listen there: Address"
+        ):
             run("serve", sharp, "--port", port)
 
 
@@ -316,7 +370,9 @@ def test_what_no_request_could_have_is_refused_at_the_start(sharp: Path) -> None
     ):
         pass
     with (
-        pytest.raises(UserError, match="--most-texts 64: --most-waiting is 20: raise that"),
+        pytest.raises(
+            UserError, match="--most-texts 64: --most-waiting is 20: raise that"
+        ),
         serving(sharp, SEARCH, most_waiting=20),
     ):
         pass

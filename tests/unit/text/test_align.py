@@ -54,7 +54,10 @@ def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
 
     def drawn(seed: int) -> list[bool]:
         path = tmp_path / "links"
-        assert align_words(source=source, target=target, links=path, pairs=3, seed=seed) == 3
+        assert (
+            align_words(source=source, target=target, links=path, pairs=3, seed=seed)
+            == 3
+        )
         return [bool(links) for links in read_links(path)]
 
     samples = [drawn(seed) for seed in range(5)]
@@ -127,34 +130,47 @@ def test_a_state_of_another_text_is_not_gone_on_from(
                 align_words(source=source, target=target, links=links, pairs=None)
         source, target = written(tmp_path, read)
         align_words(source=source, target=target, links=links, pairs=None)
-        align_words(source=source, target=target, links=tmp_path / "undisturbed", pairs=None)
+        align_words(
+            source=source, target=target, links=tmp_path / "undisturbed", pairs=None
+        )
         assert links.read_bytes() == (tmp_path / "undisturbed").read_bytes()
     assert not (tmp_path / "links.state").exists()
 
 
 def test_nothing_to_align(tmp_path: Path) -> None:
     source, target = written(tmp_path, [("", "x"), ("x", "")])
-    assert align_words(source=source, target=target, links=tmp_path / "links", pairs=None) == 0
+    assert (
+        align_words(source=source, target=target, links=tmp_path / "links", pairs=None)
+        == 0
+    )
     assert list(read_lines(tmp_path / "links")) == ["", ""]
 
 
 def test_sides_of_different_length_are_an_error(tmp_path: Path) -> None:
     source, target = written(tmp_path, PAIRS)
     write_lines(target, ["la maison"])
-    with pytest.raises(UserError, match=r"corpus.en has 21 lines but .*corpus.fr has 1:"):
+    with pytest.raises(
+        UserError, match=r"corpus.en has 21 lines but .*corpus.fr has 1:"
+    ):
         align_words(source=source, target=target, links=tmp_path / "links", pairs=None)
 
 
 def test_growing_final_and() -> None:
     agreed = [(0, 0)]
     assert grow_diag_final_and(agreed, agreed) == [(0, 0)]
-    assert grow_diag_final_and([(0, 0), (0, 1)], agreed) == [(0, 0), (0, 1)], "beside a link"
-    assert grow_diag_final_and([(0, 0), (1, 1)], agreed) == [(0, 0), (1, 1)], "at its corner"
+    assert grow_diag_final_and([(0, 0), (0, 1)], agreed) == [(0, 0), (0, 1)], (
+        "beside a link"
+    )
+    assert grow_diag_final_and([(0, 0), (1, 1)], agreed) == [(0, 0), (1, 1)], (
+        "at its corner"
+    )
     apart = [(0, 0), (1, 5)]
     corner = grow_diag_final_and([*apart, (1, 1)], apart)
     assert corner == [(0, 0), (1, 1), (1, 5)], "at a corner, of a word that has a link"
     assert grow_diag_final_and(agreed, [(0, 0), (5, 5)]) == [(0, 0), (5, 5)], "final"
-    assert grow_diag_final_and([(0, 0), (0, 5)], agreed) == [(0, 0)], "and: both words free"
+    assert grow_diag_final_and([(0, 0), (0, 5)], agreed) == [(0, 0)], (
+        "and: both words free"
+    )
     assert grow_diag_final_and([(4, 5)], [(4, 6)]) == [(4, 5)], "forward first"
 
 
@@ -197,7 +213,9 @@ def test_dictionary_and_candidates(tmp_path: Path) -> None:
 
 def test_the_most_frequent_word_is_taken_whatever_its_letters(tmp_path: Path) -> None:
     targets = ["rare", "zebra", "zebra", "zebra", "often", "often", "a"]
-    count_links(tmp_path, [("word", target) for target in targets], ["0-0"] * len(targets))
+    count_links(
+        tmp_path, [("word", target) for target in targets], ["0-0"] * len(targets)
+    )
     assert read_dictionary(tmp_path / "dictionary.tsv") == {"word": "zebra"}
     assert list(read_lines(tmp_path / "dictionary.tsv"))[1] == "word\tzebra\t3\t7"
     assert list(read_candidates(tmp_path / "candidates.tsv")) == [
@@ -222,11 +240,15 @@ def test_candidates_are_at_most_100(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("links", [["0-0"], ["0-0", "1-0"], ["0-0", "0-0", "0-0"]])
 def test_links_of_another_text_are_an_error(tmp_path: Path, links: list[str]) -> None:
-    with pytest.raises(UserError, match=r"links:\d: the links are not those of this text"):
+    with pytest.raises(
+        UserError, match=r"links:\d: the links are not those of this text"
+    ):
         count_links(tmp_path, [("a", "b"), ("a", "b")], links)
 
 
-@pytest.mark.parametrize("text", ["a\tb\t1\t1\n", "source\ttarget\tcount\tsource_count\na\tb\n"])
+@pytest.mark.parametrize(
+    "text", ["a\tb\t1\t1\n", "source\ttarget\tcount\tsource_count\na\tb\n"]
+)
 def test_another_table_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "other.tsv").write_text(text)
     with pytest.raises(UserError, match=r"other.tsv:\d: expected the columns"):

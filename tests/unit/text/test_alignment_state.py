@@ -55,7 +55,9 @@ def test_no_flipped_bit_is_ever_read(tmp_path: Path, state: AlignmentState) -> N
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 500])
-def test_a_cut_state_is_not_read(tmp_path: Path, state: AlignmentState, size: int) -> None:
+def test_a_cut_state_is_not_read(
+    tmp_path: Path, state: AlignmentState, size: int
+) -> None:
     path = only_file(tmp_path)
     path.write_bytes(path.read_bytes()[:size])
     assert state.kept() == {}

@@ -73,13 +73,17 @@ def test_glossaries_are_parts_of_words() -> None:
         ("(?r)b", "abbab", ["a", "b", "b", "a", "b"]),
     ],
 )
-def test_groups_of_a_glossary_are_no_parts(pattern: str, word: str, parts: list[str]) -> None:
+def test_groups_of_a_glossary_are_no_parts(
+    pattern: str, word: str, parts: list[str]
+) -> None:
     assert Glossaries([pattern]).isolate(word) == parts
 
 
 def test_a_glossary_without_an_end_is_given_up() -> None:
     bpe = Bpe(learn_codes(WORDS.items(), 10), glossaries=[r"(?:\w|\w\w)+[^\w]"])
-    with pytest.raises(UserError, match=r"glossaries: .* takes more than 1 s on 'loooo"):
+    with pytest.raises(
+        UserError, match=r"glossaries: .* takes more than 1 s on 'loooo"
+    ):
         bpe.split("l" + 60 * "o")
 
 
@@ -96,14 +100,19 @@ def test_a_glossary_that_takes_all_memory_is_never_compiled(
     pattern: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("convs2s.text.bpe.regex.compile", None)
-    with pytest.raises(UserError, match=r"^glossaries: '.* is too large: .*: write smaller counts"):
+    with pytest.raises(
+        UserError, match=r"^glossaries: '.* is too large: .*: write smaller counts"
+    ):
         Glossaries([pattern])
 
 
 @pytest.mark.parametrize(
     ("pattern", "word"),
     [
-        ("[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", "0f8fad5b-d9cb-469f-a165-70867728950e"),
+        (
+            "[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+            "0f8fad5b-d9cb-469f-a165-70867728950e",
+        ),
         ("a{0,1000000000}#", "aaa#"),
         (r"\{a{,3}\}{1}", "{aa}"),
     ],
@@ -119,7 +128,9 @@ def test_a_glossary_that_is_no_pattern_is_an_error() -> None:
 
 
 def test_broken_codes_are_an_error_with_the_line() -> None:
-    with pytest.raises(UserError, match=r"BPE codes, line 3: expected two tokens .* found 'x'"):
+    with pytest.raises(
+        UserError, match=r"BPE codes, line 3: expected two tokens .* found 'x'"
+    ):
         Bpe("#version: 0.2\na b\nx\n")
 
 
@@ -133,7 +144,9 @@ def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reserved_words_are_tokens_of_their_own() -> None:
     """subword-nmt would split them: ``<unk>`` of text that comes tokenized is no letters."""
     reserved = [(word, 100) for word in RESERVED_WORDS]
-    assert learn_codes([*WORDS.items(), *reserved], 10) == learn_codes(WORDS.items(), 10)
+    assert learn_codes([*WORDS.items(), *reserved], 10) == learn_codes(
+        WORDS.items(), 10
+    )
     bpe = Bpe(learn_codes(WORDS.items(), 10), {"lo@@", "west"})
     assert bpe.split("lowest <unk> </s>") == "lo@@ west <unk> </s>"
     assert bpe.split(" <unk> lowest\r") == " <unk> lo@@ west\r"

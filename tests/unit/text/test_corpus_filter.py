@@ -21,7 +21,9 @@ from convs2s.text.corpus_filter import (
 from tests.support.local_files import FilesBelow
 
 
-def clean(folder: Path, source: list[str], target: list[str], **changes: Any) -> FilterReport:
+def clean(
+    folder: Path, source: list[str], target: list[str], **changes: Any
+) -> FilterReport:
     settings: dict[str, Any] = {"minimum": 2, "maximum": 4, "ratio": 1.5}
     write_lines(folder / "in.en", source)
     write_lines(folder / "in.fr", target)
@@ -44,7 +46,9 @@ def test_every_pair_is_kept_or_counted(tmp_path: Path) -> None:
         ("a b", "a " + "x" * 1001),
         ("a | b", "c  \u00a0d"),
     ]
-    report = clean(tmp_path, [source for source, _ in pairs], [target for _, target in pairs])
+    report = clean(
+        tmp_path, [source for source, _ in pairs], [target for _, target in pairs]
+    )
     reasons = {"empty": 2, "too_long": 1, "too_short": 1, "ratio": 1, "long_word": 1}
     settings = "preparation none, minimum 2, maximum 4, ratio 1.5"
     assert report == {"read": 8, "kept": 2, "dropped": reasons, "settings": settings}
@@ -61,7 +65,9 @@ def test_no_ratio_means_any_ratio(tmp_path: Path) -> None:
 def test_sides_of_different_length_leave_nothing_behind(
     tmp_path: Path, source: int, target: int
 ) -> None:
-    with pytest.raises(UserError, match=rf"in.en has {source} lines but .*in.fr has {target}"):
+    with pytest.raises(
+        UserError, match=rf"in.en has {source} lines but .*in.fr has {target}"
+    ):
         clean(tmp_path, ["a b"] * source, ["c d"] * target)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.fr"]
 
@@ -77,7 +83,9 @@ def test_limits_are_inclusive() -> None:
 
 def test_lines_are_prepared_before_they_are_judged(tmp_path: Path) -> None:
     prepare = (lambda line: line.replace(",", " , "), str.lower)
-    report = clean(tmp_path, ["A.", "A,B"], ["C D", "C"], minimum=1, maximum=None, prepare=prepare)
+    report = clean(
+        tmp_path, ["A.", "A,B"], ["C D", "C"], minimum=1, maximum=None, prepare=prepare
+    )
     assert report["dropped"]["ratio"] == 2
     assert (tmp_path / "out.en").read_bytes() == b""
 
@@ -115,14 +123,18 @@ def test_text_of_former_settings_is_told_from_that_of_these(tmp_path: Path) -> N
 
 
 def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -> None:
-    raw, kept = ((tmp_path / f"{name}.en", tmp_path / f"{name}.fr") for name in ("raw", "kept"))
+    raw, kept = (
+        (tmp_path / f"{name}.en", tmp_path / f"{name}.fr") for name in ("raw", "kept")
+    )
     archive = shared / "mirror/www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
     pairs = [(f"{archive}#commoncrawl.fr-en.en", f"{archive}#commoncrawl.fr-en.fr")]
     extract_corpus(pairs=pairs, files=FilesBelow(tmp_path), output=raw)
     limits: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
     report_path = tmp_path / "report.json"
     pairs_of_lines = read_line_pairs(*raw)
-    report = tokenize_and_filter(pairs_of_lines, sides=kept, report=report_path, **limits)
+    report = tokenize_and_filter(
+        pairs_of_lines, sides=kept, report=report_path, **limits
+    )
     assert report["read"] == 20_462
     assert report["dropped"] | {"ratio": 0} == dict.fromkeys(REASONS, 0) | {
         "too_long": 60,

@@ -13,13 +13,23 @@ def shapes(*pairs: tuple[int, int]) -> Shapes:
 
 def test_shapes_are_counted() -> None:
     counted = shapes((3, 2), (1, 1), (3, 2))
-    rows = zip(counted.position, counted.length, counted.others, counted.count, strict=True)
-    assert [tuple(map(int, row)) for row in rows] == [(1, 1, 1, 1), (1, 2, 3, 2), (2, 2, 3, 2)]
+    rows = zip(
+        counted.position, counted.length, counted.others, counted.count, strict=True
+    )
+    assert [tuple(map(int, row)) for row in rows] == [
+        (1, 1, 1, 1),
+        (1, 2, 3, 2),
+        (2, 2, 3, 2),
+    ]
 
 
-@pytest.mark.parametrize(("others", "length"), [(1, 1), (7, 3), (3, 7), (40, 40), (1023, 5)])
+@pytest.mark.parametrize(
+    ("others", "length"), [(1, 1), (7, 3), (3, 7), (40, 40), (1023, 5)]
+)
 @pytest.mark.parametrize("tension", [0.1, 4.0, 14.0])
-def test_series_are_the_sums_over_all_positions(others: int, length: int, tension: float) -> None:
+def test_series_are_the_sums_over_all_positions(
+    others: int, length: int, tension: float
+) -> None:
     one = shapes((others, length))
     near, distances = _series(one.position, one.length, one.others, tension)
     grid = abs(one.position[:, None] / length - np.arange(1, others + 1) / others)

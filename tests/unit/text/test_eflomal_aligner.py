@@ -13,7 +13,10 @@ from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
 from convs2s.text.links import read_links
 
-LINES = {"en": ["the house", "", "the red car"] * 4, "fr": ["la maison", "x", "la voiture"] * 4}
+LINES = {
+    "en": ["the house", "", "the red car"] * 4,
+    "fr": ["la maison", "x", "la voiture"] * 4,
+}
 
 
 Align = partial[int]

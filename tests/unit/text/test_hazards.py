@@ -53,7 +53,9 @@ class Hazard:
 
 
 HAZARDS = {
-    "invalid UTF-8": Hazard(b"no\xffgood", error=r":2: not UTF-8: byte 0xff at column 3"),
+    "invalid UTF-8": Hazard(
+        b"no\xffgood", error=r":2: not UTF-8: byte 0xff at column 3"
+    ),
     "NUL": Hazard(b"a\0b", "a b", "ab"),
     "CR inside a line": Hazard(b"a\rb", "ab", "a b"),
     "CRLF": Hazard(b"a b\r", "a b", "a b"),
@@ -129,7 +131,9 @@ def test_training_text(tmp_path: Path, hazard: Hazard) -> None:
     assert (report["read"], report["kept"]) == (3, len(pairs))
     source, target = sides(tmp_path, "clean")
     links = tmp_path / "links"
-    assert align_words(source=source, target=target, links=links, pairs=None) == len(pairs)
+    assert align_words(source=source, target=target, links=links, pairs=None) == len(
+        pairs
+    )
 
 
 @each_hazard
@@ -142,14 +146,18 @@ def test_test_set(tmp_path: Path, model: Path, hazard: Hazard) -> None:
     assert prepared(tmp_path, "moses_test") == in_their_places(hazard, hazard.test)
     lines, text = tmp_path / "test.jsonl", tmp_path / "test.txt"
     translator = LineTranslator([model], DecodingSettings(), "cpu")
-    decode_test_set(translator, source=sides(tmp_path, "raw")[0], lines=lines, text=text)
+    decode_test_set(
+        translator, source=sides(tmp_path, "raw")[0], lines=lines, text=text
+    )
     assert [len(list(read_lines(path))) for path in (lines, text)] == [3, 3]
 
 
 @each_hazard
 def test_translate(run: Terminal, model: Path, hazard: Hazard) -> None:
     if hazard.error:
-        with pytest.raises(SystemExit, match=rf"convs2s: error: standard input{hazard.error}"):
+        with pytest.raises(
+            SystemExit, match=rf"convs2s: error: standard input{hazard.error}"
+        ):
             run("translate", model, text=hazard.file())
         return
     answers = run("translate", model, "--json", text=hazard.file()).split("\n")
@@ -160,7 +168,9 @@ def test_translate(run: Terminal, model: Path, hazard: Hazard) -> None:
 
 @each_hazard
 def test_alignment_of_unprepared_text(tmp_path: Path, hazard: Hazard) -> None:
-    source, target, links = (tmp_path / name for name in ("train.en", "train.fr", "links"))
+    source, target, links = (
+        tmp_path / name for name in ("train.en", "train.fr", "links")
+    )
     source.write_bytes(hazard.file())
     write_lines(target, ["un", "deux", "trois"])
     if "UTF-8" in hazard.error:

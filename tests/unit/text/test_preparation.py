@@ -44,11 +44,14 @@ def test_training_text_is_normalized_and_test_text_is_not() -> None:
 def test_romanian_gets_commas_for_cedillas_and_keeps_its_diacritics() -> None:
     line = "Ştiţi că ŢARA învaţă să câştige în „România”?"
     english = "Ştiţi că"
-    kept, plain = (Preparation(name, "ro").prepare(line) for name in ("wmt16", "wmt16_plain"))
+    kept, plain = (
+        Preparation(name, "ro").prepare(line) for name in ("wmt16", "wmt16_plain")
+    )
     assert kept == "Știți că ȚARA învață să câștige în &quot; România &quot; ?"
     assert plain == "Stiti ca TARA invata sa castige in &quot; Romania &quot; ?"
     assert (
-        Preparation("wmt16", "ro").restore(kept) == 'Știți că ȚARA învață să câștige în "România"?'
+        Preparation("wmt16", "ro").restore(kept)
+        == 'Știți că ȚARA învață să câștige în "România"?'
     )
     for name in ("wmt16", "wmt16_plain"):
         assert Preparation(name, "en").prepare(english) == english
@@ -59,21 +62,24 @@ def test_stanfords_training_text_reads_like_tokenized_test_text() -> None:
     line = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
     theirs = line.replace("@-@", "##AT##-##AT##")
     assert Preparation("stanford", "en").prepare(theirs) == line
-    assert Preparation("moses_test", "en").prepare("the 9-year-old said ' hello ' & went") == line
+    assert (
+        Preparation("moses_test", "en").prepare("the 9-year-old said ' hello ' & went")
+        == line
+    )
 
 
 @pytest.mark.parametrize("name", ["moses_train", "moses_test"])
 def test_a_kind_of_text_is_tokenized_as_its_language(name: str) -> None:
     line = "L'homme n'est pas M. Dupont, e.g. 5,3."
-    kind, french, english = (Preparation(name, code) for code in ("fr_title", "fr", "en"))
+    kind, french, english = (
+        Preparation(name, code) for code in ("fr_title", "fr", "en")
+    )
     assert kind.prepare(line) == french.prepare(line) != english.prepare(line)
     words = "l&apos; homme"
     assert kind.restore(words) == french.restore(words) == "l'homme"
 
 
-TOKENIZED = (
-    "us-china ties at ##.# % , <unk> says ' no ' &amp; \" yes \" | n't [ sic ] -lrb- \u2019 é"
-)
+TOKENIZED = "us-china ties at ##.# % , <unk> ' no ' &amp; \" yes \" | n't [ sic ] -lrb- \u2019 é"
 """A line as Gigaword has them, with more of what Moses would change."""
 
 
@@ -82,7 +88,19 @@ def test_text_that_comes_tokenized_stays_as_it_is() -> None:
     assert preparation.prepare(TOKENIZED) == preparation.restore(TOKENIZED) == TOKENIZED
 
 
-BLANKS = [" ", "  ", "\t", "\r", "\v\f", "\x1c", "\x1f", "\x85", "\u00a0", "\u2028", "\u3000"]
+BLANKS = [
+    " ",
+    "  ",
+    "\t",
+    "\r",
+    "\v\f",
+    "\x1c",
+    "\x1f",
+    "\x85",
+    "\u00a0",
+    "\u2028",
+    "\u3000",
+]
 
 
 @pytest.mark.parametrize("blank", BLANKS, ids=ascii)
@@ -128,7 +146,9 @@ def test_restore_gives_text_without_entities(name: str) -> None:
 
 def test_comma_rule_of_every_language_but_english_and_czech() -> None:
     line = 'a," b'
-    results = {x: Preparation("moses_train", x).prepare(line) for x in ("en", "cs", "de", "ro")}
+    results = {
+        x: Preparation("moses_train", x).prepare(line) for x in ("en", "cs", "de", "ro")
+    }
     assert results["en"] == "a , &quot; b"
     assert results["cs"] == "a , &quot; b"
     assert results["de"] == results["ro"] == "a &quot; , b"
@@ -136,7 +156,10 @@ def test_comma_rule_of_every_language_but_english_and_czech() -> None:
 
 @pytest.mark.parametrize(
     ("name", "answer"),
-    [("mose_train", "did you mean 'moses_train'[?]"), ("raw", "expected one of lowercase, ")],
+    [
+        ("mose_train", "did you mean 'moses_train'[?]"),
+        ("raw", "expected one of lowercase, "),
+    ],
 )
 def test_unknown_preparation_is_named(name: str, answer: str) -> None:
     message = f"^preparation: unknown preparation '{name}'; {answer}.*docs/extending.md"
@@ -148,7 +171,9 @@ def test_unknown_preparation_is_named(name: str, answer: str) -> None:
 def test_preparation_survives_pickling(name: str) -> None:
     line = "It's a well-known fact, Mr. Smith."
     preparation = Preparation(name, "en")
-    assert pickle.loads(pickle.dumps(preparation)).prepare(line) == preparation.prepare(line)
+    assert pickle.loads(pickle.dumps(preparation)).prepare(line) == preparation.prepare(
+        line
+    )
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
@@ -157,7 +182,9 @@ def test_preparation_is_documented(root: Path, name: str) -> None:
 
 
 def test_the_preparation_of_translate_is_documented(root: Path) -> None:
-    page = " ".join((root / "docs" / "preparation.md").read_text(encoding="utf-8").split())
+    page = " ".join(
+        (root / "docs" / "preparation.md").read_text(encoding="utf-8").split()
+    )
     sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
     assert sentence.format(PreparationRecipes().test) in page
 
@@ -191,7 +218,10 @@ def test_a_line_of_megabytes_is_prepared_then_dropped(
 ) -> None:
     write_lines(tmp_path / "raw.en", [unit * (length // len(unit)), "It's short."])
     tokenize_file(
-        raw=tmp_path / "raw.en", output=tmp_path / "tok.en", name="moses_train", language="en"
+        raw=tmp_path / "raw.en",
+        output=tmp_path / "tok.en",
+        name="moses_train",
+        language="en",
     )
     write_lines(tmp_path / "tok.de", ["kurz .", "Das ist kurz ."])
     report = cleaned(tmp_path, "tok.en", "tok.de")

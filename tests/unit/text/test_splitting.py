@@ -16,7 +16,10 @@ from convs2s.text.splitting import split_sentences
         ("fr", ["M. Dupont voit deux voitures.", "Elle lit le livre."]),
         ("fr", ["1. Un homme est là.", "Elle lit."]),
         ("de", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."]),
-        ("de_article", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."]),
+        (
+            "de_article",
+            ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er blieb."],
+        ),
         ("ro", ["Ea citește.", "El doarme."]),
         ("a language unheard of", ["One.", "Two."]),
     ],
@@ -26,7 +29,12 @@ def test_each_sentence_is_found(language: str, sentences: list[str]) -> None:
     assert split_sentences("\u2028 ".join(sentences) + "\r", language) == sentences
 
 
-WITHOUT_LETTERS = ["Un homme est là.)", "1. Un homme est là.", 'Il dit "oui." ""', "Oui. 1999."]
+WITHOUT_LETTERS = [
+    "Un homme est là.)",
+    "1. Un homme est là.",
+    'Il dit "oui." ""',
+    "Oui. 1999.",
+]
 
 
 @pytest.mark.parametrize(
@@ -36,9 +44,14 @@ def test_a_line_without_a_second_sentence_stays_as_it_is(line: str) -> None:
     assert split_sentences(line, "fr") == [line]
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["en", "fr", "zh"]))
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.sampled_from(["en", "fr", "zh"]),
+)
 def test_no_word_is_lost(line: str, language: str) -> None:
-    assert "".join(" ".join(split_sentences(line, language)).split()) == "".join(line.split())
+    assert "".join(" ".join(split_sentences(line, language)).split()) == "".join(
+        line.split()
+    )
 
 
 def test_a_long_line_is_split_in_blocks_that_end_at_blanks() -> None:

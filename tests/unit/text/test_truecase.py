@@ -31,9 +31,21 @@ def test_the_order_of_the_text_does_not_decide(tmp_path: Path) -> None:
     lines = "x The the A a", "x the The", "x rot Rot ROT rot"
     tables = [learned(tmp_path, *order).read_bytes() for order in (lines, lines[::-1])]
     assert tables[0] == tables[1]
-    rows = ("word\tcount", "a\t1", "A\t1", "rot\t2", "Rot\t1", "ROT\t1", "the\t2", "The\t2")
+    rows = (
+        "word\tcount",
+        "a\t1",
+        "A\t1",
+        "rot\t2",
+        "Rot\t1",
+        "ROT\t1",
+        "the\t2",
+        "The\t2",
+    )
     assert tuple(tables[0].decode().splitlines()) == rows
-    assert Truecaser(read_truecaser(tmp_path / "truecaser.tsv"))("The A . ROT") == "the A . rot"
+    assert (
+        Truecaser(read_truecaser(tmp_path / "truecaser.tsv"))("The A . ROT")
+        == "the A . rot"
+    )
 
 
 def test_what_starts_a_sentence_has_no_case_of_its_own(tmp_path: Path) -> None:
@@ -45,7 +57,10 @@ def test_what_starts_a_sentence_has_no_case_of_its_own(tmp_path: Path) -> None:
 
 def test_the_first_words_of_sentences_alone_change() -> None:
     truecase = Truecaser(["das", "Das", "Haus"])
-    assert truecase("Das Haus sah Das . Das Tor : Das") == "das Haus sah Das . das Tor : das"
+    assert (
+        truecase("Das Haus sah Das . Das Tor : Das")
+        == "das Haus sah Das . das Tor : das"
+    )
     assert truecase("&quot; Das Haus") == "&quot; das Haus"
     # A case that nobody has seen is the most frequent one's wherever it stands.
     assert truecase("sah DAS HAUS") == "sah das Haus"
@@ -67,21 +82,30 @@ def test_a_text_whose_words_have_no_case(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("type\tcount\nthe\t2\n", r"t:1: expected the columns \['word', 'count'\]"),
-        ("word\tcount\nthe\t2\nthe 3\n", r"t:3: expected the columns \['word', 'count'\]"),
+        (
+            "word\tcount\nthe\t2\nthe 3\n",
+            r"t:3: expected the columns \['word', 'count'\]",
+        ),
     ],
 )
-def test_what_is_no_truecaser_is_an_error(tmp_path: Path, content: str, message: str) -> None:
+def test_what_is_no_truecaser_is_an_error(
+    tmp_path: Path, content: str, message: str
+) -> None:
     (tmp_path / "t").write_text(content)
     with pytest.raises(UserError, match=message):
         read_truecaser(tmp_path / "t")
 
 
-def test_a_model_reads_truecased_words_and_writes_capitals(model: Path, tmp_path: Path) -> None:
+def test_a_model_reads_truecased_words_and_writes_capitals(
+    model: Path, tmp_path: Path
+) -> None:
     """Its source words are w0 to w11 and its target words w0x to w11x."""
     loaded, description = load_model(model)
     path = tmp_path / "truecased.safetensors"
     save_model(
-        path, loaded.state_dict(), replace(description, truecasers={"en": ["w1", "W2", "w2"]})
+        path,
+        loaded.state_dict(),
+        replace(description, truecasers={"en": ["w1", "W2", "w2"]}),
     )
     settings = DecodingSettings(minimum_length=3)
     plain, cased = (LineTranslator([one], settings, "cpu") for one in (model, path))
@@ -101,12 +125,22 @@ def test_given_text_of_either_side_is_truecased(model: Path) -> None:
     words = {"en": ["w1", "W2"], "fr": ["w1x"]}
     description = replace(description, truecasers=words)
     assert Splitter(description, "en", "raw")("W1 w2.") == ["w1", "W2", "."]
-    assert Splitter(description, "fr", "words")("W1x . W1X w3x") == ["w1x", ".", "w1x", "w3x"]
+    assert Splitter(description, "fr", "words")("W1x . W1X w3x") == [
+        "w1x",
+        ".",
+        "w1x",
+        "w3x",
+    ]
     assert Splitter(description, "fr", "tokens")("W1x w3x") == ["W1x", "w3x"]
 
 
 @pytest.mark.parametrize(
-    "stated", [{"truecasers": {"en": ["w1"]}}, {"splittable": ["w1"]}, {"dictionary": {"w1": "w"}}]
+    "stated",
+    [
+        {"truecasers": {"en": ["w1"]}},
+        {"splittable": ["w1"]},
+        {"dictionary": {"w1": "w"}},
+    ],
 )
 def test_models_of_an_ensemble_read_and_write_alike(
     model: Path, tmp_path: Path, stated: dict[str, Any]

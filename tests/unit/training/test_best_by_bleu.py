@@ -22,8 +22,12 @@ BY_BLEU = tiny.settings(best_by="bleu")
 
 
 def test_the_score_is_sacrebleus() -> None:
-    expected = BLEU(tokenize="none", force=True).corpus_score(HYPOTHESES, [REFERENCES]).score
-    assert bleu_of_statistics(statistics_of(HYPOTHESES, REFERENCES)) == pytest.approx(expected)
+    expected = (
+        BLEU(tokenize="none", force=True).corpus_score(HYPOTHESES, [REFERENCES]).score
+    )
+    assert bleu_of_statistics(statistics_of(HYPOTHESES, REFERENCES)) == pytest.approx(
+        expected
+    )
     assert bleu_of_statistics(statistics_of(["a x y z"], ["a b c d"])) > 0  # smoothed
 
 
@@ -52,7 +56,9 @@ def test_the_history_has_the_bleu_of_greedy_translations(trained: Path) -> None:
     best = scores.index(max(score for score in scores if score is not None)) + 1
     described = describe_model(trained / "model.safetensors").training
     assert described["best_epoch"] == best
-    assert described["validation_perplexity"] == pytest.approx(epochs[best - 1].valid_perplexity)
+    assert described["validation_perplexity"] == pytest.approx(
+        epochs[best - 1].valid_perplexity
+    )
 
 
 def test_a_killed_training_ends_with_the_same_bytes(

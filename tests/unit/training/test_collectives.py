@@ -85,7 +85,8 @@ def exchanges_of_an_epoch(
     task: Path, folder: Path, workers: Workers, shortages: Sequence[Shortage | None]
 ) -> Exchanged:
     """Return what a worker exchanges in an epoch whose updates run out of memory one by one."""
-    from torch.testing._internal.distributed.fake_pg import FakeStore  # seconds, for this alone
+    # Seconds, for this alone.
+    from torch.testing._internal.distributed.fake_pg import FakeStore
 
     made: Exchanged = []
     all_reduce, begin = torch.distributed.all_reduce, Updater.start
@@ -106,7 +107,8 @@ def exchanges_of_an_epoch(
         return [failed.pop()] if len(given) == 1 else list(given)
 
     def check_same(self: Workers, parameters: Any) -> None:
-        self.totals([0.0] * self.count)  # all have the same, which no values of one can say
+        # All have the same, which no values of one can say.
+        self.totals([0.0] * self.count)
 
     def start_update(self: Updater, loaded: Any, moment: Moment) -> Any:
         shortage = shortages[moment.batch]
@@ -126,7 +128,9 @@ def exchanges_of_an_epoch(
             patch.setattr(Workers, "flags", flags)
             patch.setattr(Updater, "start", start_update)
             patch.setattr(EpochProgress, "is_due", lambda _: False)
-            trainer = tiny.trainer(task, folder, workers=workers, batch=BATCH, maximum_epochs=1)
+            trainer = tiny.trainer(
+                task, folder, workers=workers, batch=BATCH, maximum_epochs=1
+            )
             trainer.run()
             assert trainer.state.updates == len(shortages)
             assert failed == []
@@ -145,7 +149,9 @@ def test_every_worker_makes_the_same_exchanges_whoever_runs_out_of_memory(
         for backward in (False, True)
     ]
     found = [
-        exchanges_of_an_epoch(task, tmp_path / str(rank), Workers(rank, COUNT), shortages)
+        exchanges_of_an_epoch(
+            task, tmp_path / str(rank), Workers(rank, COUNT), shortages
+        )
         for rank in range(COUNT)
     ]
     assert len(found[0]) > 5 * len(shortages)
@@ -200,18 +206,26 @@ def three_updates(trainer: Trainer, step: str, fail: Callable[[], None]) -> None
 
 def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
     """Return the parameters after two updates, of which memory runs out in the second one."""
-    shortages = [Shortage(VICTIM, number, back) for number in (0, 1) for back in (False, True)]
+    shortages = [
+        Shortage(VICTIM, number, back) for number in (0, 1) for back in (False, True)
+    ]
     workers_module.BUCKET, found = 600, []
     for shortage in (None, *shortages):
         trainer = tiny.trainer(task, task / "none", workers=workers, batch=BATCH)
         for number in range(2):
             with running_out(trainer, shortage if number else None):
-                trainer.updater.update(trainer.train, np.arange(48), Moment(1, number, 0.25))
-        found.append([one.detach().numpy().copy() for one in trainer.network.parameters()])
+                trainer.updater.update(
+                    trainer.train, np.arange(48), Moment(1, number, 0.25)
+                )
+        found.append(
+            [one.detach().numpy().copy() for one in trainer.network.parameters()]
+        )
     return found
 
 
-def test_eight_workers_start_over_wherever_memory_runs_out(task: Path, tmp_path: Path) -> None:
+def test_eight_workers_start_over_wherever_memory_runs_out(
+    task: Path, tmp_path: Path
+) -> None:
     first, *others = start(tmp_path / "meeting", COUNT, meet, parameters_after, task)
     undisturbed = first[0]
     for scenario, parameters in enumerate(first):
@@ -265,7 +279,10 @@ def endings(task: Path, folder: Path) -> list[list[tuple[int, str]]]:
                 os.environ.update({"RANK": str(rank), "LOCAL_RANK": str(rank)})
                 (place / f"{rank}.txt").write_text(end_of_updates(task, step, fail))
                 os._exit(0)
-        codes = [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+        codes = [
+            os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+            for process in processes
+        ]
         files = [place / f"{rank}.txt" for rank in range(COUNT)]
         said = [file.read_text() if file.exists() else "" for file in files]
         found.append(list(zip(codes, said, strict=True)))
@@ -276,7 +293,11 @@ def test_a_fault_of_a_worker_at_any_step_ends_all(task: Path, tmp_path: Path) ->
     [found] = start(tmp_path / "meeting", 1, endings, task, tmp_path)
     for (step, fail), ends in zip(FAULTS, found, strict=True):
         victims = ends.pop(VICTIM)
-        assert victims == ((0, "InjectedError: ") if fail is raise_error else (-signal.SIGKILL, ""))
+        assert victims == (
+            (0, "InjectedError: ") if fail is raise_error else (-signal.SIGKILL, "")
+        )
         for code, said in ends:
             assert code == 0, step
-            assert re.match(r"UserError: worker \d: another worker has ended \(", said), step
+            assert re.match(
+                r"UserError: worker \d: another worker has ended \(", said
+            ), step

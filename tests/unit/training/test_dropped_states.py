@@ -41,12 +41,15 @@ def test_what_the_model_is_made_of_stays_and_is_exported_again(
     before = sha256(one.output), (tmp_path / "history.jsonl").read_bytes()
     assert states(tmp_path) == sorted([*left, "last.safetensors"])
     assert size_of(tmp_path / "state") < len(left) * 1.3 * one.output.stat().st_size
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("state/*/*.safetensors")}
+    times = {
+        path: path.stat().st_mtime_ns for path in tmp_path.glob("state/*/*.safetensors")
+    }
     for _ in range(2):
         one.output.unlink()
         with pytest.MonkeyPatch.context() as patch:
             patch.delattr(Trainer, "_train_epoch")
-            patch.delattr(Updater, "validate")  # another machine would round differently
+            # Another machine would round differently.
+            patch.delattr(Updater, "validate")
             train(one)
         assert (sha256(one.output), (tmp_path / "history.jsonl").read_bytes()) == before
     assert {path: path.stat().st_mtime_ns for path in times} == times
@@ -60,7 +63,9 @@ def test_a_kill_at_the_end_costs_no_training(
     task: Path, tmp_path: Path, step: tuple[object, str], average: int | None
 ) -> None:
     """It comes before the model is whole, or between the model and what then goes."""
-    one, undisturbed = (job(task, tmp_path / name, average=average) for name in ("one", "two"))
+    one, undisturbed = (
+        job(task, tmp_path / name, average=average) for name in ("one", "two")
+    )
     train(undisturbed)
 
     def kill(*_: object) -> None:

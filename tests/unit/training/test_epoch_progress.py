@@ -22,7 +22,9 @@ def progress_of(
 ) -> EpochProgress:
     """Return the progress of an epoch, of whose updates ten were made before."""
     schedule = Schedule(0.1)
-    state = TrainerState(schedule, 0.1, epoch, batch=10, updates=210, loss=250.0, tokens=100)
+    state = TrainerState(
+        schedule, 0.1, epoch, batch=10, updates=210, loss=250.0, tokens=100
+    )
     return EpochProgress(state, epochs, batches, 100, watch)
 
 
@@ -55,7 +57,9 @@ def test_a_log_has_a_line_with_all_that_was_read(
     assert "\r" not in said, "a bar is for terminals"
 
 
-def test_a_log_has_a_line_a_minute(capsys: pytest.CaptureFixture[str], watch: Watch) -> None:
+def test_a_log_has_a_line_a_minute(
+    capsys: pytest.CaptureFixture[str], watch: Watch
+) -> None:
     assert progress_module.QUIET_SECONDS == 60
     progress = progress_of(watch)
     assert not progress.is_due()
@@ -127,7 +131,9 @@ def test_a_training_that_starts_has_done_nothing(tmp_path: Path) -> None:
     assert Schedule(0.25).best_epoch == 0
 
 
-def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_says_how_far_an_epoch_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
     file = ProgressFile(tmp_path)
     file.start("process 1 on here", "0123")
@@ -141,14 +147,22 @@ def test_the_file_says_how_far_an_epoch_is(tmp_path: Path, monkeypatch: pytest.M
     assert written["seconds"] > written["seconds_of_epoch"] > 0
 
 
-def test_a_training_that_resumes_has_made_the_updates_of_its_state(tmp_path: Path) -> None:
+def test_a_training_that_resumes_has_made_the_updates_of_its_state(
+    tmp_path: Path,
+) -> None:
     file = ProgressFile(tmp_path)
     file.start("process 1 on here", "0123")
     record = EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50)
     schedule = Schedule(0.25, best_epoch=1)
-    Watch(file).begin(TrainerState(schedule, 0.25, 2, batch=5, updates=35, history=[record]))
+    Watch(file).begin(
+        TrainerState(schedule, 0.25, 2, batch=5, updates=35, history=[record])
+    )
     written = json.loads((tmp_path / "progress.json").read_bytes())
-    assert (written["updates"], written["perplexity"], written["best_epoch"]) == (35, 7.389, 1)
+    assert (written["updates"], written["perplexity"], written["best_epoch"]) == (
+        35,
+        7.389,
+        1,
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +198,9 @@ def test_the_kept_log_grows_with_each_try(tmp_path: Path) -> None:
         with kept_in(tmp_path), speaking_as("a/b/seed1"):
             log(f"try {number}")
     log("of nobody")
-    assert (tmp_path / "train.log").read_text() == "a/b/seed1: try 1\na/b/seed1: try 2\n"
+    assert (
+        tmp_path / "train.log"
+    ).read_text() == "a/b/seed1: try 1\na/b/seed1: try 2\n"
 
 
 def test_a_last_epoch_that_is_cut_short_is_counted_whole(
@@ -196,4 +212,6 @@ def test_a_last_epoch_that_is_cut_short_is_counted_whole(
     said = capsys.readouterr().err
     assert "epoch 1/1, " in said
     assert "epoch 2/3, " in said
-    assert "epoch   1/1 " in EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50).line(0.9)
+    assert "epoch   1/1 " in EpochRecord(1, 30, 0.25, 2.0, 2.0, 7.389, 100, 50).line(
+        0.9
+    )

@@ -28,7 +28,9 @@ def results(tmp_path: Path) -> Path:
             (folder / "last.safetensors").write_bytes(bytes(1_500_000))
     finished = tmp_path / "task/models/small/seed1"
     write_model(finished / "model.safetensors", IDENTITY)
-    (finished / "training.json").write_text(json.dumps({"manifest": {"identity": IDENTITY}}))
+    (finished / "training.json").write_text(
+        json.dumps({"manifest": {"identity": IDENTITY}})
+    )
     return tmp_path
 
 
@@ -61,7 +63,9 @@ def states(results: Path) -> list[str]:
     return sorted(path.parent.name for path in results.rglob("last.safetensors"))
 
 
-def test_what_may_go_is_listed_and_nothing_is_removed(run: Terminal, results: Path) -> None:
+def test_what_may_go_is_listed_and_nothing_is_removed(
+    run: Terminal, results: Path
+) -> None:
     said = run("remove-states", results).splitlines()
     assert said == [
         f"      1.5 MB  {results}/task/models/small/seed1/state/{MINE}",
@@ -70,8 +74,12 @@ def test_what_may_go_is_listed_and_nothing_is_removed(run: Terminal, results: Pa
     assert states(results) == sorted([MINE, MINE, "another"])
 
 
-def test_the_state_of_the_finished_model_alone_is_removed(run: Terminal, results: Path) -> None:
-    assert "1 trainings that have ended: removed" in run("remove-states", results, "--yes")
+def test_the_state_of_the_finished_model_alone_is_removed(
+    run: Terminal, results: Path
+) -> None:
+    assert "1 trainings that have ended: removed" in run(
+        "remove-states", results, "--yes"
+    )
     assert states(results) == sorted([MINE, "another"])
     assert (results / "task/models/small/seed2/state" / MINE).is_dir()
     assert (results / "task/models/small/seed1/model.safetensors").is_file()
@@ -87,13 +95,17 @@ def test_what_a_kill_leaves_of_a_state_is_none(
     monkeypatch.setattr(shutil, "rmtree", kill)
     with pytest.raises(SystemExit, match="130"):
         run("remove-states", results, "--yes")
-    assert not (results / f"task/models/small/seed1/state/{MINE}/last.safetensors").exists()
+    assert not (
+        results / f"task/models/small/seed1/state/{MINE}/last.safetensors"
+    ).exists()
 
 
 def test_a_training_that_runs_keeps_its_states(run: Terminal, results: Path) -> None:
     with (results / "task/models/small/seed1/state/lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(SystemExit, match="seed1/state: another training is writing here"):
+        with pytest.raises(
+            SystemExit, match="seed1/state: another training is writing here"
+        ):
             run("remove-states", results, "--yes")
     assert states(results) == sorted([MINE, MINE, "another"])
 
@@ -102,12 +114,16 @@ def test_where_there_are_no_locks_states_stay(
     run: Terminal, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fcntl, "flock", without_locks)
-    with pytest.raises(SystemExit, match=r"seed1/state: cannot be locked \(No locks available\)"):
+    with pytest.raises(
+        SystemExit, match=r"seed1/state: cannot be locked \(No locks available\)"
+    ):
         run("remove-states", results, "--yes")
     assert states(results) == sorted([MINE, MINE, "another"])
 
 
-def test_beside_the_model_of_another_training_a_state_stays(run: Terminal, results: Path) -> None:
+def test_beside_the_model_of_another_training_a_state_stays(
+    run: Terminal, results: Path
+) -> None:
     """The disk may have been full when the new one was to be written, or it was killed there."""
     finished = results / "task/models/small/seed1"
     write_model(finished / "model.safetensors", {"seed": 2})
@@ -116,10 +132,14 @@ def test_beside_the_model_of_another_training_a_state_stays(run: Terminal, resul
     assert states(results) == sorted([MINE, MINE, "another"])
 
 
-def test_a_damaged_record_and_a_missing_folder_are_named(run: Terminal, results: Path) -> None:
+def test_a_damaged_record_and_a_missing_folder_are_named(
+    run: Terminal, results: Path
+) -> None:
     record = results / "task/models/small/seed1/training.json"
     record.write_text("{}")
     with pytest.raises(SystemExit, match=r"training\.json: no record of a training"):
         run("remove-states", results)
-    with pytest.raises(SystemExit, match="none: no such folder; name the folder of the results"):
+    with pytest.raises(
+        SystemExit, match="none: no such folder; name the folder of the results"
+    ):
         run("remove-states", results / "none")

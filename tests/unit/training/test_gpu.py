@@ -25,7 +25,9 @@ from tests.support.interrupted import train_until
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device"),
+    pytest.mark.skipif(
+        not torch.cuda.is_available(), reason="this machine has no CUDA device"
+    ),
 ]
 
 
@@ -81,7 +83,12 @@ def test_an_update_waits_for_nothing(
     task: Path, tmp_path: Path, optimizer: str, precision: str
 ) -> None:
     one = tiny.trainer(
-        task, tmp_path, device="cuda", dropout=0.2, optimizer=optimizer, precision=precision
+        task,
+        tmp_path,
+        device="cuda",
+        dropout=0.2,
+        optimizer=optimizer,
+        precision=precision,
     )
     one.network.float()
     for number in range(3):
@@ -108,7 +115,9 @@ def test_recorded_steps_are_the_steps() -> None:
     recorded = RecordedEnsemble(made)
     for beam, lengths in itertools.product((1, 3), ((9, 2, 5), (6, 6), (20, 3))):
         source, options = networks.batch(*lengths), networks.options(beam=beam)
-        found, expected = (beam_search(one, source, options) for one in (recorded, Ensemble(made)))
+        found, expected = (
+            beam_search(one, source, options) for one in (recorded, Ensemble(made))
+        )
         for ours, theirs in zip(found, expected, strict=True):
             assert [one.tokens for one in ours] == [one.tokens for one in theirs]
             scores = [one.score for one in theirs]
@@ -120,7 +129,10 @@ def test_gradients_are_summed_by_nccl_in_buckets(
 ) -> None:
     monkeypatch.setattr("convs2s.training.workers.BUCKET", 100)
     torch.distributed.init_process_group(
-        "cpu:gloo,cuda:nccl", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1
+        "cpu:gloo,cuda:nccl",
+        init_method=f"file://{tmp_path}/meeting",
+        rank=0,
+        world_size=1,
     )
     try:
         network = networks.network().eval().cuda()
@@ -134,7 +146,9 @@ def test_gradients_are_summed_by_nccl_in_buckets(
             network(source, previous)[0].square().sum().backward()
             gradients.finish()
             assert not any(workers.flags([False]))
-            found.append([p.grad.clone() for p in network.parameters() if p.grad is not None])
+            found.append(
+                [p.grad.clone() for p in network.parameters() if p.grad is not None]
+            )
         for mine, other in zip(*found, strict=True):
             torch.testing.assert_close(mine, other)
     finally:
@@ -143,7 +157,9 @@ def test_gradients_are_summed_by_nccl_in_buckets(
 
 def test_an_lstm_decodes_and_learns_in_bf16() -> None:
     model, source = networks.lstm().float().cuda(), networks.batch(6, 3)
-    found = beam_search(Ensemble([model], precision="bf16"), source, networks.options(beam=3))
+    found = beam_search(
+        Ensemble([model], precision="bf16"), source, networks.options(beam=3)
+    )
     assert all(found)
     model.train()  # cuDNN has no backward pass of a network that is evaluated
     with torch.autocast("cuda", torch.bfloat16):
@@ -156,7 +172,10 @@ def test_an_lstm_decodes_and_learns_in_bf16() -> None:
 def test_fp32_logits_are_near_the_cpus() -> None:
     torch.manual_seed(1)
     network = build_network(tiny.settings().architecture, 15, 15).eval()
-    source, previous = torch.tensor([[4, 5, 6, 1], [7, 1, 0, 0]]), torch.tensor([[1, 5], [1, 6]])
+    source, previous = (
+        torch.tensor([[4, 5, 6, 1], [7, 1, 0, 0]]),
+        torch.tensor([[1, 5], [1, 6]]),
+    )
     with torch.inference_mode():
         expected = network(source, previous)[0]
         found = network.cuda()(source.cuda(), previous.cuda())[0].cpu()
@@ -167,18 +186,26 @@ def test_fp32_logits_are_near_the_cpus() -> None:
 def test_a_compiled_network_is_the_network(task: Path, tmp_path: Path) -> None:
     found = []
     for compiled in (False, True):
-        one = tiny.trainer(task, tmp_path / str(compiled), device="cuda", compile=compiled)
+        one = tiny.trainer(
+            task, tmp_path / str(compiled), device="cuda", compile=compiled
+        )
         report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         found.append((report.loss, one.network))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-9)
-    for mine, other in zip(*(network.parameters() for _, network in found), strict=True):
+    for mine, other in zip(
+        *(network.parameters() for _, network in found), strict=True
+    ):
         torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=1e-7)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_bf16_learns(task: Path, tmp_path: Path, compiled: bool) -> None:
     settings = tiny.settings(
-        precision="bf16", compile=compiled, optimizer="adam", learning_rate=1e-2, maximum_epochs=10
+        precision="bf16",
+        compile=compiled,
+        optimizer="adam",
+        learning_rate=1e-2,
+        maximum_epochs=10,
     )
     model = tmp_path / "model.safetensors"
     train(tiny.job(task, model, settings, device="cuda"))
@@ -187,12 +214,16 @@ def test_bf16_learns(task: Path, tmp_path: Path, compiled: bool) -> None:
     assert perplexity < 10
 
 
-def test_an_interrupted_training_ends_as_an_undisturbed_one(task: Path, tmp_path: Path) -> None:
+def test_an_interrupted_training_ends_as_an_undisturbed_one(
+    task: Path, tmp_path: Path
+) -> None:
     models = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
     jobs = [tiny.job(task, model, device="cuda") for model in models]
     train(jobs[0])
     train_until(jobs[1], epoch=1)
     train(jobs[1])
     undisturbed, interrupted = (load_model(model)[0] for model in models)
-    for mine, other in zip(undisturbed.parameters(), interrupted.parameters(), strict=True):
+    for mine, other in zip(
+        undisturbed.parameters(), interrupted.parameters(), strict=True
+    ):
         torch.testing.assert_close(mine, other, atol=1e-6, rtol=1e-5)

@@ -75,7 +75,9 @@ def test_logits_of_16_000_tokens_take_less_than_a_gigabyte(
     assert figures[case]["logits_bytes"] < 1e9
 
 
-def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(figures: dict[str, Figures]) -> None:
+def test_a_micro_batch_of_16_000_tokens_fits_a_gpu_of_today(
+    figures: dict[str, Figures],
+) -> None:
     assert figures["16,000 tokens"]["peak_bytes"] < 8e9
     assert figures["fp32"]["peak_bytes"] < 14e9
 
@@ -90,7 +92,9 @@ def test_a_compiled_network_is_one_graph_each_way_of_few_kernels(
 
 
 @pytest.mark.slow
-def test_a_compiled_update_launches_a_third(figures: dict[str, Figures], hooks: Path) -> None:
+def test_a_compiled_update_launches_a_third(
+    figures: dict[str, Figures], hooks: Path
+) -> None:
     (compiled,) = counted(hooks, [{**CASES["bf16"], "compiled": True}])
     assert len(compiled["kernels"]) == 3
     assert 3 * compiled["launches"] <= figures["bf16"]["launches"]

@@ -35,7 +35,9 @@ def test_the_end_that_slurm_states_counts_before_a_time_limit() -> None:
     assert left(Interruption(60.0, end=now + 90 * 60)) == pytest.approx(81, abs=0.1)
     assert left(Interruption(None, end=now + 30 * 60)) == pytest.approx(27, abs=0.1)
     assert Interruption(60.0).reason() is None
-    assert Interruption(60.0, end=now).reason() == "the time limit of 60 minutes is near"
+    assert (
+        Interruption(60.0, end=now).reason() == "the time limit of 60 minutes is near"
+    )
     assert Interruption(None, end=now).reason() == "the end of the job is near"
     assert Interruption(None).reason() is None
 
@@ -67,9 +69,13 @@ def test_the_reason_and_the_exit_code_outlive_a_signal_to_the_group(
     program, log = tmp_path / "train.py", tmp_path / "train.log"
     program.write_text(ANSWERS_A_SIGNAL)
     (tmp_path / "before.log").write_text("the first try\n")
-    command = logged(f"{sys.executable} {program} {name}", before=str(tmp_path / "before.log"))
+    command = logged(
+        f"{sys.executable} {program} {name}", before=str(tmp_path / "before.log")
+    )
     shell = f"set -euo pipefail; {formatted(command, log=log)}"
-    job = subprocess.Popen(["bash", "-c", shell], start_new_session=True, stdout=subprocess.DEVNULL)
+    job = subprocess.Popen(
+        ["bash", "-c", shell], start_new_session=True, stdout=subprocess.DEVNULL
+    )
     wait_for(lambda: log.exists() and "ready" in log.read_text())
     os.killpg(job.pid, getattr(signal, name))
     assert job.wait(60) == 75

@@ -10,7 +10,12 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.kernels import choice, matmul
-from convs2s.models.kernels.choice import Product, fastest_kernel, heaviest, training_rates
+from convs2s.models.kernels.choice import (
+    Product,
+    fastest_kernel,
+    heaviest,
+    training_rates,
+)
 from convs2s.models.kernels.matmul import Kernel
 from convs2s.training import run
 from convs2s.training.run import train
@@ -48,7 +53,12 @@ def test_a_network_without_products_needs_no_measurement(cache: Path) -> None:
 
 
 def test_few_shapes_stand_for_all() -> None:
-    found = [Product(4096, 8192, 2), Product(2048, 40_000, 1), Product(8, 8, 9), Product(8, 4, 1)]
+    found = [
+        Product(4096, 8192, 2),
+        Product(2048, 40_000, 1),
+        Product(8, 8, 9),
+        Product(8, 4, 1),
+    ]
     cut = heaviest(found)
     # The arithmetic of both large ones, in a shape that takes no time.
     assert cut == [Product(1024, 512, 284), Product(8, 8, 9)]
@@ -76,7 +86,9 @@ def test_what_counts_is_processor_time_and_the_candidates_take_turns(
 
 
 @both
-@pytest.mark.parametrize(("rate", "expected"), [(2.0, "onednn"), (1.2, "blas"), (0.5, "blas")])
+@pytest.mark.parametrize(
+    ("rate", "expected"), [(2.0, "onednn"), (1.2, "blas"), (0.5, "blas")]
+)
 def test_the_faster_one_by_more_than_noise(
     monkeypatch: pytest.MonkeyPatch, rate: float, expected: Kernel
 ) -> None:
@@ -84,7 +96,9 @@ def test_the_faster_one_by_more_than_noise(
     assert fastest_kernel(SMALL) == expected
 
 
-def test_it_is_measured_once_for_each_shape(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_it_is_measured_once_for_each_shape(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
     measure(monkeypatch, blas=1.0, onednn=2.0)
     assert fastest_kernel(SMALL) == "onednn"
     measure(monkeypatch, blas=2.0, onednn=1.0)
@@ -104,7 +118,9 @@ def test_without_a_cache_it_is_said_and_nothing_is_measured(
     task: Path, tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cache.parent.write_text("a file in the folder's place")
-    train(tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)))
+    train(
+        tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1))
+    )
     assert "products are computed by blas, unmeasured" in capfd.readouterr().err
 
 
@@ -112,7 +128,9 @@ def test_without_a_cache_it_is_said_and_nothing_is_measured(
 def test_a_training_goes_on_with_the_kernel_that_it_began_with(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, cut = (tiny.job(task, tmp_path / name / "model.safetensors") for name in ("a", "b"))
+    whole, cut = (
+        tiny.job(task, tmp_path / name / "model.safetensors") for name in ("a", "b")
+    )
     monkeypatch.setattr(run, "fastest_kernel", lambda _: "onednn")
     train(whole)
     train_until(cut, epoch=1)
@@ -127,7 +145,9 @@ def test_a_pinned_kernel_that_is_not_here_is_refused(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
-    with pytest.raises(UserError, match=r"products onednn: this machine has only blas;"):
+    with pytest.raises(
+        UserError, match=r"products onednn: this machine has only blas;"
+    ):
         train(tiny.job(task, tmp_path / "model.safetensors", products="onednn"))
     assert not list((tmp_path / "state").glob("*/kernels.json"))
 
@@ -136,9 +156,13 @@ def test_a_kernel_that_is_not_here_is_named(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measure(monkeypatch, blas=1.0)
-    job = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1))
+    job = tiny.job(
+        task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)
+    )
     train(job)
     (kernels,) = (tmp_path / "state").glob("*/kernels.json")
     kernels.write_text('{"products": "abacus"}')
-    with pytest.raises(UserError, match=r"kernels\.json: says .*abacus.*, which this machine"):
+    with pytest.raises(
+        UserError, match=r"kernels\.json: says .*abacus.*, which this machine"
+    ):
         train(job)

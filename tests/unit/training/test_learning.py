@@ -40,7 +40,13 @@ CONVS2S = {
     "dropout": 0.0,
     "positions": {"maximum": 32},
 }
-LSTM = {"kind": "lstm", "layers": 1, "cells": 192, "embedding": 64, "reverse_source": False}
+LSTM = {
+    "kind": "lstm",
+    "layers": 1,
+    "cells": 192,
+    "embedding": 64,
+    "reverse_source": False,
+}
 
 
 def sequences(count: int, seed: int) -> list[list[str]]:
@@ -49,7 +55,10 @@ def sequences(count: int, seed: int) -> list[list[str]]:
 
 
 def exactly_reversed(
-    folder: Path, architecture: dict[str, Any], updates: int, products: Products = "auto"
+    folder: Path,
+    architecture: dict[str, Any],
+    updates: int,
+    products: Products = "auto",
 ) -> float:
     """Train for at most ``updates`` of 64 pairs; return how much of 1,000 unseen ones is right."""
     epochs = 2

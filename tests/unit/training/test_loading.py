@@ -86,7 +86,10 @@ def test_a_training_says_what_the_thread_fails_of(
         raise UserError("train.arrow: damaged")
 
     monkeypatch.setattr(loading.Loader, "load", damaged)
-    with trainer.folder.locked(), pytest.raises(UserError, match=r"^train\.arrow: damaged$"):
+    with (
+        trainer.folder.locked(),
+        pytest.raises(UserError, match=r"^train\.arrow: damaged$"),
+    ):
         trainer.run()
     assert trainer.state.updates == 0
 
@@ -101,18 +104,26 @@ def updated(task: Path, folder: Path, multiple: int) -> Trainer:
 
 
 def test_padding_to_more_tokens_changes_no_update(task: Path, tmp_path: Path) -> None:
-    plain, padded = (updated(task, tmp_path / str(many), many) for many in (1, COMPILED_LENGTHS))
-    for _, inputs in padded.updater.loader.load(padded.train, np.arange(16)).micro_batches:
+    plain, padded = (
+        updated(task, tmp_path / str(many), many) for many in (1, COMPILED_LENGTHS)
+    )
+    for _, inputs in padded.updater.loader.load(
+        padded.train, np.arange(16)
+    ).micro_batches:
         assert inputs.source.shape[1] % COMPILED_LENGTHS == 0
         assert inputs.previous.shape[1] % COMPILED_LENGTHS == 0
-    for mine, other in zip(padded.network.parameters(), plain.network.parameters(), strict=True):
+    for mine, other in zip(
+        padded.network.parameters(), plain.network.parameters(), strict=True
+    ):
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
     expected = plain.updater.validate(plain.valid)
     assert padded.updater.validate(padded.valid) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_shapes_are_as_small_as_can_be_on_a_cpu(task: Path, tmp_path: Path, compiled: bool) -> None:
+def test_shapes_are_as_small_as_can_be_on_a_cpu(
+    task: Path, tmp_path: Path, compiled: bool
+) -> None:
     one = tiny.trainer(task, tmp_path, compile=compiled)
     batch = collate(one.train, np.arange(16), multiple=one.updater.loader.multiple)
     assert (batch.source != PADDING).any(0).all()

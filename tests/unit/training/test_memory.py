@@ -52,11 +52,15 @@ def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.skipif(not STATUS.exists(), reason="Linux tells what a process keeps")
-def test_the_parameters_are_not_kept_where_they_were_made(task: Path, tmp_path: Path) -> None:
+def test_the_parameters_are_not_kept_where_they_were_made(
+    task: Path, tmp_path: Path
+) -> None:
     jobs = [  # the first one starts the libraries
         tiny.job(task, tmp_path / str(number) / "model", settings)
         for number, settings in enumerate((tiny.settings(), tiny.settings(WIDE)))
     ]
-    [[(tiny_kept, _), (kept, parameters)]] = start(tmp_path / "at", 1, memory_of_a_start, jobs)
+    [[(tiny_kept, _), (kept, parameters)]] = start(
+        tmp_path / "at", 1, memory_of_a_start, jobs
+    )
     assert parameters > 48 << 20
     assert kept - tiny_kept < 0.25 * parameters

@@ -17,12 +17,22 @@ from convs2s.model_file import load_model
 from convs2s.models.lstm import Lstm, State
 from convs2s.training.data import TrainingData
 from convs2s.training.history import SourceUse
-from convs2s.training.loading import VALIDATION_TOKENS, permuted_sources, validation_batches
+from convs2s.training.loading import (
+    VALIDATION_TOKENS,
+    permuted_sources,
+    validation_batches,
+)
 from convs2s.training.run import train
 from convs2s.training.update import Updater
 from tests.support import tiny
 
-LSTM = {"kind": "lstm", "layers": 1, "cells": 48, "embedding": 16, "initialization": 0.3}
+LSTM = {
+    "kind": "lstm",
+    "layers": 1,
+    "cells": 48,
+    "embedding": 16,
+    "initialization": 0.3,
+}
 RECIPE: dict[str, Any] = {
     "optimizer": "adam",
     "learning_rate": 1e-2,
@@ -55,7 +65,9 @@ def trained(task: Path, folder: Path, epochs: int) -> dict[str, Any]:
 # ---- the permutation ----
 
 
-@pytest.mark.parametrize("lengths", [[3, 3], [9, 2, 5], [4] * 7, [2, 300, 2, 5, 7, 7, 40, 3]])
+@pytest.mark.parametrize(
+    "lengths", [[3, 3], [9, 2, 5], [4] * 7, [2, 300, 2, 5, 7, 7, 40, 3]]
+)
 def test_no_pair_keeps_its_source(tmp_path: Path, lengths: list[int]) -> None:
     sources = permuted_sources(store(tmp_path / "one.arrow", lengths))
     assert sources is not None
@@ -87,14 +99,22 @@ def test_permuted_batches_are_no_larger_than_others(tmp_path: Path) -> None:
     recipe = tiny.settings().training
     batches = validation_batches(pairs, recipe, None, sources)
     assert sorted(row for rows in batches for row in rows) == list(range(3001))
-    assert max(collate(pairs, rows, sources).source.size for rows in batches) <= VALIDATION_TOKENS
+    assert (
+        max(collate(pairs, rows, sources).source.size for rows in batches)
+        <= VALIDATION_TOKENS
+    )
 
 
-def test_the_loss_is_that_of_a_store_with_the_sources_permuted(task: Path, tmp_path: Path) -> None:
+def test_the_loss_is_that_of_a_store_with_the_sources_permuted(
+    task: Path, tmp_path: Path
+) -> None:
     one = tiny.trainer(task, tmp_path)
     sources = permuted_sources(one.valid)
     assert sources is not None
-    rows = ((one.valid[int(other)][0], one.valid[row][1]) for row, other in enumerate(sources))
+    rows = (
+        (one.valid[int(other)][0], one.valid[row][1])
+        for row, other in enumerate(sources)
+    )
     write_store(tmp_path / "permuted.arrow", ((list(x), list(y)) for x, y in rows))
     expected = one.updater.validate(TokenStore(tmp_path / "permuted.arrow"))
     found = one.updater.validate(one.valid, sources=sources)
@@ -111,29 +131,43 @@ def test_a_network_that_reads_its_source_is_not_warned_of(
     said = trained(task, tmp_path, epochs=10)
     use, error = said["source_use"], capfd.readouterr().err
     assert use["perplexity"] == pytest.approx(said["validation_perplexity"], abs=1e-4)
-    assert use["ratio"] == pytest.approx(use["permuted_perplexity"] / use["perplexity"], rel=1e-3)
+    assert use["ratio"] == pytest.approx(
+        use["permuted_perplexity"] / use["perplexity"], rel=1e-3
+    )
     assert use["ratio"] > 2
-    assert f"with permuted sources {use['permuted_perplexity']:.2f}: {use['ratio']:.2f}" in error
+    assert (
+        f"with permuted sources {use['permuted_perplexity']:.2f}: {use['ratio']:.2f}"
+        in error
+    )
     assert "warning" not in error
 
 
 def test_a_network_whose_encoder_is_cut_off_is_warned_of(
-    task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    task: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     encode = Lstm.encode
 
     def forget(self: Lstm, *given: Any) -> list[State]:
-        return [(torch.zeros_like(h), torch.zeros_like(c)) for h, c in encode(self, *given)]
+        return [
+            (torch.zeros_like(h), torch.zeros_like(c)) for h, c in encode(self, *given)
+        ]
 
     monkeypatch.setattr(Lstm, "encode", forget)
     assert trained(task, tmp_path, epochs=1)["source_use"]["ratio"] == 1.0
     (line,) = (row for row in capfd.readouterr().err.splitlines() if "warning" in row)
-    assert line.startswith("warning: the model ignores its source: validation perplexity ")
+    assert line.startswith(
+        "warning: the model ignores its source: validation perplexity "
+    )
     assert line.endswith("1.00 times (docs/training.md)")
 
 
 @pytest.mark.parametrize(
-    "changes", [{"learning_rate": 1.0, "clip": 1.0}, {"average": 2}], ids=["best", "mean"]
+    "changes",
+    [{"learning_rate": 1.0, "clip": 1.0}, {"average": 2}],
+    ids=["best", "mean"],
 )
 def test_it_is_measured_with_the_weights_that_are_exported(
     tmp_path: Path, changes: dict[str, Any]
@@ -151,6 +185,8 @@ def test_it_is_measured_with_the_weights_that_are_exported(
     assert said["permuted_perplexity"] == pytest.approx(math.exp(loss), abs=1e-3)
 
 
-@pytest.mark.parametrize(("ratio", "warned"), [(1.19, True), (1.2, False), (7.0, False)])
+@pytest.mark.parametrize(
+    ("ratio", "warned"), [(1.19, True), (1.2, False), (7.0, False)]
+)
 def test_the_warning_begins_below_its_bound(ratio: float, warned: bool) -> None:
     assert ("warning" in str(SourceUse(10.0, 10.0 * ratio, ratio))) == warned

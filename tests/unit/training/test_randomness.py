@@ -31,7 +31,9 @@ Bits = npt.NDArray[np.int16]
 
 @pytest.fixture(scope="module")
 def equal(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.prepare_pairs(tmp_path_factory.mktemp("equal"), EQUAL_LENGTHS, held_out=20)
+    return tiny.prepare_pairs(
+        tmp_path_factory.mktemp("equal"), EQUAL_LENGTHS, held_out=20
+    )
 
 
 # ---- the order of the data ----
@@ -42,7 +44,9 @@ def plan(task: Path, epoch: int, **others: Any) -> list[list[int]]:
     return [rows.tolist() for rows in one.plan(epoch)]
 
 
-def test_each_epoch_has_an_order_of_its_own_that_repeats_with_the_seed(task: Path) -> None:
+def test_each_epoch_has_an_order_of_its_own_that_repeats_with_the_seed(
+    task: Path,
+) -> None:
     first, second = plan(task, 1), plan(task, 2)
     assert plan(task, 1) == first
     assert plan(task, 1, seed=2) != first
@@ -107,18 +111,25 @@ def test_a_cosine_moves_the_rate_with_each_update(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cosine = {"kind": "cosine", "warmup": 1.0}
-    trainer = tiny.trainer(task, tmp_path, maximum_epochs=2, schedule=cosine, learning_rate=0.1)
+    trainer = tiny.trainer(
+        task, tmp_path, maximum_epochs=2, schedule=cosine, learning_rate=0.1
+    )
     rates = [one.rate for one in asked_for(trainer, monkeypatch)]
-    middles = (np.arange(20) + 0.5) / 10  # epochs that are done in the middle of each update
+    # Epochs that are done in the middle of each update.
+    middles = (np.arange(20) + 0.5) / 10
     falling = 0.5 * (1 + np.cos(np.pi * (middles - 1)))
-    assert rates == pytest.approx((0.1 * np.where(middles < 1, middles, falling)).tolist())
+    assert rates == pytest.approx(
+        (0.1 * np.where(middles < 1, middles, falling)).tolist()
+    )
 
 
 def test_steps_come_within_an_epoch(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = {"kind": "step", "hold": 1, "every": 0.5, "divide_by": 2}
-    trainer = tiny.trainer(task, tmp_path, maximum_epochs=2.5, schedule=steps, learning_rate=0.4)
+    trainer = tiny.trainer(
+        task, tmp_path, maximum_epochs=2.5, schedule=steps, learning_rate=0.4
+    )
     rates = [one.rate for one in asked_for(trainer, monkeypatch)]
     assert rates == pytest.approx([0.4] * 10 + [0.2] * 5 + [0.1] * 5 + [0.05] * 5)
 
@@ -165,7 +176,9 @@ def masks(
 
     workers = Workers() if rank == 0 else _Apart(rank, 2)
     limits = batch or {"sentences": 16, "micro_batch_tokens": None}
-    one = tiny.trainer(task, task / "none", dropout=0.3, seed=seed, workers=workers, batch=limits)
+    one = tiny.trainer(
+        task, task / "none", dropout=0.3, seed=seed, workers=workers, batch=limits
+    )
     with monkeypatch.context() as patch:
         patch.setattr(dropout, "random_bits", spy)
         for epoch, number in moments:
@@ -206,15 +219,20 @@ def test_masks_differ_between_epochs_and_updates_and_repeat_with_the_seed(
     assert drawn[-len(last) :] == last
 
 
-def test_masks_differ_between_micro_batches(equal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quarters = {"sentences": 16, "micro_batch_tokens": 16}  # four pairs of 4 tokens with </s>
+def test_masks_differ_between_micro_batches(
+    equal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Four pairs of 4 tokens with </s>.
+    quarters = {"sentences": 16, "micro_batch_tokens": 16}
     drawn = masks(equal, monkeypatch, [(1, 0)], batch=quarters)
     whole = masks(equal, monkeypatch, [(1, 0)])
     assert len(drawn) == 4 * len(whole)
     assert len(set(drawn)) == len(drawn)
 
 
-def test_masks_differ_between_workers(equal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masks_differ_between_workers(
+    equal: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     halves = {"sentences": 16, "micro_batch_tokens": 32}
     alone = masks(equal, monkeypatch, [(1, 0)], batch=halves)
     second = masks(equal, monkeypatch, [(1, 0)], batch=halves, rank=1)
@@ -260,7 +278,9 @@ def test_validation_drops_nothing(task: Path) -> None:
     assert without.updater.validate(one.valid) == pytest.approx(first, abs=1e-12)
 
 
-def test_dropout_is_where_the_paper_has_it(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropout_is_where_the_paper_has_it(
+    task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On both embeddings, each convolution's input and the decoder's output (section 4.2)."""
     counts: list[int] = []
     one = tiny.trainer(task, task / "none", dropout=0.25)

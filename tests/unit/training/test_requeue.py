@@ -32,7 +32,11 @@ def _in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scontrol(
-    folder: Path, state: str = "RUNNING", allowed: int = 0, fails: str = "-", ends: bool = False
+    folder: Path,
+    state: str = "RUNNING",
+    allowed: int = 0,
+    fails: str = "-",
+    ends: bool = False,
 ) -> None:
     """Have a scontrol that notes its words, with one command that fails, or that ends the job."""
     end = "kill -TERM 0" if ends else "true"
@@ -59,7 +63,9 @@ def test_slurm_queues_the_job_again_and_may_do_no_more_than_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], allowed: int
 ) -> None:
     scontrol(tmp_path, allowed=allowed)
-    with pytest.raises(UnfinishedError, match="Slurm has queued job 7 again, but does not end it"):
+    with pytest.raises(
+        UnfinishedError, match="Slurm has queued job 7 again, but does not end it"
+    ):
         stop()
     assert told(tmp_path) == [SHOW, ALLOW, AGAIN, f"update JobId=7 Requeue={allowed}"]
     assert capsys.readouterr().err.splitlines() == [
@@ -78,10 +84,14 @@ with queueing_again():
 """
 
 
-def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(tmp_path: Path) -> None:
+def test_the_sigterm_by_which_slurm_ends_the_job_stops_no_command_of_it(
+    tmp_path: Path,
+) -> None:
     scontrol(tmp_path, ends=True)
     command = [sys.executable, "-c", ENDED]
-    done = subprocess.run(command, start_new_session=True, check=False, capture_output=True)
+    done = subprocess.run(
+        command, start_new_session=True, check=False, capture_output=True
+    )
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, b"")
     wait_for(lambda: told(tmp_path)[-1] == "update JobId=7 Requeue=0")
 
@@ -110,19 +120,25 @@ def test_a_slurm_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(requeue, "_ANSWER_SECONDS", 0.1)
     (tmp_path / "scontrol").write_text("#!/bin/sh\nexec sleep 9\n")
     (tmp_path / "scontrol").chmod(0o755)
-    with pytest.raises(UnfinishedError, match="does not queue job 7 again: no answer in time"):
+    with pytest.raises(
+        UnfinishedError, match="does not queue job 7 again: no answer in time"
+    ):
         stop()
 
 
 @pytest.mark.parametrize("state", ["COMPLETING", "CANCELLED"])
-def test_a_job_that_was_cancelled_is_not_queued_again(tmp_path: Path, state: str) -> None:
+def test_a_job_that_was_cancelled_is_not_queued_again(
+    tmp_path: Path, state: str
+) -> None:
     scontrol(tmp_path, state)
     with pytest.raises(UnfinishedError, match=r"^saved"):
         stop()
     assert told(tmp_path) == [SHOW]
 
 
-@pytest.mark.parametrize(("name", "value"), [("SLURM_JOB_ID", None), ("CONVS2S_RUN", "7@node:5:1")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("SLURM_JOB_ID", None), ("CONVS2S_RUN", "7@node:5:1")]
+)
 def test_outside_of_a_job_of_its_own_nothing_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
 ) -> None:

@@ -33,10 +33,14 @@ def epochs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
     """Script the validation losses; return the parameters after each epoch as they come."""
     seen: list[dict[str, torch.Tensor]] = []
 
-    def validate(self: Updater, *_: Any, sources: Indices | None = None, **__: Any) -> float:
+    def validate(
+        self: Updater, *_: Any, sources: Indices | None = None, **__: Any
+    ) -> float:
         if sources is not None:  # after training
             return SCRIPTED_PERMUTED
-        seen.append({k: v.detach().clone() for k, v in self.network.state_dict().items()})
+        seen.append(
+            {k: v.detach().clone() for k, v in self.network.state_dict().items()}
+        )
         return SCRIPTED[len(seen) - 1]
 
     monkeypatch.setattr(Updater, "validate", validate)
@@ -57,7 +61,9 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     train(tiny.job(task, path, settings))
     network, description = load_model(path)
     assert_same(network, seen[2])
-    assert not torch.equal(seen[2]["decoder.output.bias"], seen[4]["decoder.output.bias"])
+    assert not torch.equal(
+        seen[2]["decoder.output.bias"], seen[4]["decoder.output.bias"]
+    )
     assert description.training["best_epoch"] == 3
     assert description.training["epochs"] == 5
     assert description.training["validation_perplexity"] == pytest.approx(math.exp(1.0))
@@ -66,7 +72,8 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
     assert said["validation_perplexity"] == pytest.approx(math.exp(1.0))
     assert len(said["curve"]) == 5
     assert min(said["curve"]) == said["curve"][2] == said["validation_perplexity"]
-    assert "curve" not in description.training  # the model's file is that of versions before
+    # The model's file is that of versions before.
+    assert "curve" not in description.training
     assert said["source_use"] == description.training["source_use"]
     assert said["source_use"] == pytest.approx(
         {
@@ -81,7 +88,9 @@ def test_the_best_epochs_weights_are_exported_not_the_last(
 def test_the_record_names_what_trained_and_not_what_exports(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=2))
+    job = tiny.job(
+        task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=2)
+    )
     monkeypatch.setattr(trainer, "processor", lambda: "a")
     train_until(job, epoch=1)
     monkeypatch.setattr(trainer, "processor", lambda: "b")
@@ -89,13 +98,18 @@ def test_the_record_names_what_trained_and_not_what_exports(
         patch.setattr(Updater, "validate", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             train(job)
-    monkeypatch.setattr(trainer, "processor", lambda: "c")  # which validates, and exports twice
+    # Which validates, and exports twice.
+    monkeypatch.setattr(trainer, "processor", lambda: "c")
     train(job)
     train(job)
     rows = read_history(tmp_path / "history.jsonl").epochs
     assert [row.machine and row.machine["processor"] for row in rows] == ["a", "b"]
     made = json.loads((tmp_path / "training.json").read_text("utf-8"))["manifest"]
-    assert (made["processor"], made["workers"], made["threads"]) == ("a; b", 1, job.threads)
+    assert (made["processor"], made["workers"], made["threads"]) == (
+        "a; b",
+        1,
+        job.threads,
+    )
 
 
 def test_a_killed_training_still_knows_its_best_epoch(
@@ -110,7 +124,9 @@ def test_a_killed_training_still_knows_its_best_epoch(
     assert_same(load_model(path)[0], seen[2])
 
 
-def test_a_training_that_gets_worse_exports_what_validates_best(task: Path, tmp_path: Path) -> None:
+def test_a_training_that_gets_worse_exports_what_validates_best(
+    task: Path, tmp_path: Path
+) -> None:
     """Nothing is scripted here: after two epochs so high a rate throws the network off."""
     path = tmp_path / "model.safetensors"
     settings = tiny.settings(maximum_epochs=4, learning_rate=1.0, clip=1.0)
@@ -142,11 +158,15 @@ def test_a_model_file_brings_what_translation_needs(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     header = "source\ttarget\tcount\tsource_count"
-    dictionary, *truecasers = (tmp_path / name for name in ("dictionary.tsv", "en.tsv", "fr.tsv"))
+    dictionary, *truecasers = (
+        tmp_path / name for name in ("dictionary.tsv", "en.tsv", "fr.tsv")
+    )
     dictionary.write_text(f"{header}\nw1\tw1x\t3\t4\n", "utf-8")
     for word, table in zip(("London", "Londres"), truecasers, strict=True):
         table.write_text(f"word\tcount\n{word}\t2\n", "utf-8")
-    data = replace(TrainingData.read(task), bpe_codes="#version: 0.2\n", splittable=["w1", "w2"])
+    data = replace(
+        TrainingData.read(task), bpe_codes="#version: 0.2\n", splittable=["w1", "w2"]
+    )
     monkeypatch.setattr(TrainingData, "read", lambda _: data)
     path = tmp_path / "model.safetensors"
     settings = tiny.settings(maximum_epochs=1)
@@ -155,7 +175,10 @@ def test_a_model_file_brings_what_translation_needs(
     assert found.dictionary == {"w1": "w1x"}
     assert found.truecasers == {"en": ["London"], "fr": ["Londres"]}
     assert (found.bpe_codes, found.splittable) == ("#version: 0.2\n", ["w1", "w2"])
-    assert (found.source_types, found.target_types) == (data.types["source"], data.types["target"])
+    assert (found.source_types, found.target_types) == (
+        data.types["source"],
+        data.types["target"],
+    )
     assert (found.task, found.preparation) == ("tiny", "moses_test")
     assert found.languages == {"source": "en", "target": "fr"}
     assert found.architecture == settings.architecture

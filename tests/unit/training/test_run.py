@@ -28,7 +28,10 @@ from tests.support import tiny
     ],
 )
 def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
-    capsys: pytest.CaptureFixture[str], best: int, maximum: float | None, advice: str | None
+    capsys: pytest.CaptureFixture[str],
+    best: int,
+    maximum: float | None,
+    advice: str | None,
 ) -> None:
     schedule = SimpleNamespace(stop_reason="enough", best_epoch=best)
     trainer: Any = SimpleNamespace(
@@ -37,7 +40,9 @@ def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
     )
     validation: Any = SimpleNamespace(source_use="the source is used")
     log_end(trainer, validation)
-    best_is_last = f"the last epoch was the best one, so more epochs would help; {advice}"
+    best_is_last = (
+        f"the last epoch was the best one, so more epochs would help; {advice}"
+    )
     said = ["stopped: enough", best_is_last, "the source is used"]
     if advice is None:
         del said[1]
@@ -50,21 +55,29 @@ def test_the_export_is_no_part_of_the_last_epoch(
     phases = []
 
     def note(*_: object) -> None:
-        phases.append(json.loads((tmp_path / "state/progress.json").read_bytes())["phase"])
+        phases.append(
+            json.loads((tmp_path / "state/progress.json").read_bytes())["phase"]
+        )
 
     monkeypatch.setattr(run, "export", note)
-    train(tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)))
+    train(
+        tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1))
+    )
     assert phases == ["exporting"]
 
 
-@pytest.mark.parametrize("step", [(TrainingData, "check_checksums"), (Trainer, "result")])
+@pytest.mark.parametrize(
+    "step", [(TrainingData, "check_checksums"), (Trainer, "result")]
+)
 def test_a_signal_before_and_after_the_updates_is_said(
     task: Path, tmp_path: Path, step: tuple[object, str]
 ) -> None:
     def be_told(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
-    one = tiny.job(task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1))
+    one = tiny.job(
+        task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(*step, be_told)
         with pytest.raises(Interrupted, match="SIGTERM"):

@@ -14,7 +14,9 @@ from convs2s.training.scheduler import (
 )
 
 
-def end_in(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> float | None:
+def end_in(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]
+) -> float | None:
     monkeypatch.setattr(os, "environ", environment)
     return end_of_job()
 
@@ -40,7 +42,9 @@ def test_a_job_of_a_scheduler_is_known_by_its_variable(
     assert not is_in_a_job()
 
 
-def test_a_job_of_a_run_keeps_the_name_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_of_a_run_keeps_the_name_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     first: dict[str, str] = {}
     monkeypatch.setattr(os, "environ", first)
     begin_run()

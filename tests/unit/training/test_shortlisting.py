@@ -49,7 +49,9 @@ SPECIAL = [PADDING, END, UNKNOWN]
 def shortlist(frequent: int = 2, most: int = 3) -> Shortlist:
     """Source word ``s`` has the candidates s - 1, s and s + 1, as far as there are such types."""
     words = Vocabulary([str(index) for index in range(3, TYPES)])
-    table = [(str(s), [str(s - 1), str(s), "no type", str(s + 1)]) for s in range(3, TYPES)]
+    table = [
+        (str(s), [str(s - 1), str(s), "no type", str(s + 1)]) for s in range(3, TYPES)
+    ]
     return Shortlist.from_words(table, words, words, frequent=frequent, most=most)
 
 
@@ -141,7 +143,9 @@ def assert_same(one: list[Hypothesis], other: list[Hypothesis]) -> None:
     assert [found.tokens for found in one] == [found.tokens for found in other]
     assert [found.alignment for found in one] == [found.alignment for found in other]
     # Scores are summed in float32.
-    assert [found.score for found in one] == pytest.approx([found.score for found in other], 1e-6)
+    assert [found.score for found in one] == pytest.approx(
+        [found.score for found in other], 1e-6
+    )
 
 
 def test_search_is_the_full_search_without_the_other_types() -> None:
@@ -161,8 +165,12 @@ def test_search_is_the_full_search_without_the_other_types() -> None:
 
 def test_a_selection_does_not_depend_on_the_batch() -> None:
     source = batch(9, 2, 5)
-    for row, found in zip(source, search(selecting(), source, shortlist()), strict=True):
-        assert_same(found, search(selecting(), row[row != PADDING].unsqueeze(0), shortlist())[0])
+    for row, found in zip(
+        source, search(selecting(), source, shortlist()), strict=True
+    ):
+        assert_same(
+            found, search(selecting(), row[row != PADDING].unsqueeze(0), shortlist())[0]
+        )
 
 
 def test_a_selection_of_everything_is_none() -> None:
@@ -183,7 +191,9 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(architecture: dict[str, Any] | None = None, **training: Any) -> ModelSettings:
+def settings(
+    architecture: dict[str, Any] | None = None, **training: Any
+) -> ModelSettings:
     selecting = {"vocabulary_selection": {"frequent": 1, "candidates": 2}}
     return tiny.settings({**selecting, **(architecture or {})}, **training)
 
@@ -196,7 +206,9 @@ def of_task(data: TrainingData, task: Path) -> Shortlist:
 
 def updater(task: Path, data: TrainingData, chosen: Shortlist | None) -> Updater:
     """Updates in float64, without dropout or clipping; batches are of several micro-batches."""
-    wanted = settings({"dropout": 0.0}, batch={"sentences": 16, "micro_batch_tokens": 20})
+    wanted = settings(
+        {"dropout": 0.0}, batch={"sentences": 16, "micro_batch_tokens": 20}
+    )
     torch.manual_seed(1)
     sizes = (len(data.types[side]) + len(SPECIAL) for side in ("source", "target"))
     return Updater(
@@ -209,7 +221,10 @@ def updater(task: Path, data: TrainingData, chosen: Shortlist | None) -> Updater
 
 
 def masked_loss(
-    one: Updater, batch_of: Batch, types: np.ndarray[Any, Any], target: np.ndarray[Any, Any]
+    one: Updater,
+    batch_of: Batch,
+    types: np.ndarray[Any, Any],
+    target: np.ndarray[Any, Any],
 ) -> Tensor:
     """The summed loss over all types, those that are not selected at minus infinity."""
     arrays = (batch_of.source, batch_of.previous, target)
@@ -218,10 +233,14 @@ def masked_loss(
     outside = torch.ones(logits.shape[-1], dtype=torch.bool)
     outside[torch.from_numpy(types)] = False
     logits = logits.masked_fill(outside, -torch.inf).flatten(0, 1)
-    return functional.cross_entropy(logits, truth.flatten(), ignore_index=PADDING, reduction="sum")
+    return functional.cross_entropy(
+        logits, truth.flatten(), ignore_index=PADDING, reduction="sum"
+    )
 
 
-def test_updates_are_those_of_the_full_softmax_without_the_other_types(task: Path) -> None:
+def test_updates_are_those_of_the_full_softmax_without_the_other_types(
+    task: Path,
+) -> None:
     data = TrainingData.read(task)
     one, reference = (updater(task, data, of_task(data, task)) for _ in range(2))
     rows = np.arange(3)  # too few for every type to be selected
@@ -233,7 +252,9 @@ def test_updates_are_those_of_the_full_softmax_without_the_other_types(task: Pat
     (loss / int((whole.target != PADDING).sum())).backward()
     report = one.update(data.train, rows, Moment(1, 0, 0.25))
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
-    for mine, other in zip(one.network.parameters(), reference.network.parameters(), strict=True):
+    for mine, other in zip(
+        one.network.parameters(), reference.network.parameters(), strict=True
+    ):
         torch.testing.assert_close(mine.grad, other.grad, atol=1e-9, rtol=0)
 
 
@@ -278,22 +299,33 @@ def trained(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_training_reports_both_perplexities_and_what_is_outside(
     trained: Path, task: Path
 ) -> None:
-    first = json.loads((trained.parent / "history.jsonl").read_text("utf-8").splitlines()[0])
+    first = json.loads(
+        (trained.parent / "history.jsonl").read_text("utf-8").splitlines()[0]
+    )
     assert first["valid_perplexity"] == pytest.approx(math.exp(first["valid_loss"]))
     assert first["valid_perplexity_full"] != first["valid_perplexity"]
     stored = json.loads((trained.parent / "training.json").read_text("utf-8"))
     full = stored["source_use"]["perplexity"]
     assert full == pytest.approx(first["valid_perplexity_full"], abs=1e-4)
     figures, data = stored["shortlist"], TrainingData.read(task)
-    everything = Updater(load_model(trained)[0], settings().training, seed=1, device="cpu")
-    permuted = everything.validate(data.valid, full=True, sources=permuted_sources(data.valid))
+    everything = Updater(
+        load_model(trained)[0], settings().training, seed=1, device="cpu"
+    )
+    permuted = everything.validate(
+        data.valid, full=True, sources=permuted_sources(data.valid)
+    )
     assert stored["source_use"]["permuted_perplexity"] == pytest.approx(
         math.exp(permuted), rel=1e-4
     )
     chosen, recipe = of_task(data, task), settings(batch={"sentences": 4}).training
-    read = [collate(data.valid, rows) for rows in validation_batches(data.valid, recipe, chosen)]
+    read = [
+        collate(data.valid, rows)
+        for rows in validation_batches(data.valid, recipe, chosen)
+    ]
     types = [chosen.types(batch.source) for batch in read]
-    assert figures["types"] == pytest.approx(np.mean([len(of_batch) for of_batch in types]))
+    assert figures["types"] == pytest.approx(
+        np.mean([len(of_batch) for of_batch in types])
+    )
     outside = sum(
         int((~np.isin(batch.target, of_batch)).sum())
         for batch, of_batch in zip(read, types, strict=True)
@@ -310,12 +342,16 @@ def test_the_model_file_has_all_that_translation_needs(
     assert description.shortlist == of_task(TrainingData.read(task), task)
     lines = [" ".join(tiny.WORDS[start : start + 3]) for start in range(8)]
     text = "".join(f"{line}\n" for line in lines).encode()
-    selected = run("translate", trained, "--json", "--maximum-length.offset", 5, text=text)
+    selected = run(
+        "translate", trained, "--json", "--maximum-length.offset", 5, text=text
+    )
     target = description.vocabularies()[1]
     for line in map(json.loads, selected.splitlines()):
         source = description.vocabularies()[0].encode(line["source_tokens"])
         assert description.shortlist is not None
-        allowed = {target.tokens[index] for index in description.shortlist.types(source)}
+        allowed = {
+            target.tokens[index] for index in description.shortlist.types(source)
+        }
         assert set(line["tokens"]) <= allowed
     options = ("--maximum-length.offset", 5, "--vocabulary-selection", "full")
     full = run("translate", trained, "--json", *options, text=text)
@@ -328,7 +364,9 @@ def test_candidates_are_part_of_a_trainings_identity(
 ) -> None:
     stored = json.loads((trained.parent / "training.json").read_text("utf-8"))
     assert "candidates.tsv" in stored["manifest"]["identity"]["data"]
-    with pytest.raises(UserError, match=r"vocabulary_selection: needs the alignment's candidates"):
+    with pytest.raises(
+        UserError, match=r"vocabulary_selection: needs the alignment's candidates"
+    ):
         train(job(task, tmp_path / "model.safetensors", None))
     plain = tiny.job(task, tmp_path / "m", candidates=task / "candidates.tsv")
     with pytest.raises(UserError, match="this model selects no vocabulary"):
@@ -344,8 +382,12 @@ def test_models_that_select_alike_alone_form_an_ensemble(
     loaded, description = load_model(trained)
     changed = tmp_path / "model.safetensors"
     selection = VocabularySelection(frequent=2, candidates=2)
-    architecture = description.architecture.model_copy(update={"vocabulary_selection": selection})
-    save_model(changed, loaded.state_dict(), replace(description, architecture=architecture))
+    architecture = description.architecture.model_copy(
+        update={"vocabulary_selection": selection}
+    )
+    save_model(
+        changed, loaded.state_dict(), replace(description, architecture=architecture)
+    )
     LineTranslator([trained, trained], DecodingSettings(), "cpu")
     for other in (changed, model):
         with pytest.raises(UserError, match="their shortlist differ"):
@@ -355,7 +397,9 @@ def test_models_that_select_alike_alone_form_an_ensemble(
 # ---- the configuration ----
 
 
-def test_the_ablations_select_their_vocabulary_and_no_other_model_does(root: Path) -> None:
+def test_the_ablations_select_their_vocabulary_and_no_other_model_does(
+    root: Path,
+) -> None:
     models = load(root).models
     selecting = {name for name, model in models.items() if model.architecture.selection}
     assert selecting == {
@@ -367,5 +411,7 @@ def test_pieces_of_words_cannot_be_selected(copy: Path) -> None:
     file = copy / "config/tasks/wmt14_en_de.yaml"
     text = file.read_text("utf-8")
     file.write_text(text.replace("model: wmt14_en_de", "model: ablation"), "utf-8")
-    with pytest.raises(UserError, match=r"headline.model: 'ablation' selects its vocabulary by"):
+    with pytest.raises(
+        UserError, match=r"headline.model: 'ablation' selects its vocabulary by"
+    ):
         load(copy)

@@ -55,8 +55,12 @@ def refused(one: TrainingJob) -> str:
     return str(error.value)
 
 
-def test_it_begins_with_the_models_weights(task: Path, model: Path, tmp_path: Path) -> None:
-    one = job(task, model, tmp_path / "model.safetensors", architecture={"dropout": 0.3})
+def test_it_begins_with_the_models_weights(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
+    one = job(
+        task, model, tmp_path / "model.safetensors", architecture={"dropout": 0.3}
+    )
     data = TrainingData.read(task)
     network = initial_network(one, data)
     assert begin(one, data, network) == 1
@@ -71,13 +75,17 @@ def test_it_is_known_by_the_bytes_of_the_model_wherever_that_lies(
     data, copy = TrainingData.read(task), tmp_path / "copy.safetensors"
     copy.write_bytes(model.read_bytes())
     output = tmp_path / "model.safetensors"
-    first, same = (identity(job(task, path, output), data.checksums) for path in (model, copy))
+    first, same = (
+        identity(job(task, path, output), data.checksums) for path in (model, copy)
+    )
     assert first["start"] == {"as": "initialise", "sha256": sha256(model)}
     assert digest_of(first) == digest_of(same)
     copy.write_bytes(b"another model")
     others = [
         identity(job(task, copy, output), data.checksums),
-        identity(job(task, model, output, "continue", maximum_epochs=2), data.checksums),
+        identity(
+            job(task, model, output, "continue", maximum_epochs=2), data.checksums
+        ),
         identity(tiny.job(task, output, tiny.settings(**RECIPE)), data.checksums),
     ]
     assert len({digest_of(one) for one in (first, *others)}) == 4
@@ -86,7 +94,9 @@ def test_it_is_known_by_the_bytes_of_the_model_wherever_that_lies(
 def test_a_killed_training_ends_with_the_same_bytes(
     task: Path, model: Path, tmp_path: Path
 ) -> None:
-    whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
+    whole, parts = (
+        tmp_path / name / "model.safetensors" for name in ("whole", "parts")
+    )
     train(job(task, model, whole))
     train_until(job(task, model, parts), epoch=1)
     train(job(task, model, parts))
@@ -100,7 +110,10 @@ def test_a_killed_training_ends_with_the_same_bytes(
 
 
 def rows(model: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in model.with_name("history.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in model.with_name("history.jsonl").read_text().splitlines()
+    ]
 
 
 def test_continue_goes_on_after_the_best_epoch_and_says_whether_its_own_last_is_the_best(
@@ -123,7 +136,10 @@ def test_it_goes_on_after_the_epoch_whose_weights_it_has(
     task: Path, tmp_path: Path, recipe: dict[str, Any], first: int
 ) -> None:
     """The best one, or the last one of a mean."""
-    trained, changed = tmp_path / "trained.safetensors", tmp_path / "changed.safetensors"
+    trained, changed = (
+        tmp_path / "trained.safetensors",
+        tmp_path / "changed.safetensors",
+    )
     train(tiny.job(task, trained, tiny.settings(**RECIPE, **recipe)))
     network, description = load_model(trained)
     training = {**description.training, "best_epoch": 1}
@@ -138,26 +154,39 @@ def test_continue_refuses_other_data_another_recipe_and_the_last_epoch(
 ) -> None:
     output = tmp_path / "model.safetensors"
     generator = random.Random(1)  # tiny.prepare's, so that the vocabulary is the same
-    sources = [generator.choices(tiny.WORDS, k=generator.randint(1, 8)) for _ in range(180)]
+    sources = [
+        generator.choices(tiny.WORDS, k=generator.randint(1, 8)) for _ in range(180)
+    ]
     backwards = [*sources[159::-1], *sources[160:]]
     other = tiny.prepare_pairs(tmp_path / "other", backwards, held_out=20, mark="x")
     assert TrainingData.read(other).types == TrainingData.read(task).types
     said = refused(job(other, model, output, "continue", maximum_epochs=4))
-    assert "cannot continue with other data or another recipe: data.dataset/train.arrow is" in said
+    assert (
+        "cannot continue with other data or another recipe: data.dataset/train.arrow is"
+        in said
+    )
     said = refused(job(task, model, output, "continue", maximum_epochs=4, clip=0.5))
     assert "training.clip is 0.1, not 0.5; use the same" in said
-    said = refused(job(task, model, output, "continue", {"dropout": 0.3}, maximum_epochs=4))
+    said = refused(
+        job(task, model, output, "continue", {"dropout": 0.3}, maximum_epochs=4)
+    )
     assert "another recipe: architecture.dropout is 0.1, not 0.3" in said
     said = refused(job(task, model, output, "continue"))
     assert "has the weights after epoch 2, but maximum_epochs is 2; raise" in said
 
 
-def test_a_model_that_selects_its_vocabulary_goes_on(task: Path, tmp_path: Path) -> None:
+def test_a_model_that_selects_its_vocabulary_goes_on(
+    task: Path, tmp_path: Path
+) -> None:
     candidates = tmp_path / "candidates.tsv"
     write_lines(candidates, ["source\ttargets", "w1\tw1x"])
     selects = {"vocabulary_selection": {"frequent": 10, "candidates": 2}}
     outputs = [tmp_path / name / "model.safetensors" for name in ("first", "further")]
-    train(tiny.job(task, outputs[0], tiny.settings(selects, **RECIPE), candidates=candidates))
+    train(
+        tiny.job(
+            task, outputs[0], tiny.settings(selects, **RECIPE), candidates=candidates
+        )
+    )
     further = job(task, outputs[0], outputs[1], "continue", selects, maximum_epochs=4)
     train(replace(further, candidates=candidates))
     assert describe_model(outputs[1]).training["epochs"] == 4
@@ -167,7 +196,9 @@ def test_a_model_that_selects_its_vocabulary_goes_on(task: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("languages", [("en", "de"), ("de", "en")])
-def test_the_models_own_truecasers_fit(tmp_path: Path, languages: tuple[str, str]) -> None:
+def test_the_models_own_truecasers_fit(
+    tmp_path: Path, languages: tuple[str, str]
+) -> None:
     task = tiny.prepare(tmp_path / "task", languages=languages)
     tables = [tmp_path / f"{language}.tsv" for language in languages]
     for table in tables:
@@ -180,7 +211,9 @@ def test_the_models_own_truecasers_fit(tmp_path: Path, languages: tuple[str, str
     assert "its truecaser differs" in refused(replace(further, truecasers=tables))
 
 
-def test_the_other_direction_is_refused(task: Path, model: Path, tmp_path: Path) -> None:
+def test_the_other_direction_is_refused(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
     network, description = load_model(model)
     source, target = description.languages.values()
     changed = tmp_path / "changed.safetensors"
@@ -190,14 +223,21 @@ def test_the_other_direction_is_refused(task: Path, model: Path, tmp_path: Path)
     assert f"it translates from {target} to {source}, the task in reverse" in said
 
 
-def test_a_changed_vocabulary_is_refused(task: Path, model: Path, tmp_path: Path) -> None:
+def test_a_changed_vocabulary_is_refused(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
     sources = [[f"w{number % 12}", f"w{number % 7}"] for number in range(200)]
     other = tiny.prepare_pairs(tmp_path / "other", sources, held_out=20, mark="y")
     said = refused(job(other, model, tmp_path / "model.safetensors"))
-    assert f"{model}: this training cannot start from it: its source vocabulary differs" in said
+    assert (
+        f"{model}: this training cannot start from it: its source vocabulary differs"
+        in said
+    )
     assert "take the model's by `vocabulary_of`" in said
     fewer = tiny.prepare_pairs(tmp_path / "fewer", [["w1"]] * 40, held_out=20)
-    assert "it has 12 types, the task 1;" in refused(job(fewer, model, tmp_path / "model"))
+    assert "it has 12 types, the task 1;" in refused(
+        job(fewer, model, tmp_path / "model")
+    )
 
 
 def test_another_network_is_refused_by_the_keys_that_differ(
@@ -205,7 +245,9 @@ def test_another_network_is_refused_by_the_keys_that_differ(
 ) -> None:
     wider = {"output_embedding": 24, "positions": {"maximum": 32}}
     said = refused(job(task, model, tmp_path / "model.safetensors", architecture=wider))
-    expected = "differs (output_embedding is 16, not 24, positions.maximum is 16, not 32)"
+    expected = (
+        "differs (output_embedding is 16, not 24, positions.maximum is 16, not 32)"
+    )
     assert expected in said
 
 

@@ -17,7 +17,9 @@ def test_another_machine_goes_on_to_the_same_model(
 ) -> None:
     task = tmp_path / "task"
     tiny.prepare(task)
-    whole = tiny.job(task, tmp_path / "whole/model.safetensors", tiny.settings(maximum_epochs=4))
+    whole = tiny.job(
+        task, tmp_path / "whole/model.safetensors", tiny.settings(maximum_epochs=4)
+    )
     train(whole)
     copies = (tmp_path / "copies").as_uri()
     first, second = (
@@ -53,7 +55,9 @@ def test_states_that_are_here_are_not_fetched(tmp_path: Path) -> None:
     assert (here / "last.safetensors").read_text() == "here"
 
 
-def test_a_place_that_cannot_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_cannot_be_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").write_text("")
     copies = StateCopies(str(tmp_path / "file"), "digest")
     state = tmp_path / "last.safetensors"

@@ -21,33 +21,46 @@ from tests.support.interrupted import train_until
 
 
 def folder(job: TrainingJob) -> Path:
-    return StateFolder(Path("state"), identity(job, TrainingData.read(job.folder).checksums)).path
+    return StateFolder(
+        Path("state"), identity(job, TrainingData.read(job.folder).checksums)
+    ).path
 
 
-def test_whatever_changes_the_result_has_a_state_of_its_own(task: Path, tmp_path: Path) -> None:
+def test_whatever_changes_the_result_has_a_state_of_its_own(
+    task: Path, tmp_path: Path
+) -> None:
     job = tiny.job(task, tmp_path / "model.safetensors")
     candidates = tmp_path / "candidates.tsv"
     candidates.write_text("source\ttargets\n", "utf-8")
     others = {
         "seed": replace(job, seed=2),
         "recipe": replace(job, recipe=tiny.settings(clip=0.2).training),
-        "network": replace(job, architecture=tiny.settings({"dropout": 0.3}).architecture),
+        "network": replace(
+            job, architecture=tiny.settings({"dropout": 0.3}).architecture
+        ),
         "data": replace(job, folder=tiny.prepare(tmp_path / "other", pairs=150)),
         "candidates": replace(job, candidates=candidates),
     }
-    places = {name: folder(other) for name, other in others.items()} | {"first": folder(job)}
+    places = {name: folder(other) for name, other in others.items()} | {
+        "first": folder(job)
+    }
     assert len(set(places.values())) == len(places)
 
 
 def test_what_changes_no_result_changes_no_state(task: Path, tmp_path: Path) -> None:
     job = tiny.job(task, tmp_path / "model.safetensors")
     recipe = tiny.settings(threads=2, checkpoint_minutes=1).training
-    other = replace(job, recipe=recipe, threads=2, output=tmp_path / "b", time_limit=3.0)
-    other = replace(other, products="blas")  # a training keeps the library that it began with
+    other = replace(
+        job, recipe=recipe, threads=2, output=tmp_path / "b", time_limit=3.0
+    )
+    # A training keeps the library that it began with.
+    other = replace(other, products="blas")
     assert folder(other) == folder(job)
 
 
-def test_a_training_of_when_schedules_stated_a_comparison_is_the_same_one(task: Path) -> None:
+def test_a_training_of_when_schedules_stated_a_comparison_is_the_same_one(
+    task: Path,
+) -> None:
     job = tiny.job(task, Path("model.safetensors"))
     data = dict.fromkeys(("dataset/train.arrow", "dataset/valid.arrow"), "0" * 64)
     found = identity(job, TrainingData.read(job.folder).checksums) | {"data": data}
@@ -55,8 +68,15 @@ def test_a_training_of_when_schedules_stated_a_comparison_is_the_same_one(task: 
 
 
 def test_an_identity_has_the_checksum_of_every_file(task: Path) -> None:
-    files = "dataset/train.arrow", "dataset/valid.arrow", "vocabulary/en.tsv", "vocabulary/fr.tsv"
-    assert TrainingData.read(task).checksums == {name: sha256(task / name) for name in files}
+    files = (
+        "dataset/train.arrow",
+        "dataset/valid.arrow",
+        "vocabulary/en.tsv",
+        "vocabulary/fr.tsv",
+    )
+    assert TrainingData.read(task).checksums == {
+        name: sha256(task / name) for name in files
+    }
 
 
 def test_a_state_knows_where_everything_stands() -> None:
@@ -78,14 +98,20 @@ def test_a_seed_starts_from_weights_of_its_own(task: Path, tmp_path: Path) -> No
         assert not first[name].allclose(second[name], atol=1e-3)
 
 
-@pytest.mark.parametrize("changes", [{}, {"velocity": "rescale"}], ids=["keep", "rescale"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"velocity": "rescale"}], ids=["keep", "rescale"]
+)
 def test_a_training_goes_on_after_its_rate_has_changed(
     task: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     """The velocity is in units of the last rate, which the state has to know."""
     steps = {"kind": "step", "hold": 1, "every": 1, "divide_by": 4}
-    settings = tiny.settings(maximum_epochs=4, learning_rate=0.1, schedule=steps, **changes)
-    whole, parts = (tmp_path / name / "model.safetensors" for name in ("whole", "parts"))
+    settings = tiny.settings(
+        maximum_epochs=4, learning_rate=0.1, schedule=steps, **changes
+    )
+    whole, parts = (
+        tmp_path / name / "model.safetensors" for name in ("whole", "parts")
+    )
     with tiny.whole_states():
         train(tiny.job(task, whole, settings))
     for epoch in (2, 3):
@@ -97,7 +123,9 @@ def test_a_training_goes_on_after_its_rate_has_changed(
     last = [next(one.parent.glob("state/*/last.safetensors")) for one in (whole, parts)]
     expected, found = (load_tensors(path)[0] for path in last)
     assert expected.keys() == found.keys()
-    assert [name for name in expected if not torch.equal(expected[name], found[name])] == []
+    assert [
+        name for name in expected if not torch.equal(expected[name], found[name])
+    ] == []
 
 
 # ---- the schedule where a loss is as good as another ----

@@ -35,8 +35,11 @@ def test_a_resumed_training_has_each_step_once(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("tensorboard")
-    monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)  # each update is noted
-    one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
+    # Each update is noted.
+    monkeypatch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
+    one = tiny.job(
+        task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True)
+    )
     train_until(one, epoch=1)
     (last,) = tmp_path.rglob("last.safetensors")
     saved = last.read_bytes()
@@ -45,8 +48,16 @@ def test_a_resumed_training_has_each_step_once(
     train(one)
     found = scalars(last.parent / EVENTS)
     assert max(Counter((tag, step) for tag, step, _ in found).values()) == 1
-    assert [step for tag, step, _ in found if tag == "epoch/valid_perplexity"] == [10, 20, 30]
-    assert {tag for tag, _, _ in found} >= {"running/loss", "running/gradient", "epoch/train_loss"}
+    assert [step for tag, step, _ in found if tag == "epoch/valid_perplexity"] == [
+        10,
+        20,
+        30,
+    ]
+    assert {tag for tag, _, _ in found} >= {
+        "running/loss",
+        "running/gradient",
+        "epoch/train_loss",
+    }
     # The update that a training resumes after is shown by its epoch.
     running = {step for tag, step, _ in found if tag == "running/loss"}
     assert running | {10} == set(range(1, 31))
@@ -67,7 +78,9 @@ def test_a_full_disk_ends_no_training(
         monkeypatch.setattr(watch._writer.file_writer.event_writer, "add_event", refuse)
 
     monkeypatch.setattr(Watch, "begin", begin_on_a_disk_that_fills_up)
-    one = tiny.job(task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True))
+    one = tiny.job(
+        task, tmp_path / "run/model.safetensors", tiny.settings(tensorboard=True)
+    )
     train(one)
     assert one.output.is_file()
     assert refused
@@ -92,14 +105,20 @@ def test_within_an_epoch_what_a_kill_undid_is_not_shown(tmp_path: Path) -> None:
         for updates in (1, 2):
             watch.add_events(updates, "running", {"loss": loss})
     found = scalars(tmp_path / "events")
-    assert found == [("running/loss", 1, 2.5), ("running/loss", 1, 3.5), ("running/loss", 2, 3.5)]
+    assert found == [
+        ("running/loss", 1, 2.5),
+        ("running/loss", 1, 3.5),
+        ("running/loss", 2, 3.5),
+    ]
 
 
 def test_without_the_package_it_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(UserError, match=r"tensorboard is not installed .*convs2s\[tensorboard\]"):
+    with pytest.raises(
+        UserError, match=r"tensorboard is not installed .*convs2s\[tensorboard\]"
+    ):
         Watch(ProgressFile(tmp_path), events=tmp_path)
 
 

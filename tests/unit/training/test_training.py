@@ -78,7 +78,9 @@ def test_a_worse_epoch_divides_and_so_does_every_later_one() -> None:
     assert after_two == pytest.approx([0.25, 0.25, 0.025])
 
 
-def test_a_plateau_that_begins_below_its_minimum_ends_once_validation_is_worse() -> None:
+def test_a_plateau_that_begins_below_its_minimum_ends_once_validation_is_worse() -> (
+    None
+):
     one = recipe(optimizer="adam", learning_rate=5e-5, maximum_epochs=None)
     seen, schedule = rates([5, 4, 3], one)
     assert (seen, schedule.stop_reason) == ([5e-5] * 3, None)
@@ -90,13 +92,17 @@ def test_a_plateau_that_begins_below_its_minimum_ends_once_validation_is_worse()
 def test_steps_come_at_fixed_times() -> None:
     # Sutskever et al. 2014: halved every half epoch after the fifth, 7.5 epochs.
     steps = {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2}
-    one = recipe(optimizer="sgd", learning_rate=0.64, schedule=steps, maximum_epochs=7.5)
-    moments = [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49]
-    assert [Schedule(0.64).learning_rate_at(moment, one) for moment in moments] == pytest.approx(
-        [0.64, 0.64, 0.32, 0.32, 0.16, 0.08, 0.02]
+    one = recipe(
+        optimizer="sgd", learning_rate=0.64, schedule=steps, maximum_epochs=7.5
     )
+    moments = [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49]
+    assert [
+        Schedule(0.64).learning_rate_at(moment, one) for moment in moments
+    ] == pytest.approx([0.64, 0.64, 0.32, 0.32, 0.16, 0.08, 0.02])
     assert Schedule(0.64).after_epoch(7, 1.0, one).stop_reason is None
-    assert "maximum of 7.5 epochs" in str(Schedule(0.64).after_epoch(8, 1.0, one).stop_reason)
+    assert "maximum of 7.5 epochs" in str(
+        Schedule(0.64).after_epoch(8, 1.0, one).stop_reason
+    )
 
 
 def test_a_rounding_error_delays_no_step() -> None:
@@ -110,7 +116,9 @@ def test_a_step_schedule_ends_at_its_minimum() -> None:
     # The PyTorch successor's recipe: 0.5, from epoch 50 on divided after each epoch.
     steps = {"kind": "step", "hold": 49, "every": 1, "divide_by": 10, "minimum": 1e-4}
     one = recipe(learning_rate=0.5, schedule=steps, maximum_epochs=None)
-    ends = [Schedule(0.5).after_epoch(epoch, 1.0, one).stop_reason for epoch in (50, 51, 52)]
+    ends = [
+        Schedule(0.5).after_epoch(epoch, 1.0, one).stop_reason for epoch in (50, 51, 52)
+    ]
     assert ends == [None, None, "the learning rate fell below 0.0001"]
 
 
@@ -120,7 +128,9 @@ def test_a_cosine_rises_and_falls_to_zero() -> None:
     moments = (0.5, 1.0, 2.0, 3.0, 5.0)
     rates = [Schedule(1.0).learning_rate_at(moment, one) for moment in moments]
     assert rates == pytest.approx([0.5, 1.0, (1 + math.sqrt(0.5)) / 2, 0.5, 0.0])
-    without = recipe(learning_rate=1.0, schedule={"kind": "cosine", "warmup": 0}, maximum_epochs=5)
+    without = recipe(
+        learning_rate=1.0, schedule={"kind": "cosine", "warmup": 0}, maximum_epochs=5
+    )
     assert Schedule(1.0).learning_rate_at(0.0, without) == 1.0
 
 
@@ -154,27 +164,36 @@ def test_maximum_epochs_stops_with_a_reason() -> None:
 
 
 def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None:
-    whole = tiny.trainer(task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": None})
-    split = tiny.trainer(task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": 40})
+    whole = tiny.trainer(
+        task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": None}
+    )
+    split = tiny.trainer(
+        task, tmp_path, batch={"sentences": 32, "micro_batch_tokens": 40}
+    )
     for number, rows in enumerate(whole.plan(1)):
         reports = [
             each.updater.update(each.train, rows, Moment(1, number, 0.25))
             for each in (whole, split)
         ]
         assert asdict(reports[0]) == pytest.approx(asdict(reports[1]))
-    for mine, other in zip(whole.network.parameters(), split.network.parameters(), strict=True):
+    for mine, other in zip(
+        whole.network.parameters(), split.network.parameters(), strict=True
+    ):
         torch.testing.assert_close(mine, other, atol=1e-9, rtol=0)
 
 
 @pytest.mark.slow
 def test_a_compiled_network_makes_the_same_updates(task: Path, tmp_path: Path) -> None:
     eager, compiled = (
-        tiny.trainer(task, tmp_path, dropout=0.2, compile=compile) for compile in (False, True)
+        tiny.trainer(task, tmp_path, dropout=0.2, compile=compile)
+        for compile in (False, True)
     )
     for number, rows in enumerate(eager.plan(1)):
         for each in (eager, compiled):
             each.updater.update(each.train, rows, Moment(1, number, 0.25))
-    for mine, other in zip(eager.network.parameters(), compiled.network.parameters(), strict=True):
+    for mine, other in zip(
+        eager.network.parameters(), compiled.network.parameters(), strict=True
+    ):
         torch.testing.assert_close(mine, other, atol=1e-6, rtol=0)
 
 
@@ -182,16 +201,24 @@ def test_a_torch_is_asked_for_no_option_of_its_compiler_that_it_lacks(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(torch, "compile", lambda _, **given: asked.append(given["options"]))
-    monkeypatch.setattr(torch._inductor, "list_options", lambda: ["combo_kernels", "debug"])
+    monkeypatch.setattr(
+        torch, "compile", lambda _, **given: asked.append(given["options"])
+    )
+    monkeypatch.setattr(
+        torch._inductor, "list_options", lambda: ["combo_kernels", "debug"]
+    )
     tiny.trainer(task, tmp_path).updater._compile(True)
     assert asked == [{"combo_kernels": True}] * 2
 
 
-def test_separate_micro_batches_are_updates_of_their_own(task: Path, tmp_path: Path) -> None:
+def test_separate_micro_batches_are_updates_of_their_own(
+    task: Path, tmp_path: Path
+) -> None:
     limits = {"sentences": 32, "micro_batch_tokens": 40}
     joint = tiny.trainer(task, tmp_path, batch=limits).plan(1)
-    separate = tiny.trainer(task, tmp_path, batch={**limits, "split": "separate"}).plan(1)
+    separate = tiny.trainer(task, tmp_path, batch={**limits, "split": "separate"}).plan(
+        1
+    )
     assert len(separate) > len(joint)
     assert sorted(row for rows in separate for row in rows) == list(range(160))
 
@@ -205,13 +232,15 @@ def test_velocity_is_kept_whichever_way_the_rate_goes(rate: float) -> None:
     before = optimizer.state[weight]["momentum_buffer"].clone()
     set_learning_rate(optimizer, rate, "keep")
     after = optimizer.state[weight]["momentum_buffer"]
-    torch.testing.assert_close(rate * after, 0.25 * before)  # the step that it stands for
+    # The step that it stands for.
+    torch.testing.assert_close(rate * after, 0.25 * before)
     assert optimizer.param_groups[0]["lr"] == rate
 
 
 def test_a_diverging_training_says_so(task: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"training diverged in epoch 1 at update \d+: .* lower the learning rate"
+        UserError,
+        match=r"training diverged in epoch 1 at update \d+: .* lower the learning rate",
     ):
         train(job(task, tmp_path / "model.safetensors", learning_rate=1e30, clip=1e30))
 
@@ -240,7 +269,11 @@ def test_the_same_seed_gives_the_same_bytes(task: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("minutes", "during_epochs"), [(60.0, 2), (1e-9, 20)])
 def test_states_are_written_as_often_as_is_asked(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, minutes: float, during_epochs: int
+    task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    minutes: float,
+    during_epochs: int,
 ) -> None:
     saves, save = [0], Trainer._save
 
@@ -283,7 +316,10 @@ def test_the_rate_of_an_epoch_counts_the_tries_before(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"checkpoint_minutes": 1e-9, "maximum_epochs": 1}
-    jobs = [job(task, tmp_path / name / "model.safetensors", **settings) for name in ("a", "b")]
+    jobs = [
+        job(task, tmp_path / name / "model.safetensors", **settings)
+        for name in ("a", "b")
+    ]
     train(jobs[0])
     updates = itertools.count(1)
     start = Updater.start
@@ -298,8 +334,12 @@ def test_the_rate_of_an_epoch_counts_the_tries_before(
         with pytest.raises(KeyboardInterrupt):
             train(jobs[1])
     train(jobs[1])
-    whole, resumed = (read_history(one.output.with_name("history.jsonl")).epochs for one in jobs)
-    assert resumed[0].tokens_per_second == pytest.approx(whole[0].tokens_per_second, rel=0.15)
+    whole, resumed = (
+        read_history(one.output.with_name("history.jsonl")).epochs for one in jobs
+    )
+    assert resumed[0].tokens_per_second == pytest.approx(
+        whole[0].tokens_per_second, rel=0.15
+    )
 
 
 def test_the_updates_of_an_epoch_are_safe_while_it_is_validated(
@@ -335,7 +375,15 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
     often = job(task, killed, maximum_epochs=12, checkpoint_minutes=1e-9)
     settings = tmp_path / "settings.json"
     settings.write_text(json.dumps(training_settings(tiny.settings(maximum_epochs=12))))
-    command = [sys.executable, "-m", "convs2s", "train", str(task), "--settings", str(settings)]
+    command = [
+        sys.executable,
+        "-m",
+        "convs2s",
+        "train",
+        str(task),
+        "--settings",
+        str(settings),
+    ]
     command += ["--output", str(killed), "--threads", "1", "--device", "cpu"]
     moments = random.Random(7)
     for _ in range(5):
@@ -343,7 +391,8 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
         before = states[0].stat().st_mtime_ns if states else 0
         process = forking().Process(target=train, args=(often,))
         process.start()
-        while process.exitcode is None:  # wait until it has gone on from where the last one was
+        # Wait until it has gone on from where the last one was.
+        while process.exitcode is None:
             states = list((killed.parent / "state").glob("*/last.safetensors"))
             if states and states[0].stat().st_mtime_ns > before:
                 time.sleep(moments.uniform(0, 0.03))
@@ -360,10 +409,16 @@ def test_killed_five_times_gives_the_same_bytes(task: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_every_optimizer_goes_on_where_it_was(task: Path, tmp_path: Path, optimizer: str) -> None:
+def test_every_optimizer_goes_on_where_it_was(
+    task: Path, tmp_path: Path, optimizer: str
+) -> None:
     # A last epoch of which only a half is trained, after a state in the middle of training.
     cosine = {"kind": "cosine", "warmup": 0.5}
-    changes: dict[str, Any] = {"optimizer": optimizer, "schedule": cosine, "maximum_epochs": 1.5}
+    changes: dict[str, Any] = {
+        "optimizer": optimizer,
+        "schedule": cosine,
+        "maximum_epochs": 1.5,
+    }
     train(job(task, tmp_path / "a" / "model.safetensors", **changes))
     parts = job(task, tmp_path / "b" / "model.safetensors", **changes)
     train_until(parts, epoch=1)
@@ -383,13 +438,20 @@ def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
     network, description = load_model(one.output)
     for name, tensor in network.state_dict().items():
         torch.testing.assert_close(tensor, (states[0][name] + states[1][name]) / 2)
-    loss = Updater(network, recipe(), seed=1, device="cpu").validate(TrainingData.read(task).valid)
+    loss = Updater(network, recipe(), seed=1, device="cpu").validate(
+        TrainingData.read(task).valid
+    )
     assert description.training["validation_perplexity"] == math.exp(round(loss, 6))
-    short = job(task, tmp_path / "short" / "model.safetensors", average=2, maximum_epochs=1)
+    short = job(
+        task, tmp_path / "short" / "model.safetensors", average=2, maximum_epochs=1
+    )
     train(short)  # its one epoch is all that there is to average
     (only,) = tmp_path.glob("short/state/*/epoch1.safetensors")
     mean = load_model(short.output)[0].state_dict()
-    assert all(torch.equal(mean[name], tensor) for name, tensor in load_tensors(only)[0].items())
+    assert all(
+        torch.equal(mean[name], tensor)
+        for name, tensor in load_tensors(only)[0].items()
+    )
 
 
 def test_a_state_of_another_configuration_is_not_loaded(
@@ -400,7 +462,10 @@ def test_a_state_of_another_configuration_is_not_loaded(
     capfd.readouterr()
     train(job(task, path, maximum_epochs=1, clip=0.2))
     output = capfd.readouterr().err
-    assert "is a state of another training (training.clip is 0.1, not 0.2): not loaded" in output
+    assert (
+        "is a state of another training (training.clip is 0.1, not 0.2): not loaded"
+        in output
+    )
     assert "resuming" not in output
 
 
@@ -411,11 +476,17 @@ def test_a_full_disk_does_not_hide_how_a_training_ended(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         raise UnfinishedError("saved in epoch 3: rerun the same command to resume")
 
-    with files_of_at_most(2**40), pytest.raises(UnfinishedError, match="saved"), folder.locked():
+    with (
+        files_of_at_most(2**40),
+        pytest.raises(UnfinishedError, match="saved"),
+        folder.locked(),
+    ):
         end()
 
 
-def test_a_training_that_finds_a_full_disk_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_training_that_finds_a_full_disk_is_refused_in_one_line(
+    tmp_path: Path,
+) -> None:
     folder = StateFolder(tmp_path / "state", {})
     with (
         files_of_at_most(0),
@@ -441,10 +512,16 @@ def test_the_next_owner_of_a_lock_says_who_was_killed(
     (tmp_path / "state/lock").write_bytes(owner)  # as a kill leaves it
     with folder.locked():
         assert (tmp_path / "state/lock").read_bytes() == owner
-    assert capfd.readouterr().err.startswith(f"{owner_named} has ended without a word: killed")
-    (tmp_path / "state/lock").write_bytes(owner[:-1] + b": /data/Jos\xe9\n")  # of another locale
+    assert capfd.readouterr().err.startswith(
+        f"{owner_named} has ended without a word: killed"
+    )
+    # Of another locale.
+    (tmp_path / "state/lock").write_bytes(owner[:-1] + b": /data/Jos\xe9\n")
     with folder.locked():
-        assert capfd.readouterr().err == f"{owner_named}: /data/Jos\N{REPLACEMENT CHARACTER}\n"
+        assert (
+            capfd.readouterr().err
+            == f"{owner_named}: /data/Jos\N{REPLACEMENT CHARACTER}\n"
+        )
 
 
 def test_no_training_where_none_can_be_kept_out(
@@ -452,22 +529,33 @@ def test_no_training_where_none_can_be_kept_out(
 ) -> None:
     monkeypatch.setattr(fcntl, "flock", refuse_lock)
     with (
-        pytest.raises(UserError, match=r"cannot be locked \(Function not implemented\), and two"),
+        pytest.raises(
+            UserError, match=r"cannot be locked \(Function not implemented\), and two"
+        ),
         StateFolder(tmp_path / "state", {}).locked(),
     ):
         pass
 
 
-def test_of_two_trainings_in_one_folder_the_second_is_refused(task: Path, tmp_path: Path) -> None:
+def test_of_two_trainings_in_one_folder_the_second_is_refused(
+    task: Path, tmp_path: Path
+) -> None:
     said = rf"another training is writing here \(process {os.getpid()} on "
-    with StateFolder(tmp_path / "state", {}).locked(), pytest.raises(UserError, match=said):
+    with (
+        StateFolder(tmp_path / "state", {}).locked(),
+        pytest.raises(UserError, match=said),
+    ):
         train(job(task, tmp_path / "model.safetensors"))
 
 
-def test_a_pair_longer_than_the_positions_is_refused(task: Path, tmp_path: Path) -> None:
+def test_a_pair_longer_than_the_positions_is_refused(
+    task: Path, tmp_path: Path
+) -> None:
     settings = tiny.settings({"positions": {"maximum": 8}})
     one = tiny.job(task, tmp_path / "model.safetensors", settings)
-    with pytest.raises(UserError, match=r"train\.arrow: the source of pair \d+ has 9 tokens"):
+    with pytest.raises(
+        UserError, match=r"train\.arrow: the source of pair \d+ has 9 tokens"
+    ):
         train(one)
 
 
@@ -475,7 +563,9 @@ def test_a_store_without_pairs_is_refused(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TokenStore, "__len__", lambda _: 0)
-    with pytest.raises(UserError, match=r"train\.arrow: has no pairs; corpus/counts\.txt and "):
+    with pytest.raises(
+        UserError, match=r"train\.arrow: has no pairs; corpus/counts\.txt and "
+    ):
         train(job(task, tmp_path / "model.safetensors"))
 
 

@@ -50,16 +50,24 @@ def begin(state: Path) -> None:
         pass
 
 
-def test_the_fourth_try_in_a_row_ends_at_once_and_says_how_the_others_ended(state: Path) -> None:
+def test_the_fourth_try_in_a_row_ends_at_once_and_says_how_the_others_ended(
+    state: Path,
+) -> None:
     fail(state, UserError("the disk is full"))
     fail(state, KeyError("x"))
     fail(state, KeyboardInterrupt())
     with pytest.raises(UserError, match=THREE) as caught:
         begin(state)
     said = str(caught.value)
-    ends = "process 9 on n1: the disk is full; ", "KeyError: 'x'; ", ": KeyboardInterrupt)"
+    ends = (
+        "process 9 on n1: the disk is full; ",
+        "KeyError: 'x'; ",
+        ": KeyboardInterrupt)",
+    )
     assert all(end in said for end in ends)
-    assert said.endswith(f"run the same snakemake command again, or remove {state.with_name(NOTE)}")
+    assert said.endswith(
+        f"run the same snakemake command again, or remove {state.with_name(NOTE)}"
+    )
     with pytest.raises(UserError, match=THREE):
         begin(state)
     state.with_name(NOTE).unlink()
@@ -89,7 +97,9 @@ def test_another_run_of_the_workflow_begins_at_zero(
         begin(state)
 
 
-def test_by_hand_nothing_is_counted(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_hand_nothing_is_counted(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for _ in range(3):
         fail(state, UserError("fault"))
     monkeypatch.delenv(RUN)
@@ -111,7 +121,9 @@ def test_a_failure_that_lasts_is_repeated_and_nothing_is_tried(state: Path) -> N
             begin(state)
 
 
-@pytest.mark.parametrize("damaged", ["", "[]", "{}", '{"run": 1, "saved": 2, "tries": [{"a": 1}]}'])
+@pytest.mark.parametrize(
+    "damaged", ["", "[]", "{}", '{"run": 1, "saved": 2, "tries": [{"a": 1}]}']
+)
 def test_a_damaged_note_is_begun_anew(state: Path, damaged: str) -> None:
     state.with_name(NOTE).write_text(damaged)
     for _ in range(3):
@@ -133,7 +145,9 @@ def test_what_is_killed_is_counted(state: Path) -> None:
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", KILLED, state], check=False)
         assert done.returncode == -signal.SIGKILL
-    with pytest.raises(UserError, match=r"n1: ended without a word: killed, or its machine went"):
+    with pytest.raises(
+        UserError, match=r"n1: ended without a word: killed, or its machine went"
+    ):
         begin(state)
 
 
@@ -146,7 +160,9 @@ def test_a_training_that_diverges_is_not_trained_again_in_its_run(
         train(job)
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "run", lambda _: pytest.fail("trains"))
-        with pytest.raises(UserError, match=r"would only be repeated .*: training diverged in epo"):
+        with pytest.raises(
+            UserError, match=r"would only be repeated .*: training diverged in epo"
+        ):
             train(job)
     monkeypatch.setenv(RUN, "@login:6:2")
     with pytest.raises(LastingError, match="training diverged in epoch 1"):

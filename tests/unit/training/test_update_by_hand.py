@@ -40,13 +40,16 @@ def data(task: Path) -> TrainingData:
 
 
 def made(data: TrainingData, scaling: str) -> Network:
-    architecture = tiny.settings({"dropout": 0.0, "gradient_scaling": scaling}).architecture
+    architecture = tiny.settings(
+        {"dropout": 0.0, "gradient_scaling": scaling}
+    ).architecture
     torch.manual_seed(3)
     sizes = (len(data.types[side]) + 3 for side in ("source", "target"))
     network = build_network(architecture, *sizes).double()
     with torch.no_grad():
         for name, parameter in network.named_parameters():
-            if name.endswith("weight_g"):  # else g is the norm of v, and the weight v itself
+            # Else g is the norm of v, and the weight v itself.
+            if name.endswith("weight_g"):
                 parameter.mul_(1.3)
     return network
 
@@ -59,10 +62,17 @@ def loss_of(
 ) -> tuple[Tensor, int]:
     """Return the summed loss of some pairs, and their target tokens."""
     factor = 1.0 / (2 * ATTENTION_LAYERS) if scaling == "fairseq" else 1.0
-    plain, total, tokens = PlainConvS2S(weights, factor), torch.zeros((), dtype=torch.float64), 0
+    plain, total, tokens = (
+        PlainConvS2S(weights, factor),
+        torch.zeros((), dtype=torch.float64),
+        0,
+    )
     for row in rows:
-        source, target = (torch.from_numpy(side.astype(np.int64)) for side in store[int(row)])
-        previous = torch.cat([target[-1:], target[:-1]])  # </s>, and all but the last token
+        source, target = (
+            torch.from_numpy(side.astype(np.int64)) for side in store[int(row)]
+        )
+        # </s>, and all but the last token.
+        previous = torch.cat([target[-1:], target[:-1]])
         logits, _ = plain.logits(source, previous)
         total = total + negative_log_likelihood(logits, target, recipe.label_smoothing)
         tokens += len(target)
@@ -130,7 +140,11 @@ CASES: dict[str, tuple[dict[str, Any], Rule, str]] = {
     "sgd": ({"optimizer": "sgd"}, sgd, "paper"),
     "adam": ({"optimizer": "adam"}, adam, "paper"),
     "label smoothing": ({"label_smoothing": 0.2}, nesterov(0.99, "keep"), "paper"),
-    "divided by sentences": ({"normalize": "sentences"}, nesterov(0.99, "keep"), "paper"),
+    "divided by sentences": (
+        {"normalize": "sentences"},
+        nesterov(0.99, "keep"),
+        "paper",
+    ),
     "no clipping": ({"clip": 1e9}, nesterov(0.99, "keep"), "paper"),
     "accumulated": ({"batch": SPLIT, "clip": 1e9}, nesterov(0.99, "keep"), "paper"),
     "accumulated by sentences": (
@@ -148,7 +162,9 @@ def test_three_updates_are_those_by_hand(data: TrainingData, case: str) -> None:
     changes, rule, scaling = CASES[case]
     recipe = tiny.settings(**{**PLAIN, **changes}).training
     network = made(data, scaling)
-    weights = {k: p.detach().clone().requires_grad_() for k, p in network.named_parameters()}
+    weights = {
+        k: p.detach().clone().requires_grad_() for k, p in network.named_parameters()
+    }
     memories: dict[str, Tensors] = {name: {} for name in weights}
     updater = Updater(network, recipe, seed=1, device="cpu")
     before, clipped = RATES[0], False
@@ -193,7 +209,8 @@ def test_the_tokens_of_the_validation_loss_are_the_targets(
     recipe = tiny.settings().training
     network = made(data, "paper")
     write_store(
-        tmp_path / "valid.arrow", [([4, 5, 6, 7, 4, END], [5, END]), ([4, END], [6, 5, END])]
+        tmp_path / "valid.arrow",
+        [([4, 5, 6, 7, 4, END], [5, END]), ([4, END], [6, 5, END])],
     )
     valid = TokenStore(tmp_path / "valid.arrow")
     weights = {name: p.detach() for name, p in network.named_parameters()}
@@ -210,7 +227,8 @@ def test_a_try_that_fails_leaves_no_share_of_the_loss(
     weights = {name: p.detach() for name, p in network.named_parameters()}
     loss, _ = loss_of(weights, data.train, ROWS, recipe, "paper")
     updater = Updater(network, recipe, seed=1, device="cpu")
-    add, fits = updater._add_gradient, iter([False, True, False])  # the whole, then each half
+    # The whole, then each half.
+    add, fits = updater._add_gradient, iter([False, True, False])
 
     def short_of_memory(inputs: LossInputs, divisor: int) -> Tensor | None:
         return add(inputs, divisor) if next(fits, True) else None

@@ -22,8 +22,16 @@ from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
 
-BLOCKS = [{"layers": 1, "width": 16, "kernel": 3}, {"layers": 1, "width": 20, "kernel": 1}]
-CONVS2S = {"embedding": 16, "output_embedding": 12, "encoder": BLOCKS, "decoder": BLOCKS}
+BLOCKS = [
+    {"layers": 1, "width": 16, "kernel": 3},
+    {"layers": 1, "width": 20, "kernel": 1},
+]
+CONVS2S = {
+    "embedding": 16,
+    "output_embedding": 12,
+    "encoder": BLOCKS,
+    "decoder": BLOCKS,
+}
 RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the paper's": (
         {**CONVS2S, "dropout": 0.2},
@@ -84,7 +92,9 @@ def curve(name: str, task: Path, folder: Path) -> list[float]:
     architecture, training = RECIPES[name]
     recipe = {**training, "maximum_epochs": 2, "threads": 1}
     stated = {"description": name, "architecture": architecture, "training": recipe}
-    job = tiny.job(task, folder / "model.safetensors", ModelSettings.model_validate(stated))
+    job = tiny.job(
+        task, folder / "model.safetensors", ModelSettings.model_validate(stated)
+    )
     data = TrainingData.read(task)
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
@@ -97,12 +107,18 @@ def curve(name: str, task: Path, folder: Path) -> list[float]:
     trainer = Trainer(updater, data.stores, states, stop=Interruption())
     with states.locked():
         history = trainer.run().history
-    return [loss for record in history for loss in (record.train_loss, record.valid_loss)]
+    return [
+        loss for record in history for loss in (record.train_loss, record.valid_loss)
+    ]
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_results_change_with_the_version_alone(name: str, task: Path, tmp_path: Path) -> None:
-    assert list(CURVES) == [TRAINING_VERSION], "the version was raised: pin its own curves"
+def test_results_change_with_the_version_alone(
+    name: str, task: Path, tmp_path: Path
+) -> None:
+    assert list(CURVES) == [TRAINING_VERSION], (
+        "the version was raised: pin its own curves"
+    )
     found = curve(name, task, tmp_path)
     assert found == pytest.approx(CURVES[TRAINING_VERSION][name], rel=1e-7), (
         "training gives other results: raise TRAINING_VERSION if they are meant to"
@@ -112,12 +128,17 @@ def test_results_change_with_the_version_alone(name: str, task: Path, tmp_path: 
 
 def test_the_version_is_part_of_a_trainings_identity(task: Path) -> None:
     job = tiny.job(task, Path("model.safetensors"))
-    assert identity(job, TrainingData.read(task).checksums)["version"] == TRAINING_VERSION
+    assert (
+        identity(job, TrainingData.read(task).checksums)["version"] == TRAINING_VERSION
+    )
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as place:
         task = tiny.prepare(Path(place, "task"))
-        found = {name: curve(name, task, Path(place, str(n))) for n, name in enumerate(RECIPES)}
+        found = {
+            name: curve(name, task, Path(place, str(n)))
+            for n, name in enumerate(RECIPES)
+        }
     print({TRAINING_VERSION: found})

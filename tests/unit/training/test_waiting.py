@@ -20,11 +20,16 @@ def loaded(one: Trainer) -> LoadedUpdate:
 
 
 @pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
-def test_an_update_waits_for_nothing(task: Path, tmp_path: Path, optimizer: str) -> None:
+def test_an_update_waits_for_nothing(
+    task: Path, tmp_path: Path, optimizer: str
+) -> None:
     one = tiny.trainer(task, tmp_path, dropout=0.2, optimizer=optimizer)
-    started = [one.updater.start(loaded(one), Moment(1, 0, 0.1))]  # the first one sets up
+    # The first one sets up.
+    started = [one.updater.start(loaded(one), Moment(1, 0, 0.1))]
     with counted_waits() as waits:
-        started += [one.updater.start(loaded(one), Moment(1, n, 0.1)) for n in range(1, 4)]
+        started += [
+            one.updater.start(loaded(one), Moment(1, n, 0.1)) for n in range(1, 4)
+        ]
     assert not waits
     with counted_waits() as waits:
         reports = one.updater.read(started)
@@ -32,7 +37,9 @@ def test_an_update_waits_for_nothing(task: Path, tmp_path: Path, optimizer: str)
     assert len(reports) == 4
 
 
-def test_an_lstms_update_does_not_fetch_its_sources_lengths(task: Path, tmp_path: Path) -> None:
+def test_an_lstms_update_does_not_fetch_its_sources_lengths(
+    task: Path, tmp_path: Path
+) -> None:
     one = tiny.trainer(task, tmp_path)
     stated = {"kind": "lstm", "layers": 2, "cells": 16, "embedding": 16}
     network = build_network(parse_architecture(stated), 30, 30)

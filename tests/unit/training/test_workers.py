@@ -38,11 +38,15 @@ WHOLE = BatchLimits(sentences=16, micro_batch_tokens=None)
 SPLIT = BatchLimits(sentences=16, micro_batch_tokens=40)
 
 
-def twenty_updates(workers: Workers, task: Path) -> tuple[list[Any], list[float], float]:
+def twenty_updates(
+    workers: Workers, task: Path
+) -> tuple[list[Any], list[float], float]:
     """Return the parameters after 20 updates and one of a single pair; validation before, after."""
     one = tiny.trainer(task, task / "none", workers=workers, batch=WHOLE)
     permuted = permuted_sources(one.valid)
-    before = [one.updater.validate(one.valid, sources=sources) for sources in (None, permuted)]
+    before = [
+        one.updater.validate(one.valid, sources=sources) for sources in (None, permuted)
+    ]
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):
             one.updater.update(one.train, rows, Moment(epoch, number, 0.25))
@@ -61,12 +65,16 @@ def test_two_workers_make_the_updates_of_one(task: Path, tmp_path: Path) -> None
     assert first[2] == second[2] == pytest.approx(after, abs=1e-9)
 
 
-def test_a_training_of_two_workers_with_dropout_repeats(task: Path, tmp_path: Path) -> None:
+def test_a_training_of_two_workers_with_dropout_repeats(
+    task: Path, tmp_path: Path
+) -> None:
     settings = tiny.settings(maximum_epochs=1)
     assert settings.architecture.dropout > 0
     paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
     for path in paths:
-        train_together(tmp_path / f"meeting {path.parent.name}", 2, tiny.job(task, path, settings))
+        train_together(
+            tmp_path / f"meeting {path.parent.name}", 2, tiny.job(task, path, settings)
+        )
     assert sha256(paths[0]) == sha256(paths[1])
     assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
 
@@ -111,7 +119,9 @@ def test_workers_that_start_differently_are_refused(tmp_path: Path) -> None:
         start(tmp_path / "meeting", 2, meet, differ)
 
 
-@pytest.mark.parametrize(("tokens", "workers"), [(None, 2), (40, 2), (40, 3), (None, 16), (8, 4)])
+@pytest.mark.parametrize(
+    ("tokens", "workers"), [(None, 2), (40, 2), (40, 3), (None, 16), (8, 4)]
+)
 def test_every_worker_has_as_many_micro_batches(
     task: Path, tokens: int | None, workers: int
 ) -> None:
@@ -128,8 +138,15 @@ def test_every_worker_has_as_many_micro_batches(
 def batches() -> list[tuple[TokenStore, Indices]]:
     """Some batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
     generator = np.random.default_rng(1)
-    sources = np.clip(generator.lognormal(3.1, 0.62, 50_000), 1, 170).astype(np.int32) + 1
-    targets = np.clip(sources * generator.lognormal(0.1, 0.22, 50_000), 1, 175).astype(np.int32) + 1
+    sources = (
+        np.clip(generator.lognormal(3.1, 0.62, 50_000), 1, 170).astype(np.int32) + 1
+    )
+    targets = (
+        np.clip(sources * generator.lognormal(0.1, 0.22, 50_000), 1, 175).astype(
+            np.int32
+        )
+        + 1
+    )
     plan = plan_batches(sources, targets, BatchLimits(sentences=256), generator)
     store = [
         (range(source), range(target))
@@ -139,7 +156,9 @@ def batches() -> list[tuple[TokenStore, Indices]]:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8, 16])
-def test_workers_have_even_shares(batches: list[tuple[TokenStore, Indices]], workers: int) -> None:
+def test_workers_have_even_shares(
+    batches: list[tuple[TokenStore, Indices]], workers: int
+) -> None:
     slowest, mean = 0, 0.0
     for store, rows in batches:
         parts = split_batch(store, rows, 4000, workers)
@@ -156,25 +175,39 @@ def test_workers_have_even_shares(batches: list[tuple[TokenStore, Indices]], wor
 
 def test_fewer_pairs_than_workers_are_a_micro_batch_each(task: Path) -> None:
     store = TrainingData.read(task).train
-    assert [len(one.rows) for one in split_batch(store, np.arange(3), None, 8)] == [1, 1, 1]
+    assert [len(one.rows) for one in split_batch(store, np.arange(3), None, 8)] == [
+        1,
+        1,
+        1,
+    ]
 
 
-@pytest.mark.parametrize(("device", "expected"), [("cpu", [8] * 10), ("cuda", [2, 24, 24, 24, 6])])
-def test_buckets_are_as_large_as_the_backend_likes(device: str, expected: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("device", "expected"), [("cpu", [8] * 10), ("cuda", [2, 24, 24, 24, 6])]
+)
+def test_buckets_are_as_large_as_the_backend_likes(
+    device: str, expected: list[int]
+) -> None:
     with FakeTensorMode():
-        parameters = [nn.Parameter(torch.empty(512, 1024, device=device)) for _ in range(40)]
+        parameters = [
+            nn.Parameter(torch.empty(512, 1024, device=device)) for _ in range(40)
+        ]
         buckets = Gradients(parameters, Workers(0, 8))._buckets
     assert [bucket.flat.nbytes >> 20 for bucket in buckets] == expected
 
 
 def test_torchrun_is_told_the_number_of_workers_and_to_stay_on_this_machine() -> None:
     options = torchrun_options(1, 2, Path("folder"))
-    assert {"--nnodes=1", "--nproc-per-node=2", "--rdzv-conf=store_type=file"} <= {*options}
+    assert {"--nnodes=1", "--nproc-per-node=2", "--rdzv-conf=store_type=file"} <= {
+        *options
+    }
 
 
 def test_a_node_joins_the_others_at_a_store_that_none_of_them_holds() -> None:
     options = torchrun_options(2, 4, "first:29")
-    assert {"--nnodes=2", "--nproc-per-node=4", "--rdzv-endpoint=first:29"} <= {*options}
+    assert {"--nnodes=2", "--nproc-per-node=4", "--rdzv-endpoint=first:29"} <= {
+        *options
+    }
     assert any("is_host=0" in option for option in options)
 
 
@@ -186,12 +219,16 @@ def test_workers_on_gpus_that_cuda_cannot_use_are_refused(
     job = tiny.job(task, tmp_path / "model.safetensors", device="auto")
     for counted in (0, 2):  # by CUDA, and by the driver's own library
         monkeypatch.setattr(torch.cuda, "device_count", lambda counted=counted: counted)
-        with pytest.raises(UserError, match=r"device auto for CUDA_VISIBLE_DEVICES=0,1: torch can"):
+        with pytest.raises(
+            UserError, match=r"device auto for CUDA_VISIBLE_DEVICES=0,1: torch can"
+        ):
             launch(job, 1, 2, ["train", "folder"])
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     for name, value in {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"}.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(UserError, match="device auto for 8 workers: torch can use no GPU"):
+    with pytest.raises(
+        UserError, match="device auto for 8 workers: torch can use no GPU"
+    ):
         launch(job, 1, 1, [])  # torchrun by hand
 
 
@@ -217,7 +254,9 @@ def test_of_a_whole_nodes_gpus_as_many_are_used_as_were_asked_for(
     check_grant(4)
     assert capsys.readouterr().err == ""
     check_grant(2)
-    assert "convs2s: 4 GPUs were granted on this node (CUDA_V" in capsys.readouterr().err
+    assert (
+        "convs2s: 4 GPUs were granted on this node (CUDA_V" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
@@ -259,14 +298,18 @@ def test_a_signal_to_a_job_of_several_nodes_reaches_them_and_keeps_their_exit_co
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     with pytest.raises(UnfinishedError, match="the nodes stopped before the end"):
-        launch(tiny.job(task, tmp_path / "model.safetensors"), 2, 1, ["train", "folder"])
+        launch(
+            tiny.job(task, tmp_path / "model.safetensors"), 2, 1, ["train", "folder"]
+        )
     meeting, *options = (tmp_path / "said").read_text().split()
     assert int(meeting.rpartition(":")[2]) > 0
     assert {"--nodes=2", "--ntasks-per-node=1"} <= {*options}
     assert options[-3:] == ["convs2s", "train", "folder"]
 
 
-def test_workers_have_time_to_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_have_time_to_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By a variable that every torch takes: its option is of torch 2.12."""
     asked: list[Any] = []
     monkeypatch.setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "1")  # restored at the end

@@ -37,7 +37,9 @@ def test_the_example_of_the_readme() -> None:
         {
             "person": NounPhrase(noun("man")),
             "see": Action(verb("see")),
-            "thing": NounPhrase(noun("car"), tuple(pick("red")), plural=True, count=TWO),
+            "thing": NounPhrase(
+                noun("car"), tuple(pick("red")), plural=True, count=TWO
+            ),
         },
     )
     assert sentence.english() == "The man sees two red cars."
@@ -49,7 +51,11 @@ def test_the_example_of_the_readme() -> None:
     [
         (NounPhrase(noun("car"), tuple(pick("red"))), "a red car", "une voiture rouge"),
         (NounPhrase(noun("man"), tuple(pick("old"))), "a old man", "un vieil homme"),
-        (NounPhrase(noun("hotel"), tuple(pick("new"))), "a new hotel", "un nouvel hôtel"),
+        (
+            NounPhrase(noun("hotel"), tuple(pick("new"))),
+            "a new hotel",
+            "un nouvel hôtel",
+        ),
         (
             NounPhrase(noun("car"), tuple(pick("old red")), plural=True),
             "some old red cars",
@@ -78,12 +84,18 @@ def test_indefinite_phrases(phrase: NounPhrase, english: str, french: str) -> No
 )
 def test_possessives(owner: NounPhrase | Fixed, english: str, french: str) -> None:
     clock = NounPhrase(noun("clock"))
-    assert (clock.english("its", owner), clock.french("son", owner)) == (english, french)
+    assert (clock.english("its", owner), clock.french("son", owner)) == (
+        english,
+        french,
+    )
 
 
 def test_demonstratives_look_at_the_next_word() -> None:
     assert NounPhrase(noun("man")).french("ce", None) == "cet homme"
-    assert NounPhrase(noun("man"), tuple(pick("young"))).french("ce", None) == "ce jeune homme"
+    assert (
+        NounPhrase(noun("man"), tuple(pick("young"))).french("ce", None)
+        == "ce jeune homme"
+    )
     assert NounPhrase(noun("key")).french("ce", None) == "cette clé"
     assert NounPhrase(noun("key"), plural=True).french("ce", None) == "ces clés"
 
@@ -94,7 +106,10 @@ def test_verbs_agree_with_their_subject() -> None:
     assert arrive.french("past", women) == "sont arrivées"
     assert find.french("past", women) == "ont trouvé"
     assert find.french("future", women) == "trouveront"
-    assert (find.english("present", women), find.english("present", None)) == ("find", "finds")
+    assert (find.english("present", women), find.english("present", None)) == (
+        "find",
+        "finds",
+    )
     assert Action(verb("look for")).english("present", None) == "looks for"
     assert Action(verb("look for")).english("past", None) == "looked for"
 
@@ -107,7 +122,13 @@ def test_adjectives_agree_with_their_noun() -> None:
 
 def test_regular_plurals() -> None:
     words = ("bleu", "beau", "cheval", "vieux", "clé")
-    assert [french_plural(word) for word in words] == ["bleus", "beaux", "chevaux", "vieux", "clés"]
+    assert [french_plural(word) for word in words] == [
+        "bleus",
+        "beaux",
+        "chevaux",
+        "vieux",
+        "clés",
+    ]
 
 
 def test_a_possessive_without_an_owner_is_a_fault_of_the_template() -> None:
@@ -117,7 +138,11 @@ def test_a_possessive_without_an_owner_is_a_fault_of_the_template() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "present", "ing"),
-    [("play", "plays", "playing"), ("go", "goes", "going"), ("dance", "dances", "dancing")],
+    [
+        ("play", "plays", "playing"),
+        ("go", "goes", "going"),
+        ("dance", "dances", "dancing"),
+    ],
 )
 def test_english_verb_forms(verb: str, present: str, ing: str) -> None:
     assert (with_s(verb), english_ing(verb)) == (present, ing)

@@ -53,7 +53,9 @@ def test_templates_are_many_and_all_are_used(drawn: dict[str, list[Sentence]]) -
 @pytest.mark.parametrize("side", [0, 1])
 def test_vocabulary_and_length(corpus: dict[str, Pairs], side: int) -> None:
     tokens = [words(pair[side]) for pair in corpus["train"]]
-    counts = Counter(word.lower() for sentence in tokens for word in sentence if is_plain(word))
+    counts = Counter(
+        word.lower() for sentence in tokens for word in sentence if is_plain(word)
+    )
     assert len(counts) >= 400
     names = sum(word in RARE_NAMES for sentence in tokens for word in sentence)
     assert names <= 0.1 * sum(map(len, tokens))
@@ -73,7 +75,9 @@ def test_the_common_words_of_the_test_set_are_in_training(
 
 
 def test_some_words_are_seen_a_few_times_in_training(corpus: dict[str, Pairs]) -> None:
-    counts = Counter(word for pair in corpus["train"] for word in words(pair[0]) if is_plain(word))
+    counts = Counter(
+        word for pair in corpus["train"] for word in words(pair[0]) if is_plain(word)
+    )
     seldom = {word for word, count in counts.items() if 3 <= count <= 40}
     assert len(seldom) >= 100
     assert sum(bool(seldom & set(words(pair[0]))) for pair in corpus["test"]) >= 50
@@ -102,11 +106,15 @@ def names_of(sentence: str) -> list[str]:
     return sorted(word for word in re.findall(r"\w+", sentence) if word in RARE_NAMES)
 
 
-def test_an_english_sentence_has_one_translation(drawn: dict[str, list[Sentence]]) -> None:
+def test_an_english_sentence_has_one_translation(
+    drawn: dict[str, list[Sentence]],
+) -> None:
     translations: dict[str, set[str]] = {}
     for split in drawn.values():
         for sentence in split:
-            translations.setdefault(sentence.english().lower(), set()).add(sentence.french())
+            translations.setdefault(sentence.english().lower(), set()).add(
+                sentence.french()
+            )
     assert max(map(len, translations.values())) == 1
 
 

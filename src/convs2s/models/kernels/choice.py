@@ -79,7 +79,9 @@ def products_of(network: nn.Module) -> list[Product]:
         if isinstance(module, WeightNormalized | PlainOutput):
             outputs, inputs = module.weight().shape
             counts[inputs, outputs] += 1
-    return [Product(inputs, outputs, count) for (inputs, outputs), count in counts.items()]
+    return [
+        Product(inputs, outputs, count) for (inputs, outputs), count in counts.items()
+    ]
 
 
 def fastest_kernel(products: Sequence[Product]) -> Kernel:
@@ -92,7 +94,8 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
         UserError: the cache cannot be written, or is damaged.
     """
     kernels = matmul.kernels()
-    if not products or "onednn" not in kernels:  # an extension's network may have no products
+    # An extension's network may have no products.
+    if not products or "onednn" not in kernels:
         return "blas"
     rates = _known_rates(products)
     if rates.get("onednn", 0.0) > FAVOR_OF_BLAS * rates.get("blas", 0.0):
@@ -106,7 +109,9 @@ def _known_rates(products: Sequence[Product]) -> dict[str, float]:
     ``kernels.json`` there maps a key of processor, version of torch, threads and shapes to the rate
     of each kernel.
     """
-    shapes = sorted((product.outputs, product.inputs, product.count) for product in products)
+    shapes = sorted(
+        (product.outputs, product.inputs, product.count) for product in products
+    )
     machine = [processor(), torch.__version__, torch.get_num_threads()]
     key = json.dumps([*machine, "training", *shapes])
     folder = _cache_folder()
@@ -119,8 +124,12 @@ def _known_rates(products: Sequence[Product]) -> dict[str, float]:
                 wait_for_lock(lock)
             kept: dict[str, dict[str, float]] = {}
             if path.is_file():
-                with failures_of_file(str(path), "not what this program keeps there; remove it"):
-                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(read_json(path))
+                with failures_of_file(
+                    str(path), "not what this program keeps there; remove it"
+                ):
+                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(
+                        read_json(path)
+                    )
             if key not in kept:
                 rates = training_rates(products)
                 kept[key] = {str(kernel): rate for kernel, rate in rates.items()}

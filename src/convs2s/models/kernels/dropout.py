@@ -53,7 +53,8 @@ def dropout(
     On a CPU the probability is rounded to a multiple of 2^-16. If ``padding`` (B, n) is given, the
     values of x (B, n, d) at padding become zero as well, also outside of training.
     """
-    dropped = round(probability * _LEVELS)  # integers, of all _LEVELS, that drop a value
+    # Integers, of all _LEVELS, that drop a value.
+    dropped = round(probability * _LEVELS)
     if not training or dropped == 0 or x.device.type != "cpu":
         if padding is not None:
             x = x.masked_fill(padding.unsqueeze(2), 0.0)

@@ -61,8 +61,12 @@ class _SummedCrossEntropy(torch.autograd.Function):
             x = features[rows].detach().requires_grad_()  # (r, f)
             with torch.enable_grad():
                 logits = linear(x, matrix, offset)  # (r, V)
-            loss, d_logits = loss_of(logits.detach(), target[rows], smoothing, bias.dtype)
-            d_x, d_matrix, d_offset = torch.autograd.grad(logits, (x, matrix, offset), d_logits)
+            loss, d_logits = loss_of(
+                logits.detach(), target[rows], smoothing, bias.dtype
+            )
+            d_x, d_matrix, d_offset = torch.autograd.grad(
+                logits, (x, matrix, offset), d_logits
+            )
             total += loss
             d_features[rows] = d_x
             d_weight += d_matrix

@@ -24,11 +24,14 @@ class ShownWord:
     """A word of a translation as the report prints it, and its origin if it was unknown."""
 
     text: str
-    source_word: str | None = None  # the source word that the replacement was chosen for
+    # The source word that the replacement was chosen for.
+    source_word: str | None = None
     by: str | None = None  # "dictionary" or "copied"
 
 
-def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[dict[str, object]]:
+def examples(
+    entries: Iterable[LedgerEntry], present: Collection[Path]
+) -> list[dict[str, object]]:
     """Return examples from each file of translations that entries were computed from.
 
     Only files in ``present`` are read. For each file of translations the result has a dictionary
@@ -55,7 +58,13 @@ def examples(entries: Iterable[LedgerEntry], present: Collection[Path]) -> list[
             for index in shown_lines(system, replaced):
                 line = system[index]
                 reference = references[index] if references else None
-                shown.append({"decoded": line, "words": shown_words(line), "reference": reference})
+                shown.append(
+                    {
+                        "decoded": line,
+                        "words": shown_words(line),
+                        "reference": reference,
+                    }
+                )
             numbers = {"replaced": len(replaced), "lines": len(system)}
             chosen[path] = {"run": entry.run, "shown": shown, **numbers}
     return list(chosen.values())

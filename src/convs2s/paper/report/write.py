@@ -39,12 +39,14 @@ _MOST_LINES = 15
 A longer one is folded into a summary; a folded table takes its charts with it.
 """
 
-PagePart = dict[str, object]  # the variables that report.html.j2 uses for one part of the page
+# The variables that report.html.j2 uses for one part of the page.
+PagePart = dict[str, object]
 
 _MACHINE = ("processor", "gpu", "system", "threads", "python", "convs2s", "revision")
 """Keys of a training's manifest that the section on the environment shows."""
 
-Trainings = Mapping[tuple[str, str, str], Training]  # task, model and run -> the training
+# Task, model and run -> the training.
+Trainings = Mapping[tuple[str, str, str], Training]
 
 
 def write_report(
@@ -83,7 +85,8 @@ def write_report(
             encoded = base64.b64encode(picture.read_bytes()).decode("ascii")
             part["picture"] = f"data:image/svg+xml;base64,{encoded}"
         exhibits.append(part)
-    logs = {}  # anchor of a training -> path of its log, relative to the output's folder
+    # Anchor of a training -> path of its log, relative to the output's folder.
+    logs = {}
     for run in trained.values():
         log = f"../logs/{run.task}/{run.model}/{run.run}/train.log"
         if (output.parent / log).is_file():
@@ -121,7 +124,9 @@ def _page(content: Mapping[str, object]) -> str:
         programs=[
             # DataTables comes first: it defines jQuery's `$`, and report.js uses both.
             tables.joinpath("dt_bundle.js").read_text("utf-8"),
-            vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE),
+            vl_convert.javascript_bundle(
+                "window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE
+            ),
             asset("attention_view.js") + asset("attention.js"),
             asset("report.js"),
         ],
@@ -136,7 +141,9 @@ def _attention(path: Path) -> PagePart:
     """Return the attention on an example sentence: the record, a map for each layer, and a note."""
     example = read_example(path)
     source = example.source_tokens
-    charts = attention_maps(example.weights, source, example.target_tokens, has_legend=False)
+    charts = attention_maps(
+        example.weights, source, example.target_tokens, has_legend=False
+    )
     return {"example": example, "charts": charts, "note": spread_note(len(source))}
 
 
@@ -146,7 +153,9 @@ def _models(recorded: Iterable[Training]) -> list[PagePart]:
     ``recorded`` must be sorted by task and model. Trainings without a history have no curve.
     """
     models = list[PagePart]()
-    for (task, model), group in groupby(recorded, key=lambda run: (run.task, run.model)):
+    for (task, model), group in groupby(
+        recorded, key=lambda run: (run.task, run.model)
+    ):
         runs = list(group)
         histories = {run.run: run.epochs for run in runs if run.epochs}
         charts = learning_curves(histories) if histories else {}
@@ -154,7 +163,9 @@ def _models(recorded: Iterable[Training]) -> list[PagePart]:
         for epochs in histories.values():
             perplexities += [epoch.valid_perplexity for epoch in epochs]
         best = min(perplexities, default=None)
-        models.append({"task": task, "model": model, "runs": runs, "charts": charts, "best": best})
+        models.append(
+            {"task": task, "model": model, "runs": runs, "charts": charts, "best": best}
+        )
     return models
 
 
@@ -169,7 +180,9 @@ def _claims(settings: Settings, path: Path) -> list[PagePart]:
     for claim, line in zip(claims, summary.rows, strict=True):
         tests = Sheet([], rows_of_findings([claim]), "Verdict", left_out=_IN_SUMMARY)
         header, rows, _ = tests.printed()
-        parts.append({"line": line, "header": header, "rows": rows if claim.findings else []})
+        parts.append(
+            {"line": line, "header": header, "rows": rows if claim.findings else []}
+        )
     return parts
 
 
@@ -208,12 +221,16 @@ def _exhibit(
         charts = []
     if name == TRAININGS:
         for panel in plateau_panels(settings, shown):
-            charts.append([{**panel, "title": f"Validation perplexity, {panel['title']}"}])
+            charts.append(
+                [{**panel, "title": f"Validation perplexity, {panel['title']}"}]
+            )
     used = {names for cell in shown for names in cell.trained}
     return {
         "name": name,
         "printed": printed,
-        "above": [line for line in written.above[1:] if not line.startswith("STAND-IN")],
+        "above": [
+            line for line in written.above[1:] if not line.startswith("STAND-IN")
+        ],
         "table": {"header": header, "rows": table, "notes": notes},
         "every": {"header": filled, "rows": rows},
         "origins": [value.origin for row in rows for value in row.values()],
@@ -239,7 +256,9 @@ def trainings(entries: Iterable[LedgerEntry], present: Collection[Path]) -> Trai
             folders[training] = Path(entry.file).parent.with_name(training[-1])
     trained = {}
     for names in sorted(folders):
-        trained[names] = read_training(*names, folders[names], lambda path: path in present)
+        trained[names] = read_training(
+            *names, folders[names], lambda path: path in present
+        )
     return trained
 
 
@@ -256,7 +275,9 @@ def cost_of(trained: Iterable[Training]) -> TimeOfTrainings:
     """Return the number and the hours of trainings, each counted once."""
     distinct = {run.anchor: run for run in trained}.values()
     timed = [run.hours for run in distinct if run.hours is not None]
-    return TimeOfTrainings(len(distinct), len(distinct) - len(timed), sum(timed, Hours()))
+    return TimeOfTrainings(
+        len(distinct), len(distinct) - len(timed), sum(timed, Hours())
+    )
 
 
 def environment(trained: Iterable[Training]) -> Mapping[str, Mapping[str, int]]:
@@ -280,6 +301,10 @@ def read_claims(path: Path) -> list[JudgedClaim]:
     Raises:
         UserError: the JSON file is not a list of claims.
     """
-    with failures_of_file(str(path), "not a list of claims; delete the file and make it again"):
-        stated = TypeAdapter(dict[str, object]).validate_python(read_json(path))["claims"]
+    with failures_of_file(
+        str(path), "not a list of claims; delete the file and make it again"
+    ):
+        stated = TypeAdapter(dict[str, object]).validate_python(read_json(path))[
+            "claims"
+        ]
         return TypeAdapter(list[JudgedClaim]).validate_python(stated)

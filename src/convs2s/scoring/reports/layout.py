@@ -17,7 +17,8 @@ class Report:
     text: Path
     json: Path
     stand_in: str | None  # describes the data if it is not the paper's
-    header: Mapping[str, str]  # the subject of the report, such as the task and its models
+    # The subject of the report, such as the task and its models.
+    header: Mapping[str, str]
 
     def write(
         self,
@@ -37,7 +38,9 @@ def render_text(template: str, **content: object) -> str:
     of a line.
     """
     templates = text_templates("convs2s.scoring.reports")
-    templates.filters["underlined"] = lambda line: "\n".join(underlined(line.strip())) + "\n"
+    templates.filters["underlined"] = lambda line: (
+        "\n".join(underlined(line.strip())) + "\n"
+    )
     return templates.get_template(template).render(content)
 
 
