@@ -96,6 +96,8 @@ class Graph:
         self._inputs: list[ValueInfoProto] = []
         self._outputs: list[ValueInfoProto] = []
         self._constants: dict[str, AnyArray] = {}
+        # Second name of a value -> its name.
+        self._aliases: dict[str, str] = {}
 
     def op(
         self,
@@ -144,12 +146,12 @@ class Graph:
         return self.value(name)
 
     def value(self, name: str) -> Value:
-        """Return the value with this name.
+        """Return the value with this name, or with this second name.
 
         It may also be a value of a graph that is joined to this one, or, in the body of a loop, of
         the surrounding graph.
         """
-        return Value(self, name)
+        return Value(self, self._aliases.get(name, name))
 
     def input(
         self,
@@ -178,8 +180,7 @@ class Graph:
         value: Value,
     ) -> None:
         """Give a value a second name, by which joined graphs read it."""
-        node = helper.make_node("Identity", [value.name], [name])
-        self._nodes.append(node)
+        self._aliases[name] = value.name
 
     def _declare_output(
         self,
@@ -265,19 +266,26 @@ class Graph:
 
         The inputs of the other graph are read from values of this graph with the same names.
         """
-        self._nodes += other._nodes
+        for node in other._nodes:
+            joined = NodeProto()
+            joined.CopyFrom(node)
+            joined.input[:] = [self._aliases.get(name, name) for name in node.input]
+            self._nodes.append(joined)
         self._constants |= other._constants
+        self._aliases |= other._aliases
 
     def loop(
         self,
         body: "Graph",
+        runs: Value,
         goes_on: Value,
         carried: Mapping[str, TypedValue],
         results: Mapping[str, TypedValue],
     ) -> None:
         """Add a loop that runs ``body`` until ``goes_on``, a value of the body, is false.
 
-        The body runs at least once. It reads the number of its run as ``position``.
+        The body runs at least once, and at most ``runs`` () times. It reads the number of its run
+        as ``position``.
 
         ``carried`` are values of the body that its next run reads, by the names under which it
         reads them. The first run reads the inputs ``NAME.first``, which this adds to the graph.
@@ -286,12 +294,12 @@ class Graph:
         values of all runs stacked in a new first dimension.
         """
         # The operator Loop prescribes these orders:
-        # inputs of the node: maximum number of runs ("": no maximum), whether the first run takes
-        #     place, first values of the carried ones;
+        # inputs of the node: maximum number of runs, whether the first run takes place, first
+        #     values of the carried ones;
         # inputs of the body: number of the run, whether it takes place, carried values;
         # outputs of the body: whether the next run takes place, carried values, results;
         # outputs of the node: last values of the carried ones, stacked results.
-        node_inputs = ["", self.constant(True).name]
+        node_inputs = [runs.name, self.constant(True).name]
         node_outputs = []
         body.input("position", INDICES, [])
         body.input("goes_on", TRUTHS, [])
@@ -373,8 +381,11 @@ class Graph:
 
     def _model(self, constants: Sequence[TensorProto]) -> bytes:
         """Return the serialized graph with these constants."""
+        named = []
+        for name, source in self._aliases.items():
+            named.append(helper.make_node("Identity", [source], [name]))
         graph = helper.make_graph(
-            self._nodes, "graph", self._inputs, self._outputs, constants
+            [*self._nodes, *named], "graph", self._inputs, self._outputs, constants
         )
         standard_operators = helper.make_opsetid("", OPSET)
         contributed_operators = helper.make_opsetid(MICROSOFT, 1)

@@ -133,11 +133,9 @@ class OnnxEnsemble:
             types,
             is_masked=True,
         )
-        # Types that the graph adds to fill the last group.
         missing = -len(types) % GROUP
-        mask = np.pad(
-            shortlist.mask, ((0, 0), (0, missing))
-        )  # (B, S with the added ones)
+        # The graph adds types that fill the last group.
+        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with these)
         barred = np.where(mask, np.float32(BARRED), np.float32(0))
         return OnnxDecoder(
             self,
@@ -145,7 +143,7 @@ class OnnxEnsemble:
             hypotheses,
             output.session(),
             len(types),
-            barred,
+            barred[:, None],
         )
 
     def search_alone(
@@ -170,8 +168,11 @@ class OnnxEnsemble:
         candidates = 2 * hypotheses
         given |= search_inputs(len(self.types), hypotheses, candidates, unknown_penalty)
         given["hypotheses"] = np.array([hypotheses])
-        given["minimum"] = np.array(minimum)
-        given["maximum"] = np.array(maximum)
+        limits = np.full(maximum + 1, FREE)
+        limits[:minimum] = NOT_THE_END
+        limits[maximum] = THE_END_ALONE
+        given["limits of steps"] = limits
+        given["steps"] = np.array(len(limits))
         given["scores.first"] = scores
         given["finished.first"] = np.zeros((1, 1), np.int64)
         given["previous.first"] = np.full((1, hypotheses), END)
@@ -215,12 +216,13 @@ def search_inputs(
     ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
     """
     groups = math.ceil(types / GROUP)
-    filled_types = groups * GROUP  # with those that fill the last group
+    filled_types = groups * GROUP  # S, with those that fill the last group
     searched_groups = min(candidates, hypotheses * groups)
     return {
-        "penalties": penalties(filled_types, unknown_penalty),
+        "penalties": penalties(types, filled_types, unknown_penalty),
         "candidates": np.array([candidates]),
         "groups": np.array([searched_groups]),
+        "shape": np.array([-1, hypotheses, filled_types]),
     }
 
 
@@ -242,7 +244,7 @@ class OnnxDecoder:
 
         ``parts`` are the outputs of the encoder's graph, ``hypotheses`` is K. ``output`` is the
         session of a ``continuations`` graph, and ``types`` is the number of its target types.
-        ``mask`` (B, S) is BARRED if a sentence may not use a type, else 0; None allows all types.
+        ``mask`` (B, 1, S) is BARRED if a sentence may not use a type, else 0. None allows all.
         """
         rows = len(parts["words"]) * hypotheses  # R
         self._decoder = ensemble.session("decoder")

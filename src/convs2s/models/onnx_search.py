@@ -37,18 +37,20 @@ THE_END_ALONE = 2
 
 
 @lru_cache(maxsize=8)
-def penalties(types: int, unknown_penalty: float) -> Numbers:
-    """Return what is subtracted from the log-probability of each type (3, S).
+def penalties(types: int, filled_types: int, unknown_penalty: float) -> Numbers:
+    """Return what is subtracted from the log-probability of each type (3, 1, S).
 
-    There is a row for each constraint: ``FREE``, ``NOT_THE_END`` and ``THE_END_ALONE``. The array
-    is cached, so do not change it.
+    There is a row for each constraint: ``FREE``, ``NOT_THE_END`` and ``THE_END_ALONE``. S is
+    ``filled_types``: the ``types`` and those that fill the last group, which may not be chosen. The
+    array is cached, so do not change it.
     """
-    found = np.zeros((3, types), np.float32)
-    found[:, PADDING] = np.inf
-    found[:, UNKNOWN] = unknown_penalty
-    found[NOT_THE_END, END] = np.inf
+    found = np.zeros((3, 1, filled_types), np.float32)
+    found[..., types:] = np.inf
+    found[..., PADDING] = np.inf
+    found[..., UNKNOWN] = unknown_penalty
+    found[NOT_THE_END, :, END] = np.inf
     found[THE_END_ALONE] = np.inf
-    found[THE_END_ALONE, END] = 0.0
+    found[THE_END_ALONE, :, END] = 0.0
     return found
 
 
@@ -137,10 +139,11 @@ def continuations(
 
     - ``N.features`` (B, K, f_out) of each network N;
     - ``scores`` (B, K): the log-likelihoods of the hypotheses;
-    - ``penalties`` (3, S), and ``limits`` (B,): the row of them that applies to each sentence;
+    - ``penalties`` (3, 1, S), and ``limits`` (B,): the row of them that applies to each sentence;
     - ``candidates`` (1,): C, the number of continuations of each sentence;
     - ``groups`` (1,): the number of groups of types among which they are searched;
-    - ``mask`` (B, S), if ``is_masked``: BARRED if a sentence may not use a type, else 0.
+    - ``shape`` (3,): [-1, K, S];
+    - ``mask`` (B, 1, S), if ``is_masked``: BARRED if a sentence may not use a type, else 0.
 
     Its outputs ``best``, ``parents`` and ``chosen`` (B, C) are the scores, parents and tokens of
     ``Candidates``.
@@ -152,20 +155,17 @@ def continuations(
     types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
     scores = graph.input("scores", FLOATS, ["B", "K"])
     limits = graph.input("limits", INDICES, ["B"])
-    all_penalties = graph.input("penalties", FLOATS, [3, "S"])
+    all_penalties = graph.input("penalties", FLOATS, [3, 1, "S"])
     count = graph.input("candidates", INDICES, [1])
     group_count = graph.input("groups", INDICES, [1])
-    batch_shape = op("Shape", scores)  # [B, K]
-    shape = op("Concat", batch_shape, [len(types)], axis=0)  # [B, K, S]
+    shape = graph.input("shape", INDICES, [3])
     if is_masked:
-        mask = graph.input("mask", FLOATS, ["B", "S"])
-        mask = op("Unsqueeze", mask, [1])  # (B, 1, S)
+        mask = graph.input("mask", FLOATS, ["B", 1, "S"])
         logs = _predict(graph, layers, average, shape, mask)  # (B, K, S)
     else:
         logs = _predict(graph, layers, average)  # (R, S)
         logs = op("Reshape", logs, shape)  # (B, K, S)
-    subtracted = op("Gather", all_penalties, limits)  # (B, S)
-    subtracted = op("Unsqueeze", subtracted, [1])  # (B, 1, S)
+    subtracted = op("Gather", all_penalties, limits)  # (B, 1, S)
     before = op("Unsqueeze", scores, [2])  # (B, K, 1)
     totals = logs - subtracted + before  # (B, K, S)
     best, flat = _best(
@@ -174,8 +174,9 @@ def continuations(
         count,
         group_count,
     )  # (B, C)
-    is_barred = best < BARRED / 2
-    best = op("Where", is_barred, -np.inf, best)
+    if is_masked:
+        is_barred = best < BARRED / 2
+        best = op("Where", is_barred, -np.inf, best)
     parents = flat / len(types)
     chosen = op("Gather", types, flat % len(types))
     graph.output("best", best)
@@ -195,11 +196,16 @@ def _best(
     ``totals`` are (B, K, S). The indices are those of the flattened (K, S). The C best totals are
     in at most C groups of types, which are those with the largest maxima. So the first pass finds
     these groups, and the second pass only compares their members.
+
+    Of equal totals the one with the lowest index comes first: TopK takes the first of equal values,
+    and the second pass has the groups in their order. So the order does not depend on the batch,
+    whose shortlist decides which types share a group.
     """
     op = graph.op
     grouped = op("Reshape", totals, [0, -1, GROUP])  # (B, K * S / GROUP, GROUP)
     maxima = op("ReduceMax", grouped, [2], keepdims=0)  # (B, K * S / GROUP)
     _, groups = graph.ops("TopK", 2, maxima, group_count, sorted=0)  # (B, groups)
+    groups, _ = graph.ops("TopK", 2, groups, group_count, largest=0)  # ascending
     group_indices = op("Unsqueeze", groups, [2])  # (B, groups, 1)
     members = op("GatherND", grouped, group_indices, batch_dims=1)  # (B, groups, GROUP)
     members = op("Reshape", members, [0, -1])  # (B, groups * GROUP)
@@ -224,9 +230,9 @@ def search(
     graph and ``states``, and over ``output``, the graph of ``continuations``. The graph reads:
 
     - ``words`` and the ``parts``: the outputs of the encoder's graph;
-    - ``penalties``, ``candidates`` and ``groups``, as ``continuations`` does;
+    - ``penalties``, ``candidates``, ``groups`` and ``shape``, as ``continuations`` does;
     - ``hypotheses`` (1,): K;
-    - ``minimum`` () and ``maximum`` (): limits on the number of tokens without ``</s>``;
+    - ``steps`` (): T at most, and ``limits of steps`` (steps,): the row of the penalties for each;
     - the values before the first step: ``scores.first`` (1, K), ``finished.first`` (1, 1), the
       number of finished outputs, ``previous.first`` (1, K), ``rows.first`` (K,), and
       ``N.state.first`` (K, width) of each network N.
@@ -235,25 +241,21 @@ def search(
     steps`` and ``tokens of steps`` (T, 1, C), and ``places of steps`` (T, 1, K).
     """
     graph = Graph(precision, "search.")
-    for name in ("maximum", "minimum", "hypotheses", "candidates", "groups"):
+    names = ("steps", "limits of steps", "hypotheses", "candidates", "groups", "shape")
+    for name in names:
         graph.input(name, INDICES)
     for name in ("penalties", "words", *parts):
         graph.input(name, FLOATS)
-    # Each run of the body is a step of the search. It sets the limits, runs the decoder's step and
-    # then the output layers, and chooses what the next step continues. These parts read each
+    # Each run of the body is a step of the search. It looks up the limits, runs the decoder's step
+    # and then the output layers, and chooses what the next step continues. These parts read each
     # other's results by name.
     body = Graph(precision, "body.")
-    op = body.op
-    position = body.value("position")
-    has_room = position < body.value("maximum")
-    is_too_short = position < body.value("minimum")
-    may_not_end = op("Cast", is_too_short, to=INDICES)  # 0 or 1: FREE or NOT_THE_END
-    limits = op("Where", has_room, may_not_end, THE_END_ALONE)  # ()
-    limits = op("Unsqueeze", limits, [0])  # (1,)
+    position = body.op("Unsqueeze", body.value("position"), [0])  # (1,)
+    limits = body.op("Gather", body.value("limits of steps"), position)  # (1,)
     body.alias("limits", limits)
     body.join(step)
     body.join(output)
-    goes_on, carried = _next_step(body, has_room)
+    goes_on, carried = _next_step(body)
     for state in states:
         carried[state] = (body.value(f"{state}.next"), FLOATS)
     results = {
@@ -262,15 +264,15 @@ def search(
         "tokens of steps": (body.value("chosen"), INDICES),
         "places of steps": (body.value("places"), INDICES),
     }
-    graph.loop(body, goes_on, carried, results)
+    graph.loop(body, graph.value("steps"), goes_on, carried, results)
     return graph
 
 
-def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, TypedValue]]:
+def _next_step(body: Graph) -> tuple[Value, dict[str, TypedValue]]:
     """Add the choice of the hypotheses that the next step continues.
 
-    ``has_room`` is false if the step could only append ``</s>``. Return whether the search goes on,
-    and what the next step reads.
+    Return whether fewer than K outputs are finished, so that the search goes on, and what the next
+    step reads.
     """
     op = body.op
     best = body.value("best")  # (1, C)
@@ -296,8 +298,7 @@ def _next_step(body: Graph, has_room: Value) -> tuple[Value, dict[str, TypedValu
     finished = op("Cast", finished, to=INDICES)
     newly_finished = op("ReduceSum", finished)  # (1, 1)
     count = body.value("finished") + newly_finished  # (1, 1)
-    has_few = count < hypotheses
-    goes_on = op("Squeeze", has_few & has_room)  # ()
+    goes_on = op("Squeeze", count < hypotheses)  # ()
     carried: dict[str, TypedValue] = {
         "scores": (scores, FLOATS),
         "finished": (count, INDICES),

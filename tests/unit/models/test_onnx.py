@@ -178,6 +178,21 @@ def test_no_output_depends_on_the_shortlists_of_the_batch(precision: Precision) 
         ]
 
 
+def test_equal_continuations_are_in_the_order_of_hypotheses_and_types() -> None:
+    bias = np.zeros(100, np.float32)
+    bias[[5, 40, 41, 70]] = [1, 1, 2, 1]
+    layer = np.zeros((100, 8), np.float32), bias
+    graph = search_graph.continuations([layer], "fp32", "probabilities", np.arange(100))
+    given = by_onnx.search_inputs(
+        types=100, hypotheses=2, candidates=8, unknown_penalty=0
+    )
+    given |= {"0.features": np.ones((1, 2, 8), np.float32)}
+    given |= {"scores": np.zeros((1, 2), np.float32), "limits": np.zeros(1, np.int64)}
+    parents, chosen = graph.session().run(["parents", "chosen"], given)
+    assert parents.tolist() == [[0, 1, 0, 0, 0, 1, 1, 1]]
+    assert chosen.tolist() == [[41, 41, 5, 40, 70, 5, 40, 70]]
+
+
 @pytest.mark.parametrize("damage", ["lacks", "has", "shape", "type", "infinite"])
 def test_weights_of_another_network_are_refused(damage: str) -> None:
     arrays: dict[str, Any] = {
