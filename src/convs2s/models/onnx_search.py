@@ -139,7 +139,8 @@ def continuations(
 
     - ``N.features`` (B, K, f_out) of each network N;
     - ``scores`` (B, K): the log-likelihoods of the hypotheses;
-    - ``penalties`` (3, 1, S), and ``limits`` (B,): the row of them that applies to each sentence;
+    - ``penalties`` (3, 1, S), and ``limits`` (B,) or (1,): the row of them that applies to each
+      sentence, or to all;
     - ``candidates`` (1,): C, the number of continuations of each sentence;
     - ``groups`` (1,): the number of groups of types among which they are searched;
     - ``shape`` (3,): [-1, K, S];
@@ -154,7 +155,7 @@ def continuations(
     missing = -len(types) % GROUP
     types = np.pad(types, (0, missing), constant_values=PADDING)  # (S,)
     scores = graph.input("scores", FLOATS, ["B", "K"])
-    limits = graph.input("limits", INDICES, ["B"])
+    limits = graph.input("limits", INDICES, ["limits"])
     all_penalties = graph.input("penalties", FLOATS, [3, 1, "S"])
     count = graph.input("candidates", INDICES, [1])
     group_count = graph.input("groups", INDICES, [1])
