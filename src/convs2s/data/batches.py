@@ -134,18 +134,16 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     counts = np.zeros(sizes, np.int64)  # (L,), number of rows of each length
     for start in range(0, len(lengths), SORT_CHUNK):
         counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=sizes)
-    next_index = (
-        np.cumsum(counts) - counts
-    )  # (L,), index in result of the next row of each length
+    # (L,), index in result of the next row of each length.
+    next_index = np.cumsum(counts) - counts
     result = np.empty_like(order)
     for start in range(0, len(order), SORT_CHUNK):
         rows = order[start : start + SORT_CHUNK]  # (C,)
         rows = rows[np.argsort(lengths[rows], kind="stable")]
         chunk_lengths = lengths[rows]  # (C,), ascending
         chunk_counts = np.bincount(chunk_lengths, minlength=sizes)  # (L,)
-        first = (
-            np.cumsum(chunk_counts) - chunk_counts
-        )  # (L,), index in rows of each length's first
+        # (L,), index in rows of each length's first.
+        first = np.cumsum(chunk_counts) - chunk_counts
         shift = next_index - first  # (L,), from an index in rows to the index in result
         result[np.arange(len(rows)) + shift[chunk_lengths]] = rows
         next_index += chunk_counts
@@ -202,9 +200,8 @@ def cut_starts(
         # This many rows fit even if the longest row of the window is among them. Then find how many
         # more rows fit.
         fitting = max(1, tokens // longest)
-        run_sizes = np.arange(
-            fitting + 1, len(window) + 1
-        )  # (W - fitting,), rows of longer runs
+        # (W - fitting,), rows of longer runs.
+        run_sizes = np.arange(fitting + 1, len(window) + 1)
         padded_tokens = np.maximum.accumulate(window)[fitting:] * run_sizes  # ascending
         start += fitting + int(np.searchsorted(padded_tokens, tokens, side="right"))
     return np.array(starts, np.int64)

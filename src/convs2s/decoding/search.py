@@ -146,9 +146,8 @@ class _Search:
         beam = settings.beam
         self.settings = settings
         self.decoder = ensemble.start_search(source, beam, shortlist)
-        self.sentences = np.arange(
-            batch
-        )  # (A,): row -> index of its sentence in the batch
+        # (A,): row -> index of its sentence in the batch.
+        self.sentences = np.arange(batch)
         # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the
         # rows of those that are done stay in the arrays and are computed, too.
         self.is_active = np.ones(batch, bool)

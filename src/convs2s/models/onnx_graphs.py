@@ -448,9 +448,8 @@ def _decode(
         graph, weights, "target", previous, graph.value("position")
     )  # (B, K, f)
     embedded_columns = graph.columns(embedded, f)  # (B, f, K)
-    common = (
-        graph.value(f"{prefix}keys") @ embedded_columns
-    )  # (B, m, K), see ``_attend``
+    keys = graph.value(f"{prefix}keys")
+    common = keys @ embedded_columns  # (B, m, K), see ``_attend``
     inputs = layers[0].width
     embedded_rows = graph.rows(embedded, f)  # (R, f)
     in_weight, in_bias = weights.linear("decoder.in_projection", inputs, f)

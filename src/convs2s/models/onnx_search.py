@@ -169,12 +169,7 @@ def continuations(
     subtracted = op("Gather", all_penalties, limits)  # (B, 1, S)
     before = op("Unsqueeze", scores, [2])  # (B, K, 1)
     totals = logs - subtracted + before  # (B, K, S)
-    best, flat = _best(
-        graph,
-        totals,
-        count,
-        group_count,
-    )  # (B, C)
+    best, flat = _best(graph, totals, count, group_count)  # (B, C)
     if is_masked:
         is_barred = best < BARRED / 2
         best = op("Where", is_barred, -np.inf, best)
@@ -293,9 +288,8 @@ def _next_step(body: Graph) -> tuple[Value, dict[str, TypedValue]]:
     # An output is finished if its ``</s>`` is among the K best candidates.
     is_possible = op("Greater", best, -np.inf)
     can_end = ended & is_possible  # (1, C)
-    finished = op(
-        "Slice", can_end, [0], hypotheses, [1]
-    )  # (1, K), the first K of axis 1
+    # (1, K), the first K of axis 1.
+    finished = op("Slice", can_end, [0], hypotheses, [1])
     finished = op("Cast", finished, to=INDICES)
     newly_finished = op("ReduceSum", finished)  # (1, 1)
     count = body.value("finished") + newly_finished  # (1, 1)

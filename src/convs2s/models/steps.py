@@ -50,9 +50,8 @@ class Candidates(NamedTuple):
     scores: Numbers  # (A, C), log-likelihoods, the best first
     parents: Indices  # (A, C), the hypothesis that is continued, 0 to K - 1
     tokens: Indices  # (A, C), the token that is appended to it
-    places: (
-        Indices | None
-    )  # (A, K), the source position with the most attention; None without it
+    # (A, K), the source position with the most attention; None without attention.
+    places: Indices | None
 
 
 def least_positions(limits: Iterable[int | None]) -> int | None:

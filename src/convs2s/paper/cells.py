@@ -52,9 +52,8 @@ class Cell:
     # An n-best list's file, or the run whose list stands in for it.
     n_best: str | None = None
     # `results` fills the fields below.
-    entries: Mapping[str, LedgerEntry] = field(
-        default_factory=dict
-    )  # run -> record with scores
+    # Run -> record with scores.
+    entries: Mapping[str, LedgerEntry] = field(default_factory=dict)
     missing: Sequence[LedgerEntry] = ()  # planned records of the runs without scores
     # Run without scores -> why it failed.
     failures: Mapping[str, str] = field(default_factory=dict)

@@ -188,9 +188,8 @@ class _Model:
         target_length = target.lengths[sentence]  # (T,)
         first_pair = np.cumsum(source_length) - source_length  # (T,)
         target_of_pair = np.repeat(np.arange(len(targets)), source_length)  # (P,)
-        source_place = (
-            np.arange(len(target_of_pair)) - first_pair[target_of_pair]
-        )  # (P,)
+        pairs = np.arange(len(target_of_pair))  # (P,)
+        source_place = pairs - first_pair[target_of_pair]  # (P,)
         source_start = source.starts[sentence][target_of_pair]  # (P,)
         source_word = source.words[source_start + source_place]  # (P,)
         target_word = target.words[targets].astype(np.int64)[target_of_pair]  # (P,)
