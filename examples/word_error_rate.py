@@ -14,25 +14,25 @@ from collections.abc import Sequence
 
 def word_error_rate(translations: Sequence[str], references: Sequence[str]) -> float:
     """Return the insertions, deletions and substitutions in 100 words of the references."""
-    lines = zip(translations, references, strict=True)
-    pairs = [(ours.split(), right.split()) for ours, right in lines]
-    return (
-        100
-        * sum(edits(*pair) for pair in pairs)
-        / max(1, sum(len(right) for _, right in pairs))
-    )
+    wrong = 0
+    words = 0
+    for translation, reference in zip(translations, references, strict=True):
+        right = reference.split()
+        wrong += edits(translation.split(), right)
+        words += len(right)
+    return 100 * wrong / max(1, words)
 
 
 def edits(ours: Sequence[str], right: Sequence[str]) -> int:
     """Return the fewest edits that turn one sequence into the other (Levenshtein 1966)."""
     row = list(range(len(right) + 1))
     for number, word in enumerate(ours, start=1):
-        above, row[0] = row[0], number
+        diagonal = row[0]
+        row[0] = number
         for place, other in enumerate(right, start=1):
-            above, row[place] = (
-                row[place],
-                min(row[place] + 1, row[place - 1] + 1, above + (word != other)),
-            )
+            substituted = diagonal + (word != other)
+            diagonal = row[place]
+            row[place] = min(row[place] + 1, row[place - 1] + 1, substituted)
     return row[-1]
 
 
