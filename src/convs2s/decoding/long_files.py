@@ -85,48 +85,45 @@ def translate_long_file(
             twice or was changed meanwhile, or the output is one of the inputs.
         Interrupted: the signal came while the standard output was written.
     """
-    if source.exists():
-        if not source.is_file():
-            raise UserError(
-                f"{source}: is not a file that can be read twice; use standard input"
-            )
-        if output is not None:
-            for suffix in ("", ".part", ".part.json"):
-                check_not_read(
-                    _beside(output, suffix), [source, *translate.translator.files()]
-                )
+    if source.exists() and not source.is_file():
+        raise UserError(
+            f"{source}: is not a file that can be read twice; use standard input"
+        )
+    if output is not None:
+        inputs = [source, *translate.translator.models]
+        for suffix in ("", ".part", ".part.json"):
+            check_not_read(_beside(output, suffix), inputs)
+    # Read the whole file first, so that an invalid line is found before the work begins.
+    count = sum(1 for _ in read_lines(source))
+    digest = sha256(source)
     translator = translate.translator
     size = CHUNK_BATCHES * translator.threads * translator.settings.batch_sentences
-    with handling(STOPPING, interrupt):
-        # Read the whole file first, so that an invalid line is found before the work begins.
-        count = sum(1 for _ in read_lines(source))
-        digest = sha256(source)
-        with growing_output(output, {**identity, "input": digest}) as growing:
-            rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
-            # Until no lines are left.
-            chunks = iter(lambda: list(islice(rest, size)), [])
+    with (
+        handling(STOPPING, interrupt),
+        growing_output(output, {**identity, "input": digest}) as growing,
+    ):
+        rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
+        # Until no lines are left.
+        chunks = iter(lambda: list(islice(rest, size)), [])
+        try:
             with (
                 progress(" sentences", count, done=growing.done, silent=silent) as bar,
                 closing(translate_chunks(translate, chunks, workers)) as translated,
             ):
-                try:
-                    for lines, part in translated:
-                        growing.append(part, lines)
-                        bar.update(lines)
-                    if not count:
-                        # A compressed file without text is not empty.
-                        growing.append("", 0)
-                except Interrupted as stop:
-                    if output is None:
-                        raise
-                    raise growing.interruption_error(
-                        f"translation is not finished: {stop} was received; "
-                        f"{growing.lines_written()} of {count} lines {growing.message_end}"
-                    ) from None
-            if sha256(source) != digest:
-                raise UserError(
-                    f"{source}: was changed while it was translated; run the command again"
-                )
+                for lines, part in translated:
+                    growing.append(part, lines)
+                    bar.update(lines)
+            if count == 0:
+                # A compressed file without text is not empty.
+                growing.append("", 0)
+        except Interrupted as stop:
+            if output is None:
+                raise
+            raise growing.interruption(stop, count) from None
+        if sha256(source) != digest:
+            raise UserError(
+                f"{source}: was changed while it was translated; run the command again"
+            )
 
 
 def identity_of(
@@ -173,13 +170,8 @@ _STATE = TypeAdapter(_State)
 class GrowingOutput:
     """An output that can be resumed. ``done`` lines of the input are complete in it."""
 
-    interruption_error = UnfinishedError
-
     def __init__(
-        self,
-        path: Path,
-        part: BinaryIO,
-        identity: Mapping[str, object],
+        self, path: Path, part: BinaryIO, identity: Mapping[str, object]
     ) -> None:
         """Resume after the last complete chunk, or start over if the identity differs.
 
@@ -189,20 +181,15 @@ class GrowingOutput:
         self._path = path
         self._part = part
         self._identity = identity
+        self._state_file = _beside(path, ".part.json")
         # None: the output is not compressed.
         self._compress = _COMPRESSORS.get(path.suffix)
-        self.message_end = f"are in {path}.part: rerun the same command to resume"
-        state = self._resumed()
-        self.done = state.lines
-        part.truncate(state.bytes)
-        part.seek(state.bytes)
-        self._write_state(state)
+        self.done, size = self._resumed()
+        part.truncate(size)
+        part.seek(size)
+        self._write_state(self.done)
 
-    def append(
-        self,
-        text: str,
-        lines: int,
-    ) -> None:
+    def append(self, text: str, lines: int) -> None:
         """Add the output of the next ``lines`` lines of the input."""
         content = text.encode()
         if self._compress is not None:
@@ -210,23 +197,25 @@ class GrowingOutput:
         self._part.write(content)
         self._part.flush()
         os.fsync(self._part.fileno())
-        self._write_state(_State(self._identity, self.done + lines, self._part.tell()))
+        self._write_state(self.done + lines)
         self.done += lines
 
-    def lines_written(self) -> int:
-        """Return the number of lines in the state file, from which the next command resumes.
+    def interruption(self, stop: Interrupted, count: int) -> UserError:
+        """Return the error for a signal that has stopped the translation of ``count`` lines."""
+        # `done` may be less than what the next command reads from the state file, if the signal
+        # came after `append` wrote the state.
+        state = _STATE.validate_json(self._state_file.read_bytes())
+        return UnfinishedError(
+            f"translation is not finished: {stop} was received; {state.lines} of {count} lines are "
+            f"in {self._path}.part: rerun the same command to resume"
+        )
 
-        ``done`` may be less, if a signal has interrupted `append` after it wrote the state.
-        """
-        return _STATE.validate_json(
-            _beside(self._path, ".part.json").read_bytes()
-        ).lines
+    def _write_state(self, lines: int) -> None:
+        state = _State(self._identity, lines, self._part.tell())
+        write_text(self._state_file, json.dumps(asdict(state)))
 
-    def _write_state(self, state: _State) -> None:
-        write_text(_beside(self._path, ".part.json"), json.dumps(asdict(state)))
-
-    def _resumed(self) -> _State:
-        """Return the state from which to resume; it is empty if there is nothing to resume.
+    def _resumed(self) -> tuple[int, int]:
+        """Return how many lines and bytes are complete; both are 0 if there is nothing to resume.
 
         If there is an unfinished output that cannot be resumed, print why.
 
@@ -235,25 +224,22 @@ class GrowingOutput:
                 be a file of the user's.
         """
         size = os.fstat(self._part.fileno()).st_size
-        empty = _State(self._identity, 0, 0)
-        state_file = _beside(self._path, ".part.json")
-        if not state_file.is_file():
+        if not self._state_file.is_file():
             if size:
                 raise UserError(
                     f"{self._path}.part: exists already, but is not an unfinished output; remove "
                     "it, or name another --output"
                 )
-            return empty
+            return 0, 0
         try:
-            state = _STATE.validate_json(state_file.read_bytes(), strict=True)
+            state = _STATE.validate_json(self._state_file.read_bytes(), strict=True)
         except (OSError, ValidationError):
             reason = "its state cannot be read"
         else:
-            ours = self._identity
-            theirs = state.identity
-            # Each name of either identity, once.
-            names = dict.fromkeys([*theirs, *ours])
-            differing = [name for name in names if theirs.get(name) != ours.get(name)]
+            differing = []
+            for name in {**state.identity, **self._identity}:
+                if state.identity.get(name) != self._identity.get(name):
+                    differing.append(name)
             if differing:
                 reason = f"it differs from this command in {' and '.join(differing)}"
             elif size < state.bytes:
@@ -262,37 +248,33 @@ class GrowingOutput:
                 print(
                     f"{self._path}: resuming after line {state.lines}", file=sys.stderr
                 )
-                return state
+                return state.lines, state.bytes
         print(
             f"{self._path}: starting over; there is an unfinished output, but {reason}",
             file=sys.stderr,
         )
-        return empty
+        return 0, 0
 
 
 class DirectOutput:
     """An output that cannot be resumed: the standard output, a device or a pipe."""
 
-    interruption_error = UserError
-    message_end = "were written; this output cannot be resumed"
-
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self.done = 0
 
-    def append(
-        self,
-        text: str,
-        lines: int,
-    ) -> None:
+    def append(self, text: str, lines: int) -> None:
         """Write the output of the next ``lines`` lines of the input."""
         self._stream.write(text.encode())
         self._stream.flush()
         self.done += lines
 
-    def lines_written(self) -> int:
-        """Return ``done``."""
-        return self.done
+    def interruption(self, stop: Interrupted, count: int) -> UserError:
+        """Return the error for a signal that has stopped the translation of ``count`` lines."""
+        return UserError(
+            f"translation is not finished: {stop} was received; {self.done} of {count} lines were "
+            "written; this output cannot be resumed"
+        )
 
 
 @contextmanager
@@ -324,10 +306,8 @@ def growing_output(
             # lockf takes a record lock. It ends with this process. A lock of flock would last as
             # long as any worker that was forked from this process.
             fcntl.lockf(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (
-            BlockingIOError,
-            PermissionError,
-        ):  # POSIX allows both if the lock is held
+        except (BlockingIOError, PermissionError):
+            # POSIX allows both errors if another process holds the lock.
             raise UserError(
                 f"{unfinished}: another process is writing it; wait for it, or name another output"
             ) from None

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 class SplitLines:
     """Numbered lines and their ``sentences``, each with the number of its line."""
 
-    def __init__(
-        self,
-        lines: Chunk,
-        language: str | None,
-    ) -> None:
+    def __init__(self, lines: Chunk, language: str | None) -> None:
         """Split lines of raw text in ``language``. If it is None, each line is one sentence."""
         self.sentences = list[tuple[int, str]]()
         # Each line and the number of its sentences.
