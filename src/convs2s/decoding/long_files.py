@@ -127,10 +127,7 @@ def translate_long_file(
 
 
 def identity_of(
-    models: Sequence[Path],
-    settings: DecodingSettings,
-    device: str,
-    **others: object,
+    models: Sequence[Path], settings: DecodingSettings, device: str, **others: object
 ) -> dict[str, object]:
     """Return everything that the translations' bytes depend on, by name.
 

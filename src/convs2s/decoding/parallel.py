@@ -24,11 +24,7 @@ Chunk = Sequence[tuple[int, str]]  # numbered lines
 _translate: Callable[[Chunk], str]  # set only in a worker process, by `_start`
 
 
-def sentences_for_each(
-    count: int,
-    threads: int,
-    limit: int,
-) -> int:
+def sentences_for_each(count: int, threads: int, limit: int) -> int:
     """Return the number of sentences in a batch, at most ``limit``.
 
     It is ``limit`` if ``count`` sentences are enough to give each thread such a batch. Otherwise
@@ -93,9 +89,7 @@ def search_in_threads(
 
 
 def translate_chunks(
-    translate: Callable[[Chunk], str],
-    chunks: Iterable[Chunk],
-    workers: int,
+    translate: Callable[[Chunk], str], chunks: Iterable[Chunk], workers: int
 ) -> Generator[tuple[int, str], None, None]:
     """Translate chunks in ``workers`` processes.
 

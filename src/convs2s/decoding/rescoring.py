@@ -96,11 +96,7 @@ class PairScorer:
     """One model, or several as an ensemble, that scores given translations."""
 
     def __init__(
-        self,
-        ensemble: Ensemble,
-        description: ModelDescription,
-        device: str,
-        form: Form,
+        self, ensemble: Ensemble, description: ModelDescription, device: str, form: Form
     ) -> None:
         """Use models that are loaded. ``form`` is the form of the lines of both sides.
 
@@ -191,11 +187,7 @@ class PairScorer:
         for source_index, item in enumerate(given):
             yield [scores[source_index, index] for index in range(len(item.targets))]
 
-    def _score_batch(
-        self,
-        batch: list[_Unit],
-        _: Event,
-    ) -> dict[_Key, PairScore]:
+    def _score_batch(self, batch: list[_Unit], _: Event) -> dict[_Key, PairScore]:
         """Return the score of each target of a batch, by the target's key."""
         width = max(map(_width, batch))  # K
         rows: list[list[int]] = []
@@ -215,12 +207,7 @@ class PairScorer:
                 scores[key] = PairScore(unit_totals[column], len(unit.targets[column]))
         return scores
 
-    def _encode(
-        self,
-        side: str,
-        line: str,
-        location: str,
-    ) -> list[int]:
+    def _encode(self, side: str, line: str, location: str) -> list[int]:
         tokens = self._splitters[side](line)
         limit = most_tokens(self.ensemble.positions(side))
         if len(tokens) > limit:
@@ -266,11 +253,7 @@ def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
 
 
 @torch.inference_mode()
-def log_probabilities(
-    ensemble: Ensemble,
-    source: Tensor,
-    target: Tensor,
-) -> Tensor:
+def log_probabilities(ensemble: Ensemble, source: Tensor, target: Tensor) -> Tensor:
     """Return the log-probabilities (B, K) of the targets (B, K, n) of the sources (B, m).
 
     Each row of indices ends in ``</s>`` and is padded on the right. A row may be all padding; its
@@ -333,9 +316,7 @@ def score_groups(
 
 
 def _with_sources(
-    sources: Iterable[str],
-    groups: Iterable[Group],
-    read: Callable[[str], str],
+    sources: Iterable[str], groups: Iterable[Group], read: Callable[[str], str]
 ) -> Iterator[GivenTargets]:
     """Yield the source of each group of hypotheses together with their texts.
 
@@ -360,12 +341,7 @@ def _with_sources(
         yield GivenTargets(source, texts, [hypothesis.location for hypothesis in group])
 
 
-def list_n_best(
-    translator: LineTranslator,
-    *,
-    source: Path,
-    output: Path,
-) -> None:
+def list_n_best(translator: LineTranslator, *, source: Path, output: Path) -> None:
     """Translate a file of raw text to an n-best list of all hypotheses that the search finishes.
 
     The texts in the list are words separated by blanks, as tokenized BLEU reads them. Unknown words

@@ -92,9 +92,7 @@ class ChunkTranslator:
 
 
 def translate_stream(
-    translate: ChunkTranslator,
-    stream: BufferedReader,
-    name: str,
+    translate: ChunkTranslator, stream: BufferedReader, name: str
 ) -> None:
     """Translate a stream to the standard output. Messages call the stream ``name``."""
     arriving_bytes = ArrivingBytes(stream)
@@ -159,9 +157,7 @@ class ArrivingBytes:
 
 
 def arriving(
-    lines: Iterable[str],
-    must_wait: Callable[[], bool],
-    limit: int,
+    lines: Iterable[str], must_wait: Callable[[], bool], limit: int
 ) -> Iterator[list[str]]:
     """Group the lines that have arrived together.
 

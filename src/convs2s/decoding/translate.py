@@ -177,10 +177,7 @@ class LineTranslator:
         return translator
 
     def translate(
-        self,
-        lines: Iterable[str],
-        chunk: int | None = None,
-        n_best: int | None = None,
+        self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
     ) -> Iterator[Translation]:
         """Translate lines, ``chunk`` at a time, and yield the translations in the lines' order.
 
@@ -191,9 +188,7 @@ class LineTranslator:
             yield from self.translate_chunk(numbered, n_best)
 
     def translate_chunk(
-        self,
-        lines: Chunk,
-        n_best: int | None = None,
+        self, lines: Chunk, n_best: int | None = None
     ) -> list[Translation]:
         """Translate numbered lines together, and return their translations in the lines' order.
 
@@ -282,11 +277,7 @@ class LineTranslator:
         by_network = [layer_attention(network, source, target) for network in attending]
         return attention_map(by_network, translation.source_tokens, translation.tokens)
 
-    def prepare(
-        self,
-        text: str,
-        number: int,
-    ) -> list[str]:
+    def prepare(self, text: str, number: int) -> list[str]:
         """Return the tokens that the model reads for a line.
 
         If the line is longer than the model can read, it is cut, with a warning that gives its
@@ -297,9 +288,7 @@ class LineTranslator:
         )
 
     def search(
-        self,
-        tokens: Sequence[Sequence[str]],
-        stopped: Event,
+        self, tokens: Sequence[Sequence[str]], stopped: Event
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, the best first.
 
@@ -326,11 +315,7 @@ class LineTranslator:
         return results
 
     def _finish(
-        self,
-        number: int,
-        text: str,
-        source: list[str],
-        hypothesis: Hypothesis,
+        self, number: int, text: str, source: list[str], hypothesis: Hypothesis
     ) -> Translation:
         """Return the translation of a source by a hypothesis, with unknown words replaced."""
         tokens = self.target.decode(hypothesis.tokens)
@@ -380,11 +365,7 @@ class LineTranslator:
         """
         return list(tokens) if self._reads_words else join(" ".join(tokens)).split()
 
-    def _word_position(
-        self,
-        tokens: Sequence[str],
-        position: int,
-    ) -> int:
+    def _word_position(self, tokens: Sequence[str], position: int) -> int:
         """Return the position of the word to which the token at ``position`` belongs."""
         if self._reads_words:
             return position
@@ -403,11 +384,7 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 @contextmanager
 def translator_of_job(
-    models: Sequence[Path],
-    settings: DecodingSettings,
-    *,
-    device: str,
-    threads: int,
+    models: Sequence[Path], settings: DecodingSettings, *, device: str, threads: int
 ) -> Iterator[LineTranslator]:
     """Yield a translator for a job of the workflow, with ``threads`` on a CPU.
 
@@ -420,9 +397,7 @@ def translator_of_job(
 
 
 def load_searched(
-    models: Sequence[Path],
-    device: str,
-    settings: DecodingSettings,
+    models: Sequence[Path], device: str, settings: DecodingSettings
 ) -> tuple["Ensemble | OnnxEnsemble", ModelDescription]:
     """Load the models for a search.
 
@@ -474,9 +449,7 @@ def load_searched(
 
 
 def load_ensemble(
-    models: Sequence[Path],
-    device: str,
-    settings: DecodingSettings,
+    models: Sequence[Path], device: str, settings: DecodingSettings
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 

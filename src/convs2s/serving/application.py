@@ -55,9 +55,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def application(
-    translator: Translator,
-    search: DecodingSettings,
-    settings: ServerSettings,
+    translator: Translator, search: DecodingSettings, settings: ServerSettings
 ) -> Starlette:
     """Return the web application that translates with a model.
 
@@ -172,11 +170,7 @@ class _Handlers:
             page, headers={"Content-Security-Policy": policy}, media_type=HTML
         )
 
-    def _route(
-        self,
-        path: str,
-        handler: Response | Handler,
-    ) -> Route:
+    def _route(self, path: str, handler: Response | Handler) -> Route:
         """Return a route that counts its answers and their times in the metrics."""
 
         async def counted(request: Request) -> Response:
@@ -189,11 +183,7 @@ class _Handlers:
 
         return Route(path, counted, methods=["POST" if path == "/translate" else "GET"])
 
-    async def _answer(
-        self,
-        request: Request,
-        handler: Response | Handler,
-    ) -> Response:
+    async def _answer(self, request: Request, handler: Response | Handler) -> Response:
         """Return the answer of a handler, or a JSON error if the handler raises an exception.
 
         ``handler`` may also be a constant answer. If the server listens on a loopback address, it
@@ -248,11 +238,7 @@ class _Handlers:
         content = prometheus.generate_latest(self._registry)
         return Response(content, media_type=prometheus.CONTENT_TYPE_LATEST)
 
-    def unrouted(
-        self,
-        request: Request,
-        error: Exception,
-    ) -> Response:
+    def unrouted(self, request: Request, error: Exception) -> Response:
         """Answer a request that has no route: 404 for an unknown path, 405 for a wrong method.
 
         The latter is counted in the metrics, as its path is known.
@@ -331,10 +317,7 @@ class _Handlers:
 
 
 async def _await_translations(
-    request: Request,
-    batches: Batches,
-    lines: SplitLines,
-    options: RequestOptions,
+    request: Request, batches: Batches, lines: SplitLines, options: RequestOptions
 ) -> list[Translation]:
     """Return the translations of a request; take it out of the queue if its client disconnects.
 
@@ -360,8 +343,6 @@ async def _await_translations(
 
 
 def _fault(
-    status: int,
-    message: str,
-    headers: dict[str, str] | None = None,
+    status: int, message: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers)

@@ -91,11 +91,7 @@ class Connection(H11Protocol):
             self.transport.write(self.conn.send(continues))
             self.loop.call_later(PROBE_SECONDS, self._probe)
 
-    def _limit(
-        self,
-        seconds: float,
-        close: Callable[[], None],
-    ) -> None:
+    def _limit(self, seconds: float, close: Callable[[], None]) -> None:
         """Call ``close`` after a time, in place of the time limit that may run now."""
         self._end_limit()
         self._timer = self.loop.call_later(seconds, close)

@@ -30,11 +30,7 @@ class LibreTranslateRequest(Section):
     # Maximum number of further translations of each text.
     alternatives: NonNegativeInt = 0
 
-    def as_own(
-        self,
-        languages: Mapping[str, str],
-        most: int,
-    ) -> dict[str, object]:
+    def as_own(self, languages: Mapping[str, str], most: int) -> dict[str, object]:
         """Return the fields of the equivalent request in this server's own format.
 
         Each line is one text. ``languages`` are those of the model, and ``most`` is the largest

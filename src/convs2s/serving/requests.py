@@ -225,9 +225,7 @@ class Batches:
         return sum(len(job.texts) for job in self._jobs)
 
     async def translate(
-        self,
-        texts: Sequence[str],
-        options: RequestOptions,
+        self, texts: Sequence[str], options: RequestOptions
     ) -> list[Translation]:
         """Put a request into the queue, and return its translations when they are made.
 
@@ -293,11 +291,7 @@ class Batches:
                 room -= len(job.texts)
         return taken
 
-    async def _answer(
-        self,
-        pool: ThreadPoolExecutor,
-        jobs: Sequence[_Job],
-    ) -> None:
+    async def _answer(self, pool: ThreadPoolExecutor, jobs: Sequence[_Job]) -> None:
         """Translate requests together and set their results.
 
         If that fails, translate each request alone, so that only the faulty one fails.
