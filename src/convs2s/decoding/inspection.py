@@ -101,9 +101,8 @@ class FinalStates:
 
     tokens: list[list[str]]  # the tokens of each line that the model reads
     unknown: list[list[str]]  # the tokens of each line that are not in the vocabulary
-    states: NDArray[
-        np.floating[Any]
-    ]  # (lines, numbers): outputs and cells, bottom layer first
+    # (lines, numbers): outputs and cells, bottom layer first.
+    states: NDArray[np.floating[Any]]
 
 
 @torch.inference_mode()
@@ -120,11 +119,12 @@ def final_states(model: Path, lines: Sequence[str]) -> FinalStates:
     vocabulary, _ = description.vocabularies()
     tokens = []
     unknown = []
+    rows = []
     for line in lines:
         row = split(line)
         tokens.append(row)
         unknown.append([token for token in row if token not in vocabulary])
-    rows = [vocabulary.encode(row) for row in tokens]
+        rows.append(vocabulary.encode(row))
     states = network.final_state(torch.from_numpy(pad(rows)))
     if states is None:
         raise UserError(

@@ -20,8 +20,12 @@ Translated = TypeVar("Translated")
 
 LEAST_SENTENCES = 8
 """Minimum number of sentences in a batch that is made smaller to give each thread a batch."""
-Chunk = Sequence[tuple[int, str]]  # numbered lines
-_translate: Callable[[Chunk], str]  # set only in a worker process, by `_start`
+
+Chunk = Sequence[tuple[int, str]]
+"""Numbered lines."""
+
+_translate: Callable[[Chunk], str]
+"""Translates the chunks of a worker process; `_start` sets it."""
 
 
 def sentences_for_each(count: int, threads: int, limit: int) -> int:
@@ -30,8 +34,7 @@ def sentences_for_each(count: int, threads: int, limit: int) -> int:
     It is ``limit`` if ``count`` sentences are enough to give each thread such a batch. Otherwise
     batches are smaller, so that each thread has one, but not smaller than ``LEAST_SENTENCES``.
     """
-    for_each_thread = math.ceil(count / threads)
-    return min(limit, max(LEAST_SENTENCES, for_each_thread))
+    return min(limit, max(LEAST_SENTENCES, math.ceil(count / threads)))
 
 
 @contextmanager
@@ -79,13 +82,13 @@ def search_in_threads(
             return [search(batch, stopped) for batch in batches]
         with ThreadPoolExecutor(threads) as pool:
             try:
-                found = list(pool.map(search_alone, reversed(batches)))
+                results = list(pool.map(search_alone, reversed(batches)))
             except BaseException:
                 # Otherwise Ctrl-C would wait until the batches in the threads are finished.
                 stopped.set()
                 raise
-    found.reverse()  # the batches were searched from the last to the first
-    return found
+    results.reverse()  # the batches were searched from the last to the first
+    return results
 
 
 def translate_chunks(

@@ -88,8 +88,7 @@ class _Unit(NamedTuple):
     """At most ``TARGETS_PER_UNIT`` targets of one source, as indices of the vocabularies."""
 
     source: list[int]
-    targets: list[list[int]]
-    keys: list[_Key]  # the key of each target, in the order of ``targets``
+    targets: dict[_Key, list[int]]
 
 
 class PairScorer:
@@ -166,18 +165,15 @@ class PairScorer:
         for source_index, item in enumerate(given):
             source_location = item.source_location or item.locations[0]
             source = self._encode("source", item.source, source_location)
-            rows = []
-            for line, location in zip(item.targets, item.locations, strict=True):
-                rows.append(self._encode("target", line, location))
-            # Divide the targets into parts of similar length.
-            by_length = sorted(range(len(rows)), key=lambda index: len(rows[index]))
-            for start in range(0, len(rows), TARGETS_PER_UNIT):
-                part = by_length[start : start + TARGETS_PER_UNIT]
-                targets = [rows[index] for index in part]
-                units.append(
-                    _Unit(source, targets, [(source_index, index) for index in part])
-                )
-        units.sort(key=_sort_key)
+            targets: dict[_Key, list[int]] = {}
+            for index, target in enumerate(item.targets):
+                location = item.locations[index]
+                targets[source_index, index] = self._encode("target", target, location)
+            # Divide the targets into units of similar length.
+            by_length = sorted(targets, key=lambda key: len(targets[key]))
+            for start in range(0, len(by_length), TARGETS_PER_UNIT):
+                keys = by_length[start : start + TARGETS_PER_UNIT]
+                units.append(_Unit(source, {key: targets[key] for key in keys}))
         threads = torch.get_num_threads() if self.device == "cpu" else 1
         scores: dict[_Key, PairScore] = {}
         for batch_scores in search_in_threads(
@@ -192,7 +188,7 @@ class PairScorer:
         width = max(map(_width, batch))  # K
         rows: list[list[int]] = []
         for unit in batch:
-            rows += unit.targets
+            rows += unit.targets.values()
             # Fill the unit up to K targets with rows of padding, whose scores are not read.
             rows += [[]] * (width - len(unit.targets))
         source = torch.from_numpy(pad([unit.source for unit in batch]))  # (B, m)
@@ -203,8 +199,9 @@ class PairScorer:
         scores = {}
         for unit, unit_totals in zip(batch, totals.tolist(), strict=True):
             # The rows of padding are last, so the totals of this unit's targets come first.
-            for column, key in enumerate(unit.keys):
-                scores[key] = PairScore(unit_totals[column], len(unit.targets[column]))
+            unit_scores = zip(unit.targets.items(), unit_totals, strict=False)
+            for (key, target_tokens), total in unit_scores:
+                scores[key] = PairScore(total, len(target_tokens))
         return scores
 
     def _encode(self, side: str, line: str, location: str) -> list[int]:
@@ -218,15 +215,6 @@ class PairScorer:
         return self._vocabularies[side].encode(tokens)
 
 
-def _sort_key(unit: _Unit) -> tuple[int, int, list[_Key]]:
-    """Return the sort key of a unit: its number of targets, its longest target, its keys.
-
-    Units with the same number of targets and similar lengths then share a batch. The keys break
-    ties, so that the order of the units is always the same.
-    """
-    return len(unit.targets), max(map(len, unit.targets)), unit.keys
-
-
 def _width(unit: _Unit) -> int:
     """Return K, the number of targets to which a unit is padded if it is alone in its batch.
 
@@ -237,17 +225,23 @@ def _width(unit: _Unit) -> int:
     return 1 if targets == 1 else max(4, targets)
 
 
+def _size(unit: _Unit) -> tuple[int, int]:
+    """Return the number of targets of a unit, and the length of its longest target."""
+    return len(unit.targets), max(map(len, unit.targets.values()))
+
+
 def _batches(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
     """Yield batches of units with at most ``TARGETS_PER_BATCH`` targets, padding included.
 
-    The units must be sorted by `_sort_key`, so that those of a single target come first. They get
-    batches of their own, because a matrix product of a single row is computed in another way.
+    Units of similar size share a batch. Those of a single target come first, and get batches of
+    their own, because a matrix product of a single row is computed in another way.
     """
+    units = sorted(units, key=_size)
     widths = np.array([_width(unit) for unit in units])
     singles = np.count_nonzero(widths == 1)
     for indices in np.split(np.arange(len(units)), [singles]):
-        # ``cut`` counts padded tokens. Here a unit counts as a row of length K, so the limit is one
-        # of targets.
+        # `cut` limits the padded tokens of rows. Here the rows are units of K targets, so it limits
+        # the padded targets.
         for batch in cut(indices, widths, sentences=None, tokens=TARGETS_PER_BATCH):
             yield [units[index] for index in batch]
 
@@ -323,20 +317,19 @@ def _with_sources(
     ``read`` turns a text of the list into the scorer's form. Groups must be in ascending order of
     their sentences: ``sources`` is read only once.
     """
-    rest = iter(sources)
-    source = ""
+    numbered = enumerate(sources, start=1)
     lines_read = 0
     for group in groups:
         sentence = group[0].sentence
-        while lines_read <= sentence:
-            line = next(rest, None)
-            if line is None:
-                raise UserError(
-                    f"{group[0].location}: sentence {sentence}, but the source has {lines_read} "
-                    "lines (sentences count from 0); give the text from which the list was made"
-                )
+        for lines_read, line in numbered:
             source = line
-            lines_read += 1
+            if lines_read > sentence:
+                break
+        else:
+            raise UserError(
+                f"{group[0].location}: sentence {sentence}, but the source has {lines_read} lines "
+                "(sentences count from 0); give the text from which the list was made"
+            )
         texts = [read(hypothesis.text) for hypothesis in group]
         yield GivenTargets(source, texts, [hypothesis.location for hypothesis in group])
 

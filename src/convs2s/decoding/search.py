@@ -63,22 +63,23 @@ def beam_search(
     step, with the hypotheses that are finished by then. A search by a single graph is not stopped.
     """
     source = np.asarray(source)
-    is_plain = shortlist is None and settings.finished == "replace" and len(source) == 1
-    # The graph always selects 2 x beam candidates, so the vocabulary must have more types.
     if (
-        is_plain
-        and isinstance(ensemble, OnnxEnsemble)
+        isinstance(ensemble, OnnxEnsemble)
+        and len(source) == 1
+        and shortlist is None
+        and settings.finished == "replace"
+        # The graph always selects 2 x beam candidates, so the vocabulary must have more types.
         and 2 * settings.beam < len(ensemble.types)
     ):
-        finished = [_search_alone(ensemble, source, settings)]
+        results = [_search_alone(ensemble, source, settings)]
     else:
         search = _Search(ensemble, source, settings, shortlist)
         while search.is_active.any() and not is_stopped():
             search.step()
         search.decoder.release()
-        finished = search.finished
+        results = search.results
     # The sort is stable: of equal hypotheses, the one that was finished first comes first.
-    return [sorted(hypotheses, key=lambda row: -row.score) for hypotheses in finished]
+    return [sorted(finished, key=lambda row: -row.score) for finished in results]
 
 
 def _search_alone(
@@ -120,9 +121,9 @@ def _maximum(
     ensemble: "Ensemble | OnnxEnsemble", source: Indices, settings: DecodingSettings
 ) -> Indices:
     """Return the maximum number of tokens (B,) in each output, without ``</s>``."""
-    words = ((source != PADDING) & (source != END)).sum(1)
+    lengths = ((source != PADDING) & (source != END)).sum(1)
     limit = settings.maximum_length
-    maximum: Indices = (words * limit.factor).astype(np.int64) + limit.offset
+    maximum: Indices = (lengths * limit.factor).astype(np.int64) + limit.offset
     maximum = np.maximum(maximum, settings.minimum_length)
     positions = ensemble.positions("target")
     return maximum if positions is None else np.minimum(maximum, positions - 1)
@@ -142,12 +143,13 @@ class _Search:
         beam = settings.beam
         self.settings = settings
         self.decoder = ensemble.start_search(source, beam, shortlist)
-        # (A,): row -> index of its sentence in the batch.
-        self.sentences = np.arange(batch)
+        # The finished hypotheses of each sentence of the batch.
+        self.results: list[list[Hypothesis]] = [[] for _ in range(batch)]
+        # (A,): those lists of `results` that belong to the rows.
+        self.finished = list(self.results)
         # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the
         # rows of those that are done stay in the arrays and are computed, too.
         self.is_active = np.ones(batch, bool)
-        self.finished: list[list[Hypothesis]] = [[] for _ in range(batch)]
         self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
         # (A, K, t): for each token, the source position with the most attention; None without
         # attention.
@@ -205,8 +207,8 @@ class _Search:
         self._keep((self._finished_counts() < beam) & (self.maximum > length))
 
     def _finished_counts(self) -> NDArray[np.int64]:
-        """Return the number of finished hypotheses of the sentence of each row (A,)."""
-        return np.array([len(self.finished[index]) for index in self.sentences])
+        """Return the number of finished hypotheses of each row (A,)."""
+        return np.array([len(finished) for finished in self.finished])
 
     def _finish(self, row: int, parent: int, total: float) -> None:
         """Add a finished hypothesis, unless its sentence already has ``beam`` of them.
@@ -214,15 +216,16 @@ class _Search:
         It is hypothesis ``parent`` of row ``row``, followed by ``</s>``. Its log-likelihood is
         ``total``.
         """
-        finished = self.finished[self.sentences[row]]
+        finished = self.finished[row]
         if len(finished) == self.settings.beam:
             return
         length = self.tokens.shape[2] + 1  # with </s>
         score = float(total) / math.pow(length, self.settings.alpha)
-        alignment = (
-            None if self.alignment is None else self.alignment[row, parent].tolist()
-        )
-        finished.append(Hypothesis(self.tokens[row, parent].tolist(), score, alignment))
+        tokens = self.tokens[row, parent].tolist()
+        alignment = None
+        if self.alignment is not None:
+            alignment = self.alignment[row, parent].tolist()
+        finished.append(Hypothesis(tokens, score, alignment))
 
     def _keep(self, goes_on: NDArray[np.bool_]) -> None:
         """Remove the sentences that are done from all arrays, unless the decoder keeps all.
@@ -230,14 +233,13 @@ class _Search:
         ``goes_on`` (A,) says whether the search for a sentence goes on.
         """
         self.is_active &= goes_on
-        if self.decoder.keeps_all or self.is_active.all():
+        is_over = not self.is_active.any()
+        if self.decoder.keeps_all or self.is_active.all() or is_over:
             return
         active = np.flatnonzero(self.is_active)
-        self.sentences = self.sentences[active]
-        self.is_active = self.is_active[active]
-        if not len(active):
-            return
         self.decoder.keep(active)
+        self.is_active = self.is_active[active]
+        self.finished = [self.finished[row] for row in active]
         self.previous = self.previous[active]
         self.scores = self.scores[active]
         self.maximum = self.maximum[active]

@@ -86,6 +86,7 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
     for rank in range(max(len(part.n_best) for part in parts)):
         hypotheses = [part.n_best[min(rank, len(part.n_best) - 1)] for part in parts]
         n_best.append(join(hypotheses, separator))
+    maps = [part.attention for part in parts if part.attention is not None]
     return replace(
         first,
         **fields,
@@ -93,9 +94,7 @@ def join(parts: Sequence[Translation], separator: str) -> Translation:
         replacements=replacements,
         alignment=None if first.alignment is None else alignment,
         n_best=n_best,
-        attention=_join_attention(
-            [part.attention for part in parts if part.attention is not None]
-        ),
+        attention=_join_attention(maps),
     )
 
 
@@ -106,17 +105,14 @@ def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
     """
     if not maps:
         return None
-    from convs2s.decoding.inspection import AttentionMap  # imports torch
+    # Imported here, because most translations have no attention.
+    from scipy.linalg import block_diag
+
+    from convs2s.decoding.inspection import AttentionMap
 
     target = list(chain.from_iterable(block.target for block in maps))
     source = list(chain.from_iterable(block.source for block in maps))
-    layers = len(maps[0].weights)
-    weights = np.zeros((layers, len(target), len(source)), np.float32)
-    row = 0
-    column = 0
-    for block in maps:
-        _, rows, columns = block.weights.shape
-        weights[:, row : row + rows, column : column + columns] = block.weights
-        row += rows
-        column += columns
+    # For each layer, its weights in all maps.
+    layers = zip(*(block.weights for block in maps), strict=True)
+    weights = np.stack([block_diag(*blocks) for blocks in layers])
     return AttentionMap(weights, source, target)

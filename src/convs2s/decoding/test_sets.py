@@ -54,10 +54,10 @@ def time_decoding(
     print(f"timing the translation of {len(lines):,} lines", flush=True)
     started = time.perf_counter()
     # A single chunk, so that batches are formed over the whole test set, as in the paper.
-    translations = translator.translate(lines, chunk=len(lines))
-    # `translate` returns a generator, so the lines are decoded while this sum consumes it.
-    tokens = sum(len(translation.tokens) + 1 for translation in translations)
+    translations = translator.translate_chunk(list(enumerate(lines, start=1)))
     seconds = time.perf_counter() - started
+    # With </s>.
+    tokens = sum(len(translation.tokens) + 1 for translation in translations)
     name = torch.cuda.get_device_name() if device == "cuda" else manifest["processor"]
     graphs = "CUDA graphs, " if device == "cuda" and settings.cuda_graphs else ""
     batches = f"{graphs}batches of up to {settings.batch_sentences}, torch {torch.__version__}"

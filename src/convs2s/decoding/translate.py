@@ -59,8 +59,8 @@ ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _MAY
 """Fields of a model's description that must be equal in all models of an ensemble."""
 
 
-_HYPOTHESIS_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment")
-"""Fields that can differ between the hypotheses of one line."""
+_LISTED_FIELDS = ("text", "words", "tokens", "score", "replacements", "alignment")
+"""Fields that can differ between the hypotheses of an n-best list."""
 
 
 @dataclass(frozen=True)
@@ -98,20 +98,17 @@ class Translation:
     attention: "AttentionMap | None" = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields of the JSON line; ``n_best`` has only `_HYPOTHESIS_FIELDS`.
+        """Return the fields of the JSON line; ``n_best`` has only `_LISTED_FIELDS`.
 
         ``n_best`` is left out if it is empty, and ``attention`` always.
         """
         content = dict(vars(self))
-        del content["n_best"]
         del content["attention"]
-        hypotheses = []
-        for hypothesis in self.n_best:
-            hypotheses.append(
-                {name: getattr(hypothesis, name) for name in _HYPOTHESIS_FIELDS}
-            )
-        if hypotheses:
-            content["n_best"] = hypotheses
+        listed = []
+        for hypothesis in content.pop("n_best"):
+            listed.append({name: getattr(hypothesis, name) for name in _LISTED_FIELDS})
+        if listed:
+            content["n_best"] = listed
         return content
 
 
@@ -138,22 +135,23 @@ class LineTranslator:
                 model has attention.
         """
         self.models = models
+        # Model file -> time of its last modification, in nanoseconds.
         self._files = {
-            path.absolute(): _stamp(path) for path in models if path.is_file()
+            path.absolute(): path.stat().st_mtime_ns
+            for path in models
+            if path.is_file()
         }
-        self.ensemble, self.description = load_searched(models, device, settings)
+        self.ensemble, description = load_searched(models, device, settings)
+        self.description = description
         self.pretokenized = pretokenized
         self.threads = threads if device == "cpu" else 1
         self._set_search(settings)
-        self.source, self.target = self.description.vocabularies()
-        languages = self.description.languages
+        self.source, self.target = description.vocabularies()
         form: Form = "tokens" if pretokenized else "raw"
-        self._split = Splitter(self.description, languages["source"], form)
+        self._split = Splitter(description, description.languages["source"], form)
         self._target_side = Preparation(
-            self.description.preparation, languages["target"]
+            description.preparation, description.languages["target"]
         )
-        self._reads_words = self.description.bpe_codes is None
-        self._is_truecased = bool(self.description.truecasers)
 
     def _set_search(self, settings: DecodingSettings) -> None:
         if settings.replace_unknown and not self.ensemble.attends:
@@ -177,15 +175,15 @@ class LineTranslator:
         return translator
 
     def translate(
-        self, lines: Iterable[str], chunk: int | None = None, n_best: int | None = None
+        self, lines: Iterable[str], n_best: int | None = None
     ) -> Iterator[Translation]:
-        """Translate lines, ``chunk`` at a time, and yield the translations in the lines' order.
+        """Translate lines in chunks, and yield the translations in the lines' order.
 
         ``n_best`` is as in `translate_chunk`.
         """
-        rest = enumerate(lines, start=1)
-        while numbered := list(islice(rest, chunk or LINES_PER_CHUNK)):
-            yield from self.translate_chunk(numbered, n_best)
+        numbered = enumerate(lines, start=1)
+        while chunk := list(islice(numbered, LINES_PER_CHUNK)):
+            yield from self.translate_chunk(chunk, n_best)
 
     def translate_chunk(
         self, lines: Chunk, n_best: int | None = None
@@ -201,13 +199,13 @@ class LineTranslator:
         for (number, text), source, hypotheses in zip(
             lines, sources, searched, strict=True
         ):
-            wanted = hypotheses[: n_best or 1]
-            finished = [
-                self._finish(number, text, source, hypothesis) for hypothesis in wanted
+            listed = [
+                self._finish(number, text, source, hypothesis)
+                for hypothesis in hypotheses[: n_best or 1]
             ]
-            best = finished[0]
+            best = listed[0]
             if n_best is not None:
-                best = replace(best, n_best=finished)
+                best = replace(best, n_best=listed)
             translations.append(best)
         return translations
 
@@ -232,10 +230,10 @@ class LineTranslator:
         def search(indices: Indices, stopped: Event) -> list[list[Hypothesis]]:
             return self.search([sources[index] for index in indices], stopped)
 
-        found = search_in_threads(search, batches, self.threads)
+        searched = search_in_threads(search, batches, self.threads)
         empty = Hypothesis([], 0.0, [] if self.ensemble.attends else None)
         hypotheses = [[empty] for _ in sources]
-        for indices, results in zip(batches, found, strict=True):
+        for indices, results in zip(batches, searched, strict=True):
             for index, result in zip(indices, results, strict=True):
                 hypotheses[index] = result
         return hypotheses
@@ -246,8 +244,8 @@ class LineTranslator:
         Raises:
             UserError: a file was removed or changed since it was loaded.
         """
-        for path, stamp in self._files.items():
-            if not path.is_file() or _stamp(path) != stamp:
+        for path, modified in self._files.items():
+            if not path.is_file() or path.stat().st_mtime_ns != modified:
                 raise UserError(
                     f"{path}: was changed since it was loaded; load it again"
                 )
@@ -323,9 +321,8 @@ class LineTranslator:
         tokens_after = tokens  # after the replacement of unknown words
         replacements: list[Replacement] = []
         if alignment is not None and self.settings.replace_unknown:
-            dictionary = self.description.dictionary
             tokens_after, replacements = replace_unknown(
-                tokens, alignment, source, dictionary
+                tokens, alignment, source, self.description.dictionary
             )
             # Turn positions in tokens into positions in words.
             for item in replacements:
@@ -333,15 +330,17 @@ class LineTranslator:
                 item["source_position"] = self._word_position(
                     source, item["source_position"]
                 )
+        words, translated = self._words_and_text(tokens_after)
+        words_before, text_before = self._words_and_text(tokens)
         return Translation(
             line=number,
             source=text,
             source_words=self._words(source),
             source_tokens=source,
-            text=self._text(tokens_after),
-            words=self._target_words(tokens_after),
-            text_before=self._text(tokens),
-            words_before=self._target_words(tokens),
+            text=translated,
+            words=words,
+            text_before=text_before,
+            words_before=words_before,
             tokens=tokens,
             score=hypothesis.score,
             replacements=replacements,
@@ -349,37 +348,30 @@ class LineTranslator:
             precision=self.ensemble.precision,
         )
 
-    def _text(self, tokens: Sequence[str]) -> str:
-        if self.pretokenized:
-            return " ".join(tokens)
-        return self._target_side.restore(" ".join(self._target_words(tokens)))
-
-    def _target_words(self, tokens: Sequence[str]) -> list[str]:
+    def _words_and_text(self, tokens: Sequence[str]) -> tuple[list[str], str]:
+        """Return the words and the text of an output."""
         words = self._words(tokens)
-        return detruecase(words) if self._is_truecased else words
+        if self.description.truecasers:
+            words = detruecase(words)
+        if self.pretokenized:
+            return words, " ".join(tokens)
+        return words, self._target_side.restore(" ".join(words))
 
     def _words(self, tokens: Sequence[str]) -> list[str]:
         """Return the words of tokens.
 
         The tokens of a model without BPE are words already, even if they end in ``@@``.
         """
-        return list(tokens) if self._reads_words else join(" ".join(tokens)).split()
+        if self.description.bpe_codes is None:
+            return list(tokens)
+        return join(" ".join(tokens)).split()
 
     def _word_position(self, tokens: Sequence[str], position: int) -> int:
         """Return the position of the word to which the token at ``position`` belongs."""
-        if self._reads_words:
+        if self.description.bpe_codes is None:
             return position
         # Each word before it has exactly one token that does not end in @@, the last.
         return sum(not token.endswith("@@") for token in tokens[:position])
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return the inode, the size and the time of modification of a file.
-
-    At least one of them differs after the file has been changed or replaced.
-    """
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @contextmanager
@@ -453,8 +445,7 @@ def load_ensemble(
 ) -> tuple["Ensemble", ModelDescription]:
     """Load the model files of an ensemble for torch.
 
-    The precision "auto" means fp32 here. `load_searched` chooses another precision for "auto" and
-    passes it by name.
+    ``settings`` state the precision, not "auto", for which `load_searched` chooses one.
 
     Raises:
         UserError: the models do not fit together, or the device cannot compute in the precision.
@@ -462,22 +453,23 @@ def load_ensemble(
     from convs2s.devices import check_precision
     from convs2s.models.ensemble import Ensemble
 
-    precision = "fp32" if settings.precision == "auto" else settings.precision
-    check_precision(precision, device)
+    assert settings.precision != "auto"
+    check_precision(settings.precision, device)
     # Use one thread, because torch's pool of threads would not survive a later fork of workers.
     with one_thread():
         loaded = [load_model(path, device) for path in models]
         networks = [network for network, _ in loaded]
         descriptions = [description for _, description in loaded]
         _check_alike(models, descriptions)
+        average = settings.ensemble
         if settings.cuda_graphs and device == "cuda":
             # Imported here, so that other decodings start faster.
             from convs2s.models.recorded_ensemble import RecordedEnsemble
 
-            return RecordedEnsemble(
-                networks, settings.ensemble, precision
-            ), descriptions[0]
-        return Ensemble(networks, settings.ensemble, precision), descriptions[0]
+            recorded = RecordedEnsemble(networks, average, settings.precision)
+            return recorded, descriptions[0]
+        ensemble = Ensemble(networks, average, settings.precision)
+        return ensemble, descriptions[0]
 
 
 def _check_alike(

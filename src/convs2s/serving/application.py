@@ -39,8 +39,8 @@ from convs2s.serving.requests import (
 )
 from convs2s.serving.settings import ServerSettings, is_loopback
 
-# Status in the metrics if the client closed the connection before the answer.
 GONE = 499
+"""Status in the metrics if the client closed the connection before the answer."""
 
 FORM = "application/x-www-form-urlencoded"
 HTML = "text/html; charset=utf-8"
@@ -123,12 +123,9 @@ class _Handlers:
             "convs2s_waiting", "Sentences waiting", registry=self._registry
         )
         waiting.set_function(lambda: batches.waiting)
-        languages = self._languages
-        language = {
-            "code": languages["source"],
-            "name": languages["source"],
-            "targets": [languages["target"]],
-        }
+        source = self._languages["source"]
+        targets = [self._languages["target"]]
+        language = {"code": source, "name": source, "targets": targets}
         # For each path, its constant answer or the function that answers.
         self._handlers: dict[str, Response | Handler] = {
             "/": self._page(),
@@ -147,13 +144,12 @@ class _Handlers:
 
     def _page(self) -> Response:
         """Return the answer with the server's page and its security policy."""
-        source = self._languages["source"]
-        target = self._languages["target"]
+        languages = self._languages
         values = {
             **self._settings.model_dump(),
             **self._search.model_dump(),
-            **self._languages,
-            "title": f"convs2s: {source} to {target}",
+            **languages,
+            "title": f"convs2s: {languages['source']} to {languages['target']}",
             "attention": "checked" if self._translator.attends else "disabled",
         }
         style = asset("attention_view.css") + asset("serve.css")
@@ -193,8 +189,8 @@ class _Handlers:
             host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
         except ValueError:  # such as "[::1" without the closing bracket
             host = ""
-        # Another site's page could reach this server by a name of its own that resolves to
-        # 127.0.0.1 (DNS rebinding). Its requests state that name as their host.
+        # A page of another site could reach this server by a host name of that site that resolves
+        # to 127.0.0.1 (DNS rebinding). Its requests have this name in their Host header.
         if is_loopback(self._settings.host) and not is_loopback(host):
             return _fault(
                 421,
@@ -211,7 +207,8 @@ class _Handlers:
             return _fault(400, str(error))
         except ClientDisconnect:
             return Response(status_code=GONE)
-        except asyncio.CancelledError:  # by uvicorn, when stop_seconds are over
+        except asyncio.CancelledError:
+            # uvicorn cancels the requests that are not answered after stop_seconds.
             return _fault(
                 503, "the server is shutting down; send the request again later"
             )
@@ -255,13 +252,14 @@ class _Handlers:
 
         The request is JSON or a form, in this server's format or in that of LibreTranslate.
         """
-        query: bytes = request.scope["query_string"]  # some clients put their form here
+        # Some clients put their form into the query string.
+        query: bytes = request.scope["query_string"]
         headers = request.headers
         content_type = headers.get("content-type", FORM if query else "")
         kind = content_type.partition(";")[0].strip().lower()
-        # A browser sends forms and plain text to any server for a page of any site. So a form from
-        # a browser, which states one of these headers, is refused. For JSON a browser asks the
-        # server first (CORS).
+        # A page of any site can make a browser send forms and plain text to any server. A browser
+        # states one of these headers, so its forms are refused. Before it sends JSON for another
+        # site, a browser asks the server (CORS).
         is_form = kind == FORM and not {"origin", "sec-fetch-site"} & set(headers)
         if kind != "application/json" and not is_form:
             return _fault(
@@ -291,12 +289,9 @@ class _Handlers:
                 "request: attention: no model of this server has attention; leave this key out"
             )
         try:
-            translations = await _await_translations(
-                request, self._batches, lines, options
-            )
-        except (
-            RefusedError
-        ):  # such as BusyError, which _answer returns with its own status
+            translations = await self._await_translations(request, lines, options)
+        except RefusedError:
+            # Such as a BusyError, which _answer returns with its own status.
             raise
         except UserError as error:
             # The request has been checked, so this error is the model's, not the client's. Without
@@ -315,31 +310,34 @@ class _Handlers:
             rows.append(row)
         return JSONResponse({"translations": rows})
 
+    async def _await_translations(
+        self, request: Request, lines: SplitLines, options: RequestOptions
+    ) -> list[Translation]:
+        """Return the translations of a request.
 
-async def _await_translations(
-    request: Request, batches: Batches, lines: SplitLines, options: RequestOptions
-) -> list[Translation]:
-    """Return the translations of a request; take it out of the queue if its client disconnects.
+        If the client closes the connection, take the request out of the queue.
 
-    Raises:
-        ClientDisconnect: the client has gone before the translations were made.
-    """
+        Raises:
+            ClientDisconnect: the client has closed the connection before.
+        """
 
-    async def client_leaves() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
+        async def client_leaves() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
 
-    texts = [sentence for _, sentence in lines.sentences]
-    translating = asyncio.create_task(batches.translate(texts, options))
-    leaving = asyncio.create_task(client_leaves())
-    try:
-        await asyncio.wait({translating, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not translating.done():
-            raise ClientDisconnect
-        return lines.joined(translating.result())
-    finally:
-        translating.cancel()
-        leaving.cancel()
+        texts = [sentence for _, sentence in lines.sentences]
+        translating = asyncio.create_task(self._batches.translate(texts, options))
+        leaving = asyncio.create_task(client_leaves())
+        try:
+            await asyncio.wait(
+                {translating, leaving}, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not translating.done():
+                raise ClientDisconnect
+            return lines.joined(translating.result())
+        finally:
+            translating.cancel()
+            leaving.cancel()
 
 
 def _fault(

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Between two checks whether a client that sends nothing more is still there.
 PROBE_SECONDS = 0.5
-# That a client has to read the answer before its connection is aborted.
+"""Time between two checks whether a client that sends nothing more is still there."""
+
 ANSWER_SECONDS = 300.0
+"""Time for reading an answer. Then the connection is aborted."""
 
 
 class Connection(H11Protocol):

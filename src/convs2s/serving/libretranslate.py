@@ -1,8 +1,8 @@
 """Requests and answers in the format of LibreTranslate, converted to and from this server's own."""
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
-from typing import Literal
+from itertools import chain, islice
+from typing import Any, Literal
 from urllib.parse import parse_qs
 
 from pydantic import ConfigDict
@@ -22,10 +22,12 @@ class LibreTranslateRequest(Section):
     # Not strict: numbers in forms are text.
     model_config = ConfigDict(extra="ignore", strict=False)
 
-    q: str | list[str]  # a text or texts; the lines of a text are translated separately
+    # A text or texts; the lines of a text are translated separately.
+    q: str | list[str]
     # Language code; ``auto`` means the model's source language, nothing is detected.
     source: str
-    target: str  # language code
+    # Language code.
+    target: str
     format: Literal["text"] = "text"
     # Maximum number of further translations of each text.
     alternatives: NonNegativeInt = 0
@@ -45,9 +47,7 @@ class LibreTranslateRequest(Section):
                 raise UserError(
                     f"{language[:20]!r} is not supported: expected {languages[side]!r}"
                 )
-        texts = []
-        for lines in self._lines():
-            texts += lines
+        texts = list(chain.from_iterable(self._lines()))
         return {"texts": texts, "n_best": min(self.alternatives + 1, most)}
 
     def answer(self, translations: Iterable[Translation]) -> dict[str, object]:
@@ -61,14 +61,12 @@ class LibreTranslateRequest(Section):
         for lines in self._lines():
             joined = join(list(islice(remaining, len(lines))), "\n")
             hypotheses.append([hypothesis.text for hypothesis in joined.n_best])
-        answer: dict[str, list[str] | list[list[str]]] = {
-            "translatedText": [texts[0] for texts in hypotheses]
-        }
+        answer: dict[str, Any] = {"translatedText": [texts[0] for texts in hypotheses]}
         if self.alternatives:
             answer["alternatives"] = [texts[1:] for texts in hypotheses]
         if isinstance(self.q, str):
             return {name: values[0] for name, values in answer.items()}
-        return {**answer}
+        return answer
 
     def _lines(self) -> list[list[str]]:
         """Return the lines of each text."""

@@ -8,9 +8,8 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain, islice
 
 from convs2s.api.translator import OF_A_MODEL, check_texts
 from convs2s.config.decoding import DecodingSettings
@@ -138,13 +137,13 @@ def check_request(
 ) -> tuple[SplitLines, RequestOptions]:
     """Return the sentences of a request and the options to translate them with.
 
-    ``fields`` are the keys of the request. What they do not state is taken from ``search``. The
+    ``fields`` are the keys of the request. ``search`` has the values of other search settings. The
     texts, which are in ``language``, are split into sentences if both the server and the request
     allow it; otherwise each text is one sentence.
 
     Raises:
         TooLargeError: the request exceeds a limit of ``settings``.
-        UserError: it has unknown keys or values, or values out of bounds.
+        UserError: the request has unknown keys, or values of another kind or out of bounds.
     """
     request = validated(_Request, {"beam": search.beam, **fields}, "request")
     if request.beam > settings.largest_beam:
@@ -207,7 +206,7 @@ class Batches:
         """Make an empty queue.
 
         Args:
-            translate: `Translator.translate`; it is called in another thread, once at a time.
+            translate: `Translator.translate`; another thread calls it, for one batch at a time.
             most_together: maximum number of sentences in a batch; a request with more sentences is
                 a batch of its own.
             most_waiting: maximum number of sentences in the queue.
@@ -250,16 +249,15 @@ class Batches:
 
     async def run(self) -> None:
         """Translate the requests in the queue, batch after batch, until cancelled."""
-        with ThreadPoolExecutor(1, "translate") as pool:
-            while True:
-                await self._arrived.wait()
-                await self._wait_for_more()
-                jobs = self._take()
-                if not self._jobs:
-                    self._arrived.clear()
-                started = time.monotonic()
-                await self._answer(pool, jobs)
-                self._seconds_of_last_batch = time.monotonic() - started
+        while True:
+            await self._arrived.wait()
+            await self._wait_for_more()
+            if not self._jobs:
+                self._arrived.clear()
+                continue
+            started = time.monotonic()
+            await self._answer(self._take())
+            self._seconds_of_last_batch = time.monotonic() - started
 
     async def _wait_for_more(self) -> None:
         """Wait until no request came during a lull, the batch is full, or the time is up."""
@@ -280,40 +278,37 @@ class Batches:
         They are the first request, whatever its size, and all later ones with the same options that
         still fit.
         """
-        taken: list[_Job] = []
-        room = self._most_together
+        first = self._jobs.popleft()
+        taken = [first]
+        room = self._most_together - len(first.texts)
         for job in list(self._jobs):
-            if not taken or (
-                job.options == taken[0].options and len(job.texts) <= room
-            ):
+            if job.options == first.options and len(job.texts) <= room:
                 taken.append(job)
                 self._jobs.remove(job)
                 room -= len(job.texts)
         return taken
 
-    async def _answer(self, pool: ThreadPoolExecutor, jobs: Sequence[_Job]) -> None:
+    async def _answer(self, jobs: Sequence[_Job]) -> None:
         """Translate requests together and set their results.
 
         If that fails, translate each request alone, so that only the faulty one fails.
         """
-        if not jobs:
-            return
-        texts = [text for job in jobs for text in job.texts]
-        translating = asyncio.get_running_loop().run_in_executor(
-            pool, partial(self._translate, texts, **jobs[0].options)
-        )
+        texts = list(chain.from_iterable(job.texts for job in jobs))
         try:
-            translations = iter(await translating)
+            translations = await asyncio.to_thread(
+                self._translate, texts, **jobs[0].options
+            )
         except Exception as error:
             for job in jobs:
                 if job.result.done():
                     continue
                 if len(jobs) > 1:
-                    await self._answer(pool, [job])
+                    await self._answer([job])
                 else:
                     job.result.set_exception(error)
             return
+        rest = iter(translations)
         for job in jobs:
-            result = [next(translations) for _ in job.texts]
+            result = list(islice(rest, len(job.texts)))
             if not job.result.done():
                 job.result.set_result(result)

@@ -21,7 +21,8 @@ CONNECTIONS_PER_SENTENCE = 2
 A client with a further connection is told that the server is busy.
 """
 
-IDLE_SECONDS = 15  # after which a connection without a further request is closed
+IDLE_SECONDS = 15
+"""Time after which a connection without a further request is closed."""
 
 
 def serve(
@@ -79,8 +80,8 @@ def serve(
             limit_concurrency=CONNECTIONS_PER_SENTENCE * settings.most_waiting,
         )
         server = uvicorn.Server(configuration)
-        # When all is done, uvicorn raises the signal that stopped it again. It must not end this
-        # process before its last line.
+        # After all requests are answered, uvicorn raises again the signal that stopped it. Without
+        # these handlers the signal would end this process before it prints its last line.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: None)
         server.run([listening])
@@ -104,7 +105,7 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"{error.strerror or error}: name another --port, or 0 for any that is free"
         ) from None
     # Without TCP_NODELAY the second part of an answer waits 40 ms until the client acknowledges the
-    # first. Connections inherit the option from this socket. asyncio would set it only if the
-    # socket stated its protocol, which one of create_server does not.
+    # first. Connections inherit the option from this socket. asyncio sets it only on sockets that
+    # state their protocol, and create_server does not state it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

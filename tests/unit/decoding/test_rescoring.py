@@ -208,7 +208,7 @@ def test_scores_of_several_threads_do_not_depend_on_what_is_scored_together(
 
 @pytest.mark.parametrize("targets", [1, 2, 3, 5])
 def test_the_padding_of_a_batch_counts(targets: int) -> None:
-    unit = rescoring._Unit([3], [[3]] * targets, [(0, 0)] * targets)
+    unit = rescoring._Unit([3], {(0, index): [3] for index in range(targets)})
     batches = rescoring._batches([unit] * 600)
     rows = [len(batch) * max(4 * (targets > 1), targets) for batch in batches]
     assert max(rows) <= rescoring.TARGETS_PER_BATCH < max(rows) + max(4, targets)

@@ -163,7 +163,9 @@ def translator(*models: Path, **changes: Any) -> LineTranslator:
     return LineTranslator(list(models), DecodingSettings.model_validate(changes), "cpu")
 
 
-def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
+def test_lines_come_in_order_whatever_the_batches(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = ["w1 w2 w3", "", "w4", "w5 w6 w7 w8 w9", "w1"] * 3
     expected = [one.text for one in translator(model).translate(lines)]
     assert expected[1] == ""
@@ -173,7 +175,8 @@ def test_lines_come_in_order_whatever_the_batches(model: Path) -> None:
     assert [
         one.text for one in translator(model, batch_tokens=6).translate(lines)
     ] == expected
-    assert [one.text for one in translator(model).translate(lines, chunk=2)] == expected
+    monkeypatch.setattr("convs2s.decoding.translate.LINES_PER_CHUNK", 2)
+    assert [one.text for one in translator(model).translate(lines)] == expected
     assert [one.line for one in translator(model).translate(lines)] == list(
         range(1, 16)
     )
