@@ -9,14 +9,15 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import repeat
 from multiprocessing import active_children, connection, get_context, parent_process
 from threading import Event, Thread
 from typing import TypeVar
 
 from convs2s.errors import UserError
 
-Searched = TypeVar("Searched")
-Translated = TypeVar("Translated")
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
 
 LEAST_SENTENCES = 8
 """Minimum number of sentences in a batch that is made smaller to give each thread a batch."""
@@ -28,7 +29,7 @@ _translate: Callable[[Chunk], str]
 """Translates the chunks of a worker process; `_start` sets it."""
 
 
-def sentences_for_each(count: int, threads: int, limit: int) -> int:
+def sentences_per_batch(count: int, threads: int, limit: int) -> int:
     """Return the number of sentences in a batch, at most ``limit``.
 
     It is ``limit`` if ``count`` sentences are enough to give each thread such a batch. Otherwise
@@ -53,15 +54,13 @@ def one_thread() -> Iterator[None]:
 
 
 def search_in_threads(
-    search: Callable[[Searched, Event], Translated],
-    batches: Sequence[Searched],
-    threads: int,
-) -> list[Translated]:
+    search: Callable[[Batch, Event], Result], batches: Sequence[Batch], threads: int
+) -> list[Result]:
     """Search ``threads`` batches at a time, and return the results in the order of the batches.
 
-    Each batch is searched by one thread. If several threads shared the operations of one batch,
-    they would wait for each other after each operation, hundreds of times a step. If a sleeping
-    thread takes 40 microseconds to wake, a single thread is faster than that
+    One thread searches each batch. If several threads shared the operations of one batch, they
+    would wait for each other after each operation, hundreds of times a step. A sleeping thread may
+    take 40 microseconds to wake, and then several threads are slower than one
     (docs/notes/2026-11-23-generation-speed.md). Threads with batches of their own wait only for
     Python's lock.
 
@@ -70,19 +69,13 @@ def search_in_threads(
     ``search`` takes a batch, and an event that is set once its result is no longer needed.
     """
     stopped = Event()
-
-    def search_alone(batch: Searched) -> Translated:
-        with one_thread():
-            return search(batch, stopped)
-
-    # The pool's threads change torch's number of threads, which later threads inherit. So it is
-    # also set here, around the pool, and restored at the end.
+    # New threads inherit torch's number of threads.
     with one_thread():
         if threads == 1 or len(batches) < 2:
             return [search(batch, stopped) for batch in batches]
         with ThreadPoolExecutor(threads) as pool:
             try:
-                results = list(pool.map(search_alone, reversed(batches)))
+                results = list(pool.map(search, reversed(batches), repeat(stopped)))
             except BaseException:
                 # Otherwise Ctrl-C would wait until the batches in the threads are finished.
                 stopped.set()

@@ -50,7 +50,10 @@ from convs2s.scoring.n_best import (
 from convs2s.text.bpe import types_of_other_codes
 
 TARGETS_PER_CHUNK = 4096
-"""Targets that are read, sorted by length and scored together, which bounds the memory."""
+"""Number of targets that are read, sorted by length and scored together.
+
+It bounds the memory.
+"""
 
 TARGETS_PER_BATCH = 256  # targets that are scored in one forward pass
 
@@ -76,8 +79,10 @@ class GivenTargets(NamedTuple):
 
     source: str
     targets: Sequence[str]
-    locations: Sequence[str]  # file and line of each target, for messages
-    source_location: str | None = None  # None: messages give the first target's
+    # File and line of each target, for messages.
+    locations: Sequence[str]
+    # None: the location of the first target.
+    source_location: str | None = None
 
 
 # Index of a source in its chunk, index of a target of that source.
@@ -216,7 +221,7 @@ class PairScorer:
 
 
 def _width(unit: _Unit) -> int:
-    """Return K, the number of targets to which a unit is padded if it is alone in its batch.
+    """Return K, the number of rows that a unit takes in a batch of units of its size.
 
     It is never 2 or 3: a matrix product of two or three rows may be rounded differently from all
     larger ones.

@@ -150,13 +150,13 @@ class _Search:
         # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the
         # rows of those that are done stay in the arrays and are computed, too.
         self.is_active = np.ones(batch, bool)
-        self.tokens = np.zeros((batch, beam, 0), np.int64)  # (A, K, t)
-        # (A, K, t): for each token, the source position with the most attention; None without
-        # attention.
+        # (A, K, 1 + t): the first token is </s>, the decoder's input in the first step.
+        self.tokens = np.full((batch, beam, 1), END)
+        # (A, K, t): for each further token, the source position with the most attention; None
+        # without attention.
         self.alignment = (
             np.zeros((batch, beam, 0), np.int64) if ensemble.attends else None
         )
-        self.previous = np.full((batch, beam), END)  # (A, K)
         # Before the first step, the hypotheses of a sentence are equal. Only the first may be
         # extended, otherwise all candidates would be there K times.
         self.scores = np.full((batch, beam), -np.inf, np.float32)  # (A, K)
@@ -166,7 +166,8 @@ class _Search:
     def step(self) -> None:
         """Extend every hypothesis by one token, and remove the sentences that are done."""
         beam = self.settings.beam
-        length = self.tokens.shape[2]
+        previous = self.tokens[:, :, -1]  # (A, K)
+        length = self.tokens.shape[2] - 1  # t
         limits = Limits(
             unknown_penalty=self.settings.unknown_penalty,
             must_end=self.maximum <= length,
@@ -174,7 +175,7 @@ class _Search:
             may_end=length >= self.settings.minimum_length,
         )
         # The 2K best continuations of each sentence, the best first.
-        candidates = self.decoder.best(self.previous, self.scores, 2 * beam, limits)
+        candidates = self.decoder.best(previous, self.scores, 2 * beam, limits)
         scores = candidates.scores  # (A, 2K)
         if self.settings.finished == "leave":
             # Each finished hypothesis makes the beam narrower by one.
@@ -193,7 +194,7 @@ class _Search:
         rows = np.arange(len(kept))[:, None]  # (A, 1)
         parents = candidates.parents[rows, kept]  # (A, K)
         tokens = candidates.tokens[rows, kept]  # (A, K)
-        parent_tokens = self.tokens[rows, parents]  # (A, K, t)
+        parent_tokens = self.tokens[rows, parents]  # (A, K, 1 + t)
         self.tokens = np.concatenate([parent_tokens, tokens[:, :, None]], 2)
         if candidates.places is not None and self.alignment is not None:
             alignment = np.concatenate(
@@ -202,7 +203,6 @@ class _Search:
             self.alignment = alignment[rows, parents]
         if beam > 1:  # with a beam of 1, the parent of each hypothesis is itself
             self.decoder.select((rows * beam + parents).ravel())
-        self.previous = tokens
         self.scores = np.where(ends[rows, kept], -np.inf, scores[rows, kept])
         self._keep((self._finished_counts() < beam) & (self.maximum > length))
 
@@ -219,9 +219,9 @@ class _Search:
         finished = self.finished[row]
         if len(finished) == self.settings.beam:
             return
-        length = self.tokens.shape[2] + 1  # with </s>
+        length = self.tokens.shape[2]  # t and </s>
         score = float(total) / math.pow(length, self.settings.alpha)
-        tokens = self.tokens[row, parent].tolist()
+        tokens = self.tokens[row, parent, 1:].tolist()
         alignment = None
         if self.alignment is not None:
             alignment = self.alignment[row, parent].tolist()
@@ -240,7 +240,6 @@ class _Search:
         self.decoder.keep(active)
         self.is_active = self.is_active[active]
         self.finished = [self.finished[row] for row in active]
-        self.previous = self.previous[active]
         self.scores = self.scores[active]
         self.maximum = self.maximum[active]
         self.tokens = self.tokens[active]

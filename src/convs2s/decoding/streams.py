@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import BufferedReader, UnsupportedOperation
+from typing import TypeVar
 
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.split_lines import SplitLines
@@ -18,15 +19,17 @@ from convs2s.scoring.n_best import escaped, n_best_line
 
 _BLOCK_BYTES = 1 << 16  # maximum number of bytes in one read
 
+Line = TypeVar("Line")
+
 _SECOND_SENTENCE = re.compile(
     r"""(?:\b[^\W\d_A-ZÀ-Þ]\w\w+|[^\W\d_A-ZÀ-Þ]{4})[.!?]["'”’»)]? ["'“‘«(]?[^\W\d_a-zß-ÿ]\w* \w"""
 )
 """Evidence of a second sentence in a line.
 
-It matches the end of a sentence, followed by at least two words of which the first begins with a
-capital. The last word before the punctuation must begin with a small letter and have at least three
-letters, or end in four letters that are not capitals. So initials and titles such as "Prof." do not
-match."""
+It matches the end of a sentence, followed by a word with a capital and a further word. The last
+word before the punctuation must begin with a small letter and have at least three letters, or end
+in four letters that are not capitals. So initials and titles such as "Prof." do not match.
+"""
 
 
 class ChunkTranslator:
@@ -47,7 +50,8 @@ class ChunkTranslator:
             as_json: write JSON lines instead of text or an n-best list.
             n_best: write this many hypotheses of each line; None: only the best, as plain text.
             splits: split each line into sentences and translate them separately.
-            hints: if lines are not split, print a hint at the first that has several sentences.
+            hints: print a hint at the first line that has several sentences, unless lines are
+                split.
         """
         self.translator = translator
         self.as_json = as_json
@@ -96,12 +100,10 @@ def translate_stream(
 ) -> None:
     """Translate a stream to the standard output. Messages call the stream ``name``."""
     arriving_bytes = ArrivingBytes(stream)
-    lines = text_lines(arriving_bytes.readline, name)
-    first_number = 1
-    for group in arriving(lines, arriving_bytes.must_wait, LINES_PER_CHUNK):
-        sys.stdout.write(translate(list(enumerate(group, start=first_number))))
+    lines = enumerate(text_lines(arriving_bytes.readline, name), start=1)
+    for chunk in arriving(lines, arriving_bytes.must_wait, LINES_PER_CHUNK):
+        sys.stdout.write(translate(chunk))
         sys.stdout.flush()
-        first_number += len(group)
 
 
 class ArrivingBytes:
@@ -120,17 +122,12 @@ class ArrivingBytes:
         A line is cut after ``limit`` bytes; the next call goes on with its rest. At the end of the
         stream, the result is empty.
         """
-        while (
-            b"\n" not in self._pending
-            and len(self._pending) < limit
-            and not self._ended
-        ):
+        while not self._has_line() and len(self._pending) < limit:
             self._fill()
-        end = self._pending.find(b"\n", 0, limit) + 1
-        if end == 0:
-            end = limit
-        line = bytes(self._pending[:end])
-        del self._pending[:end]
+        line_feed = self._pending.find(b"\n", 0, limit)
+        size = limit if line_feed < 0 else line_feed + 1
+        line = bytes(self._pending[:size])
+        del self._pending[:size]
         return line
 
     def must_wait(self) -> bool:
@@ -139,7 +136,7 @@ class ArrivingBytes:
         This reads what has arrived. It stops reading when a line is longer than
         ``LONGEST_LINE_BYTES``, which `text_lines` refuses; then the result is False.
         """
-        while not self._ended and b"\n" not in self._pending:
+        while not self._has_line():
             if len(self._pending) > LONGEST_LINE_BYTES:
                 return False
             # Bytes in memory have no file descriptor; there is no need to wait for them.
@@ -150,6 +147,10 @@ class ArrivingBytes:
             self._fill()
         return False
 
+    def _has_line(self) -> bool:
+        """Return whether the rest of the next line, or the end of the stream, has been read."""
+        return self._ended or b"\n" in self._pending
+
     def _fill(self) -> None:
         block = self._stream.read1(_BLOCK_BYTES)
         self._pending += block
@@ -157,14 +158,14 @@ class ArrivingBytes:
 
 
 def arriving(
-    lines: Iterable[str], must_wait: Callable[[], bool], limit: int
-) -> Iterator[list[str]]:
+    lines: Iterable[Line], must_wait: Callable[[], bool], limit: int
+) -> Iterator[list[Line]]:
     """Group the lines that have arrived together.
 
     A group ends when it has ``limit`` lines, or when ``must_wait`` says that the next line has not
     arrived yet. If ``lines`` raises a UserError, the lines before it are yielded first.
     """
-    group: list[str] = []
+    group: list[Line] = []
     try:
         for line in lines:
             group.append(line)

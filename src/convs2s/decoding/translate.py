@@ -22,7 +22,7 @@ from convs2s.decoding.parallel import (
     Chunk,
     one_thread,
     search_in_threads,
-    sentences_for_each,
+    sentences_per_batch,
 )
 from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.decoding.words import (
@@ -52,7 +52,10 @@ if TYPE_CHECKING:
     from convs2s.models.network import Network
 
 LINES_PER_CHUNK = 2048
-"""Lines that are read, sorted by length and translated together, which bounds the memory."""
+"""Number of lines that are read, sorted by length and translated together.
+
+It bounds the memory.
+"""
 
 _MAY_DIFFER = {"task", "architecture", "training"}
 ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _MAY_DIFFER]
@@ -222,7 +225,7 @@ class LineTranslator:
         empty_sentences = np.count_nonzero(lengths == 0)
         # Empty sentences are the shortest, so they come first.
         order = by_length[empty_sentences:]
-        batch_size = sentences_for_each(
+        batch_size = sentences_per_batch(
             len(order), self.threads, self.settings.batch_sentences
         )
         batches = list(cut(order, lengths, batch_size, self.settings.batch_tokens))
@@ -239,7 +242,7 @@ class LineTranslator:
         return hypotheses
 
     def files(self) -> list[Path]:
-        """Return the model files, for callers that need more of them than the search has loaded.
+        """Return the model files, to load more of them than the search needs.
 
         Raises:
             UserError: a file was removed or changed since it was loaded.

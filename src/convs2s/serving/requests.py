@@ -1,4 +1,4 @@
-"""From the bytes of a request to its translations: reading, limits, a queue and batches.
+"""Read requests, check their limits, and translate them in batches from a queue.
 
 One thread translates. It takes requests with the same options from the queue as one batch.
 """
@@ -21,24 +21,24 @@ from convs2s.errors import UserError, failures_of_file
 from convs2s.serving.settings import ServerSettings
 
 DRAINED_BYTES = 16 << 20
-"""Size up to which a request that is too large is still read, and dropped.
+"""Number of bytes up to which a request that is too large is still read, and dropped.
 
-A client that sends all of its request before it reads gets the answer only then.
+A client that sends its whole request before it reads would otherwise not get the answer.
 """
 
 LULL_SECONDS = 0.005
 LULL_SHARE = 0.02
-"""A batch begins after a lull: a time without a new request.
+"""A batch begins after a lull, which is a time without a new request.
 
-The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time that the batch before took, whichever
-is longer. Clients that were answered together send their next requests together, and these should
+The lull lasts ``LULL_SECONDS``, or ``LULL_SHARE`` of the time of the previous batch if that is
+longer. Clients that were answered together send their next requests together, and these should
 become one batch again.
 """
 
 MOST_SECONDS = 0.05
 MOST_SHARE = 0.1
-"""A batch waits for a lull at most ``MOST_SECONDS``, or ``MOST_SHARE`` of the time that the batch
-before took, whichever is longer."""
+"""A batch waits for a lull at most ``MOST_SECONDS``, or ``MOST_SHARE`` of the time of the previous
+batch if that is longer."""
 
 
 class RefusedError(UserError):
@@ -260,7 +260,7 @@ class Batches:
             self._seconds_of_last_batch = time.monotonic() - started
 
     async def _wait_for_more(self) -> None:
-        """Wait until no request came during a lull, the batch is full, or the time is up."""
+        """Wait until a lull has passed, the batch is full, or the time is up."""
         lull = max(LULL_SECONDS, LULL_SHARE * self._seconds_of_last_batch)
         most = max(MOST_SECONDS, MOST_SHARE * self._seconds_of_last_batch)
         end = time.monotonic() + most

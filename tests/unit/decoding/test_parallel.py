@@ -14,7 +14,7 @@ import torch
 from convs2s.decoding.parallel import (
     Chunk,
     search_in_threads,
-    sentences_for_each,
+    sentences_per_batch,
     translate_chunks,
 )
 from convs2s.errors import UserError
@@ -85,11 +85,11 @@ def test_a_failure_stops_the_other_batches() -> None:
     ],
 )
 def test_few_sentences_are_shared_out(count: int, threads: int, expected: int) -> None:
-    assert sentences_for_each(count, threads, 64) == expected
+    assert sentences_per_batch(count, threads, 64) == expected
 
 
 def test_no_batch_is_larger_than_asked_for() -> None:
-    assert sentences_for_each(100, 2, 4) == 4
+    assert sentences_per_batch(100, 2, 4) == 4
 
 
 @pytest.mark.parametrize("later", [0, 1], ids=["waiting for it", "with chunks left"])
