@@ -9,7 +9,12 @@ import torch
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.data.vocabulary import END
 from convs2s.decoding.inspection import layer_attention
-from convs2s.decoding.rescoring import GivenTargets, PairScorer, score_pairs
+from convs2s.decoding.rescoring import (
+    GivenTargets,
+    LocatedLine,
+    PairScorer,
+    score_pairs,
+)
 from convs2s.decoding.translate import LineTranslator
 from convs2s.scoring.bleu import tokenized_bleu
 from convs2s.text.bpe import join
@@ -96,7 +101,8 @@ def test_fairseqs_hypotheses_have_fairseqs_scores(imported: Path) -> None:
     given = []
     for source, output in zip(SOURCES, OUTPUTS, strict=True):
         targets = [one["tokens"].removesuffix(END_TOKEN) for one in output["beam5"]]
-        given.append(GivenTargets(source, targets, ["beam5"] * len(targets)))
+        located = [LocatedLine(target, "beam5") for target in targets]
+        given.append(GivenTargets(LocatedLine(source, "source"), located))
     for ours, output in zip(scorer.score(given), OUTPUTS, strict=True):
         scores = [one.normalized(1.0) for one in ours]
         assert scores == pytest.approx(

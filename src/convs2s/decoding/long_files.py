@@ -31,12 +31,7 @@ from convs2s.decoding.parallel import translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
-from convs2s.files.atomic import (
-    check_not_read,
-    check_place,
-    is_written_in_place,
-    writing,
-)
+from convs2s.files.atomic import check_not_read, is_written_in_place, writing
 from convs2s.files.checksums import sha256
 from convs2s.files.interrupts import STOPPING, Interrupted, handling, interrupt
 from convs2s.files.text import read_lines, write_text
@@ -296,7 +291,6 @@ def growing_output(
         with writing(path), path.open("wb") as stream:
             yield DirectOutput(stream)
         return
-    check_place(path)
     unfinished = _beside(path, ".part")
     with writing(path), unfinished.open("ab") as part:
         try:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from convs2s.errors import UserError
 
-Batch = TypeVar("Batch")
+Searched = TypeVar("Searched")
 Result = TypeVar("Result")
 
 LEAST_SENTENCES = 8
@@ -54,7 +54,9 @@ def one_thread() -> Iterator[None]:
 
 
 def search_in_threads(
-    search: Callable[[Batch, Event], Result], batches: Sequence[Batch], threads: int
+    search: Callable[[Searched, Event], Result],
+    batches: Sequence[Searched],
+    threads: int,
 ) -> list[Result]:
     """Search ``threads`` batches at a time, and return the results in the order of the batches.
 

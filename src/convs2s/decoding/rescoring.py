@@ -74,15 +74,18 @@ class PairScore:
         return self.log_probability / math.pow(self.tokens, length_penalty)
 
 
+class LocatedLine(NamedTuple):
+    """A line of text, and the file and number of the line for messages."""
+
+    text: str
+    location: str
+
+
 class GivenTargets(NamedTuple):
     """A source and its targets that are to be scored."""
 
-    source: str
-    targets: Sequence[str]
-    # File and line of each target, for messages.
-    locations: Sequence[str]
-    # None: the location of the first target.
-    source_location: str | None = None
+    source: LocatedLine
+    targets: Sequence[LocatedLine]
 
 
 # Index of a source in its chunk, index of a target of that source.
@@ -168,12 +171,10 @@ class PairScorer:
     def _score_chunk(self, given: Sequence[GivenTargets]) -> Iterator[list[PairScore]]:
         units: list[_Unit] = []
         for source_index, item in enumerate(given):
-            source_location = item.source_location or item.locations[0]
-            source = self._encode("source", item.source, source_location)
+            source = self._encode("source", item.source)
             targets: dict[_Key, list[int]] = {}
             for index, target in enumerate(item.targets):
-                location = item.locations[index]
-                targets[source_index, index] = self._encode("target", target, location)
+                targets[source_index, index] = self._encode("target", target)
             # Divide the targets into units of similar length.
             by_length = sorted(targets, key=lambda key: len(targets[key]))
             for start in range(0, len(by_length), TARGETS_PER_UNIT):
@@ -209,13 +210,13 @@ class PairScorer:
                 scores[key] = PairScore(total, len(target_tokens))
         return scores
 
-    def _encode(self, side: str, line: str, location: str) -> list[int]:
-        tokens = self._splitters[side](line)
+    def _encode(self, side: str, line: LocatedLine) -> list[int]:
+        tokens = self._splitters[side](line.text)
         limit = most_tokens(self.ensemble.positions(side))
         if len(tokens) > limit:
             raise UserError(
-                f"{location}: the {side} has {len(tokens):,} tokens, but the model scores at most "
-                f"{limit:,}; split the pair, or leave it out: {line[:60]}..."
+                f"{line.location}: the {side} has {len(tokens):,} tokens, but the model scores at "
+                f"most {limit:,}; split the pair, or leave it out: {line.text[:60]}..."
             )
         return self._vocabularies[side].encode(tokens)
 
@@ -281,7 +282,8 @@ def score_pairs(
     """
     given = (
         GivenTargets(
-            source, [target], [f"{target_name}:{number}"], f"{source_name}:{number}"
+            LocatedLine(source, f"{source_name}:{number}"),
+            [LocatedLine(target, f"{target_name}:{number}")],
         )
         for number, (source, target) in enumerate(pairs, start=1)
     )
@@ -326,17 +328,21 @@ def _with_sources(
     lines_read = 0
     for group in groups:
         sentence = group[0].sentence
+        location = group[0].location
         for lines_read, line in numbered:
-            source = line
             if lines_read > sentence:
+                source = LocatedLine(line, location)
                 break
         else:
             raise UserError(
-                f"{group[0].location}: sentence {sentence}, but the source has {lines_read} lines "
+                f"{location}: sentence {sentence}, but the source has {lines_read} lines "
                 "(sentences count from 0); give the text from which the list was made"
             )
-        texts = [read(hypothesis.text) for hypothesis in group]
-        yield GivenTargets(source, texts, [hypothesis.location for hypothesis in group])
+        targets = [
+            LocatedLine(read(hypothesis.text), hypothesis.location)
+            for hypothesis in group
+        ]
+        yield GivenTargets(source, targets)
 
 
 def list_n_best(translator: LineTranslator, *, source: Path, output: Path) -> None:

@@ -5,8 +5,6 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from convs2s.decoding.parallel import Chunk
 from convs2s.decoding.translate import Translation
 from convs2s.decoding.words import Replacement
@@ -105,14 +103,14 @@ def _join_attention(maps: "Sequence[AttentionMap]") -> "AttentionMap | None":
     """
     if not maps:
         return None
-    # Imported here, because most translations have no attention.
-    from scipy.linalg import block_diag
+    # Imported here, because a search by ONNX Runtime does not need torch.
+    import torch
 
     from convs2s.decoding.inspection import AttentionMap
 
     target = list(chain.from_iterable(block.target for block in maps))
     source = list(chain.from_iterable(block.source for block in maps))
     # For each layer, its weights in all maps.
-    layers = zip(*(block.weights for block in maps), strict=True)
-    weights = np.stack([block_diag(*blocks) for blocks in layers])
-    return AttentionMap(weights, source, target)
+    layers = zip(*(torch.from_numpy(block.weights) for block in maps), strict=True)
+    weights = torch.stack([torch.block_diag(*blocks) for blocks in layers])
+    return AttentionMap(weights.numpy(), source, target)

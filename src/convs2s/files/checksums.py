@@ -2,8 +2,8 @@
 
 A table with a flipped bit is still a valid table, with a wrong number or word. Only a checksum
 reveals this. Formats that contain a checksum need no note. A note also contains the path of its
-file below the results folder, so that a file that was copied to the place of another file, together
-with its note, is noticed.
+file below the results folder. So a file that was copied over another file, together with its note,
+is noticed.
 """
 
 import hashlib

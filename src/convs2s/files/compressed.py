@@ -111,11 +111,12 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
     decompressor = form.decompressor()
     # Whether the last stream has ended, so that the file may end here.
     is_complete = False
-    is_foreign = False  # whether the data after the end of a stream have another format
+    # Whether the data after the end of a stream have another format.
+    is_foreign = False
     while data := stream.read(form.input_bytes):
         compressed_bytes += len(data)
-        is_used_up = False
-        while not is_used_up:
+        needs_input = False
+        while data or not needs_input:
             if is_complete:
                 # Another stream may follow. Files from tapes and xz files may be padded with zeros.
                 data = data.lstrip(b"\0")
@@ -135,10 +136,9 @@ def _decompressed_blocks(stream: BinaryIO, form: _Format, name: str) -> Iterator
             yield block
             is_complete = decompressor.eof
             # What follows the end of this stream. If the stream has not ended, this is empty, and a
-            # decompressor with a limited output may still hold input, which needs_input tells.
+            # decompressor with a limited output may still have input, as its needs_input says.
             data = decompressor.unused_data
             needs_input = is_complete or getattr(decompressor, "needs_input", True)
-            is_used_up = needs_input and not data
     if not is_complete:
         raise UserError(
             f"{name}: truncated: its {form.name} data ends too early, after {compressed_bytes} "

@@ -66,23 +66,12 @@ def application(
         UserError: ``search`` exceeds the limits, or needs attention and no model has any.
     """
     check_search(search, settings)
-
     # Translate an empty list, which checks the search settings before the first request comes.
     translator.translate([], **search.model_dump(exclude=OF_A_MODEL))
-    batches = Batches(
-        translator.translate, search.batch_sentences, settings.most_waiting
-    )
-
-    @asynccontextmanager
-    async def translating(_: Starlette) -> AsyncIterator[None]:
-        running = asyncio.create_task(batches.run())
-        yield
-        running.cancel()
-
-    handlers = _Handlers(translator, search, settings, batches)
+    handlers = _Handlers(translator, search, settings)
     app = Starlette(
         routes=handlers.routes(),
-        lifespan=translating,
+        lifespan=handlers.translating,
         exception_handlers={HTTPException: handlers.unrouted},
     )
     if settings.allow_origin:
@@ -97,16 +86,14 @@ def application(
 
 class _Handlers:
     def __init__(
-        self,
-        translator: Translator,
-        search: DecodingSettings,
-        settings: ServerSettings,
-        batches: Batches,
+        self, translator: Translator, search: DecodingSettings, settings: ServerSettings
     ) -> None:
         self._translator = translator
         self._search = search
         self._settings = settings
-        self._batches = batches
+        self._batches = Batches(
+            translator.translate, search.batch_sentences, settings.most_waiting
+        )
         self._languages = translator.languages
         self._registry = prometheus.CollectorRegistry()
         counter = partial(prometheus.Counter, registry=self._registry)
@@ -122,7 +109,7 @@ class _Handlers:
         waiting = prometheus.Gauge(
             "convs2s_waiting", "Sentences waiting", registry=self._registry
         )
-        waiting.set_function(lambda: batches.waiting)
+        waiting.set_function(lambda: self._batches.waiting)
         source = self._languages["source"]
         targets = [self._languages["target"]]
         language = {"code": source, "name": source, "targets": targets}
@@ -137,6 +124,13 @@ class _Handlers:
             "/metrics": self.metrics,
             "/translate": self.translate,
         }
+
+    @asynccontextmanager
+    async def translating(self, _: Starlette) -> AsyncIterator[None]:
+        """Translate requests while the block runs."""
+        running = asyncio.create_task(self._batches.run())
+        yield
+        running.cancel()
 
     def routes(self) -> list[Route]:
         """Return the routes: each path with its method and its handler."""

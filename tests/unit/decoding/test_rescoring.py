@@ -16,6 +16,7 @@ from convs2s.data.vocabulary import END
 from convs2s.decoding import rescoring
 from convs2s.decoding.rescoring import (
     GivenTargets,
+    LocatedLine,
     PairScore,
     PairScorer,
     log_probabilities,
@@ -192,7 +193,10 @@ def test_scores_of_several_threads_do_not_depend_on_what_is_scored_together(
     network = build_network(wide, *description.sizes).eval()
     scorer = PairScorer(Ensemble([network]), description, "cpu", "tokens")
     pairs = [
-        GivenTargets(source, [source.replace(" ", "x ")], ["pairs:1"])
+        GivenTargets(
+            LocatedLine(source, "pairs:1"),
+            [LocatedLine(source.replace(" ", "x "), "pairs:1")],
+        )
         for source in sources * 4
     ]
     before = torch.get_num_threads()
@@ -334,7 +338,8 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
 def test_lines_are_scored_up_to_the_models_positions(model: Path) -> None:
     target = " ".join(["w1x"] * 15)
     scorer = PairScorer.load([model], "cpu", "tokens")
-    ((score,),) = scorer.score([GivenTargets(target, [target], ["pairs:1"])])
+    line = LocatedLine(target, "pairs:1")
+    ((score,),) = scorer.score([GivenTargets(line, [line])])
     expected = float(full_pass(model, target, target)[0].log().sum())
     assert score.log_probability == pytest.approx(expected, abs=1e-3)
 
