@@ -14,10 +14,9 @@ import lzma
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +26,7 @@ from pydantic import NonNegativeInt, TypeAdapter, ValidationError
 from convs2s import __version__
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import digest_of_extension
-from convs2s.decoding.parallel import translate_chunks
+from convs2s.decoding.parallel import in_chunks, translate_chunks
 from convs2s.decoding.progress import progress
 from convs2s.decoding.streams import ChunkTranslator
 from convs2s.errors import UnfinishedError, UserError
@@ -96,25 +95,24 @@ def translate_long_file(
     with (
         handling(STOPPING, interrupt),
         growing_output(output, {**identity, "input": digest}) as growing,
+        progress(" sentences", count, done=growing.done, silent=silent) as bar,
     ):
-        rest = islice(enumerate(read_lines(source), start=1), growing.done, None)
-        # Until no lines are left.
-        chunks = iter(lambda: list(islice(rest, size)), [])
+        chunks = in_chunks(read_lines(source), size, growing.done)
+        translated = translate_chunks(translate, chunks, workers)
         try:
-            with (
-                progress(" sentences", count, done=growing.done, silent=silent) as bar,
-                closing(translate_chunks(translate, chunks, workers)) as translated,
-            ):
-                for lines, part in translated:
-                    growing.append(part, lines)
-                    bar.update(lines)
-            if count == 0:
-                # A compressed file without text is not empty.
-                growing.append("", 0)
+            for lines, part in translated:
+                growing.append(part, lines)
+                bar.update(lines)
         except Interrupted as stop:
             if output is None:
                 raise
             raise growing.interruption(stop, count) from None
+        finally:
+            # This ends the workers.
+            translated.close()
+        if count == 0:
+            # A compressed file without text is not empty.
+            growing.append("", 0)
         if sha256(source) != digest:
             raise UserError(
                 f"{source}: was changed while it was translated; run the command again"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import repeat
+from itertools import islice, repeat
 from multiprocessing import active_children, connection, get_context, parent_process
 from threading import Event, Thread
 from typing import TypeVar
@@ -27,6 +27,13 @@ Chunk = Sequence[tuple[int, str]]
 
 _translate: Callable[[Chunk], str]
 """Translates the chunks of a worker process; `_start` sets it."""
+
+
+def in_chunks(lines: Iterable[str], size: int, done: int = 0) -> Iterator[Chunk]:
+    """Number lines from 1, and yield those after the first ``done`` in chunks of ``size``."""
+    rest = islice(enumerate(lines, start=1), done, None)
+    while chunk := list(islice(rest, size)):
+        yield chunk
 
 
 def sentences_per_batch(count: int, threads: int, limit: int) -> int:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices, cut, pad
 from convs2s.decoding.parallel import (
     Chunk,
+    in_chunks,
     one_thread,
     search_in_threads,
     sentences_per_batch,
@@ -184,8 +184,7 @@ class LineTranslator:
 
         ``n_best`` is as in `translate_chunk`.
         """
-        numbered = enumerate(lines, start=1)
-        while chunk := list(islice(numbered, LINES_PER_CHUNK)):
+        for chunk in in_chunks(lines, LINES_PER_CHUNK):
             yield from self.translate_chunk(chunk, n_best)
 
     def translate_chunk(

@@ -42,20 +42,20 @@ Files in this format are still read.
 """
 
 _TYPES = {
-    "torch.bool": "BOOL",
-    "torch.uint8": "U8",
-    "torch.int8": "I8",
-    "torch.int16": "I16",
-    "torch.float16": "F16",
-    "torch.bfloat16": "BF16",
-    "torch.int32": "I32",
-    "torch.float32": "F32",
-    "torch.float64": "F64",
     "torch.int64": "I64",
+    "torch.float64": "F64",
+    "torch.float32": "F32",
+    "torch.int32": "I32",
+    "torch.bfloat16": "BF16",
+    "torch.float16": "F16",
+    "torch.int16": "I16",
+    "torch.int8": "I8",
+    "torch.uint8": "U8",
+    "torch.bool": "BOOL",
 }
-"""Type of a tensor -> its name in a file, in the order in which safetensors lists the types.
+"""Type of a tensor -> its name in a file, in the order in which safetensors writes the types.
 
-Wider types come later.
+The widest types come first, so that all tensors are aligned.
 """
 
 MOST_HEADER_BYTES = 100_000_000
@@ -154,14 +154,10 @@ def _json(description: Mapping[str, Any]) -> str:
 
 
 def _order(tensors: Mapping[str, "Tensor"]) -> list[str]:
-    """Return the names in the order in which the tensors are written.
-
-    Tensors of the widest type come first, so that all tensors are aligned. Tensors of the same type
-    are sorted by name.
-    """
-    widest_first = [*reversed(_TYPES)]
+    """Return the names in the order in which the tensors are written: by type, then by name."""
+    types = list(_TYPES)
     return sorted(
-        tensors, key=lambda name: (widest_first.index(str(tensors[name].dtype)), name)
+        tensors, key=lambda name: (types.index(str(tensors[name].dtype)), name)
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, islice
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import parse_qs
 
 from pydantic import ConfigDict
@@ -61,11 +61,14 @@ class LibreTranslateRequest(Section):
         for lines in self._lines():
             joined = join(list(islice(remaining, len(lines))), "\n")
             hypotheses.append([hypothesis.text for hypothesis in joined.n_best])
-        answer: dict[str, Any] = {"translatedText": [texts[0] for texts in hypotheses]}
+        is_single = isinstance(self.q, str)
+        translated = [texts[0] for texts in hypotheses]
+        answer: dict[str, object] = {
+            "translatedText": translated[0] if is_single else translated
+        }
         if self.alternatives:
-            answer["alternatives"] = [texts[1:] for texts in hypotheses]
-        if isinstance(self.q, str):
-            return {name: values[0] for name, values in answer.items()}
+            alternatives = [texts[1:] for texts in hypotheses]
+            answer["alternatives"] = alternatives[0] if is_single else alternatives
         return answer
 
     def _lines(self) -> list[list[str]]:
