@@ -138,11 +138,8 @@ class LineTranslator:
                 model has attention.
         """
         self.models = models
-        # Model file -> time of its last modification, in nanoseconds.
         self._files = {
-            path.absolute(): path.stat().st_mtime_ns
-            for path in models
-            if path.is_file()
+            path.absolute(): _stamp(path) for path in models if path.is_file()
         }
         self.ensemble, description = load_searched(models, device, settings)
         self.description = description
@@ -246,8 +243,8 @@ class LineTranslator:
         Raises:
             UserError: a file was removed or changed since it was loaded.
         """
-        for path, modified in self._files.items():
-            if not path.is_file() or path.stat().st_mtime_ns != modified:
+        for path, stamp in self._files.items():
+            if not path.is_file() or _stamp(path) != stamp:
                 raise UserError(
                     f"{path}: was changed since it was loaded; load it again"
                 )
@@ -487,3 +484,12 @@ def _check_alike(
                     "differ; the models of an ensemble may differ only in the seed of their "
                     "training and in their network"
                 )
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return the inode, the size and the time of modification of a file.
+
+    At least one of them differs after the file has been changed or replaced.
+    """
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns
