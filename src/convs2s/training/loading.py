@@ -16,12 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from convs2s.config.model import BatchLimits, Recipe
-from convs2s.data.batches import Batch, Indices, collate, cut, cut_starts
-from convs2s.data.shortlist import Shortlist, Types, places_of
+from convs2s.config.model import Recipe
+from convs2s.data.batches import Indices, cut, cut_starts
+from convs2s.data.shortlist import Shortlist, Types
 from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import PADDING
-from convs2s.training.workers import Workers
 
 AHEAD = 2  # Number of updates that are loaded before their turn
 
@@ -167,77 +165,6 @@ class LoadedUpdate:
     types: Types | None  # the shortlist of the whole update; None without a shortlist
     # the micro-batches of this worker, each with the inputs of its loss
     micro_batches: list[tuple[MicroBatch, LossInputs]]
-
-
-@dataclass(frozen=True)
-class Loader:
-    """Reads pairs from a store and turns them into the inputs of the loss."""
-
-    limits: BatchLimits  # size limits of batches and micro-batches
-    # Selects the types that the softmax is over; None: all types.
-    shortlist: Shortlist | None
-    workers: Workers  # the workers that share each batch
-    device: str  # device that computes the loss
-    multiple: int  # sentences are padded to a multiple of this many tokens
-
-    def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
-        """Load this worker's share of an update from the pairs ``rows``.
-
-        May be called from any thread.
-        """
-        pairs = [store[int(row)] for row in rows]
-        sources, targets = zip(*pairs, strict=True)
-        workers = self.workers
-        micro_batches = split_batch(
-            store, rows, self.limits.micro_batch_tokens, workers.count
-        )
-        # The whole update has one shortlist, so the loss does not depend on the micro-batches.
-        types = None
-        if self.shortlist is not None:
-            types = self.shortlist.types(
-                np.concatenate(sources), np.concatenate(targets)
-            )
-        share = self.read(store, micro_batches[workers.rank :: workers.count], types)
-        tokens = sum(len(target) for target in targets)
-        return LoadedUpdate(store, rows, tokens, types, share)
-
-    def read(
-        self,
-        store: TokenStore,
-        micro_batches: Iterable[MicroBatch],
-        types: Types | None,
-    ) -> list[tuple[MicroBatch, LossInputs]]:
-        """Return each micro-batch with the inputs of its loss; for ``types`` see ``inputs``."""
-        loaded = []
-        for micro_batch in micro_batches:
-            batch = collate(store, micro_batch.rows, multiple=self.multiple)
-            loaded.append((micro_batch, self.inputs(batch, types)))
-        return loaded
-
-    def inputs(self, batch: Batch, types: Types | None) -> LossInputs:
-        """Return the inputs of the loss of a batch.
-
-        With ``types``, the softmax is over these types only, and a target token outside of them
-        counts as ``<unk>``. With None, the softmax is over the whole vocabulary.
-        """
-        tokens = batch.target if types is None else places_of(types, batch.target)
-        # Computed here on the CPU: on a GPU, finding the positions would wait for the device.
-        real = np.flatnonzero(tokens != PADDING)
-        return LossInputs(
-            source=self._tensor(batch.source),
-            previous=self._tensor(batch.previous),
-            positions=self._tensor(real),
-            target=self._tensor(tokens.reshape(-1)[real]),
-            lengths=torch.from_numpy((batch.source != PADDING).sum(1)),
-            types=None if types is None else self._tensor(types),
-        )
-
-    def _tensor(self, array: Indices) -> Tensor:
-        """Return an array as a tensor in CPU memory, pinned if the device is a GPU."""
-        tensor = torch.from_numpy(array)
-        return (
-            tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
-        )
 
 
 def ahead(

@@ -9,22 +9,22 @@ files and logs.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from convs2s.data.batches import EpochPlan, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
-from convs2s.errors import LastingError, UnfinishedError, UserError, failures_of_file
-from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.errors import LastingError, UnfinishedError, failures_of_file
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
 from convs2s.models.network import Network
@@ -39,12 +39,7 @@ from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
 from convs2s.training.progress import EpochProgress, Watch
-from convs2s.training.schedule import (
-    Schedule,
-    TrainerState,
-    optimizer_tensors,
-    restore_optimizer,
-)
+from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 
@@ -110,9 +105,6 @@ class Trainer:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
-        # Whether the last state is already as ``drop_unneeded`` writes it: without tensors, but
-        # with validation figures.
-        self.is_complete = False
         if folder.last.is_file():
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
@@ -160,7 +152,7 @@ class Trainer:
         checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
 
-        load = partial(self.updater.loader.load, self.train)
+        load = partial(self.updater.load, self.train)
         with (
             progress.bar,
             closing(ahead(load, batches[state.batch : end])) as loaded_updates,
@@ -236,7 +228,7 @@ class Trainer:
             log(record.line(last_epoch))
             if self.recipe.average is not None:
                 path = self.folder.epoch_file(epoch)
-                self._write(path, self.network.state_dict(), {"epoch": epoch})
+                self.folder.write(path, self.network.state_dict(), {"epoch": epoch})
                 unneeded = self.folder.epoch_file(epoch - self.recipe.average)
                 unneeded.unlink(missing_ok=True)
         self._save()
@@ -319,8 +311,7 @@ class Trainer:
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
-        if not self.is_complete:
-            self._write(self.folder.last, {}, asdict(self.state))
+        self.folder.write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
         """Return how much the predictions of the network depend on the source.
@@ -349,9 +340,10 @@ class Trainer:
         tensors = {}
         for name, value in self.network.state_dict().items():
             tensors[f"network.{name}"] = value
-        for name, value in optimizer_tensors(self.updater.optimizer, self.network):
-            tensors[f"optimizer.{name}"] = value
-        self._write(self.folder.last, tensors, asdict(self.state))
+        for name, parameter in self.network.named_parameters():
+            for key, value in self.updater.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        self.folder.write(self.folder.last, tensors, asdict(self.state))
 
     def _keep_best(self) -> None:
         """Write the parameters as the best weights, if the epoch that has just ended is the best.
@@ -365,7 +357,9 @@ class Trainer:
         # After the first update of the next epoch, the network no longer has these parameters.
         just_ended = self.state.batch == 0
         if self.workers.is_first and is_best and just_ended:
-            self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
+            self.folder.write(
+                self.folder.best, self.network.state_dict(), {"epoch": best}
+            )
 
     def _restore(self, path: Path) -> None:
         """Load a state into the trainer, the network and the optimizer.
@@ -373,54 +367,30 @@ class Trainer:
         Raises:
             UserError: The file is not a state of this training.
         """
-        tensors, fields = self._read(path, self.updater.device)
+        tensors, fields = self.folder.read(path, self.updater.device)
         with failures_of_file(
             str(path), "not a state of this training; remove it to start over"
         ):
-            self.state = TrainerState.from_json(fields)
+            self.state = TypeAdapter(TrainerState).validate_python(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                # The model was exported and the tensors were dropped. If the state lacks the
-                # validation figures, ``drop_unneeded`` writes it once more, with the figures.
-                self.is_complete = self.state.validation is not None
-                return
-            parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
+                return  # the model was exported and ``drop_unneeded`` dropped the tensors
+            optimizer = self.updater.optimizer
+            parameters = dict(self.network.named_parameters())
+            weights = {}
             for name, tensor in tensors.items():
-                part, _, rest = name.partition(".")
-                parts[part][rest] = tensor
-            self.network.load_state_dict(parts["network"])
-            restore_optimizer(
-                self.updater.optimizer, self.network, parts["optimizer"], self.state
-            )
+                part, rest = name.split(".", 1)
+                if part == "network":
+                    weights[rest] = tensor
+                else:
+                    key, parameter = rest.split(".", 1)
+                    # On a CPU the tensor is a view of the state file. Without a copy, the view
+                    # would keep the file on the disk even after a new state has replaced it.
+                    optimizer.state[parameters[parameter]][key] = tensor.clone()
+            self.network.load_state_dict(weights)
+            # The velocity belongs to the learning rate of the last update (``set_learning_rate``).
+            (group,) = optimizer.param_groups
+            group["lr"] = self.state.learning_rate
         self._keep_best()
-
-    def _write(
-        self,
-        path: Path,
-        tensors: Mapping[str, Tensor],
-        description: Mapping[str, object],
-    ) -> None:
-        """Write tensors and a description to ``path``, with the fingerprint of this training.
-
-        If states are copied to another place, copy the file there.
-        """
-        save_tensors(path, tensors, {**description, "training": self.folder.path.name})
-        if self.folder.copies:
-            self.folder.copies.keep(path)
-
-    def _read(
-        self, path: Path, device: str
-    ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return the tensors and the description that ``_write`` wrote.
-
-        Raises:
-            UserError: The file belongs to another training. Files of older versions do not name
-                their training, and are accepted.
-        """
-        tensors, fields = load_tensors(path, device)
-        this_training = self.folder.path.name
-        if fields.pop("training", this_training) != this_training:
-            raise self._foreign(path, "training")
-        return tensors, fields
 
     def _weights(self, path: Path, epoch: int) -> dict[str, Tensor]:
         """Return the parameters that were written after an epoch.
@@ -428,15 +398,6 @@ class Trainer:
         Raises:
             UserError: The file is of another epoch or training, or does not fit the network.
         """
-        weights, fields = self._read(path, "cpu")
-        if fields.get("epoch") != epoch:
-            raise self._foreign(path, "epoch")
+        weights, _ = self.folder.read(path, "cpu", epoch)
         check_weights(weights, self.network, str(path))
         return weights
-
-    def _foreign(self, path: Path, origin: str) -> UserError:
-        """Return the error for a state of another ``origin``: a training or an epoch."""
-        return UserError(
-            f"{path}: is a state of another {origin}; put back the original file, or remove "
-            f"{self.folder.path} to train again with the same command"
-        )

@@ -22,7 +22,6 @@ from convs2s.errors import UserError
 from convs2s.training import update as update_module
 from convs2s.training import workers as workers_module
 from convs2s.training.launch import worker_environment
-from convs2s.training.loading import Loader
 from convs2s.training.progress import EpochProgress
 from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
@@ -166,7 +165,7 @@ class InjectedError(Exception):
 
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "load": (Loader, "load"),
+    "load": (Updater, "load"),
     "forward": (Updater, "_loss"),
     "exchange": (Workers, "start_sum"),
     "wait": (Workers, "finish_sum"),

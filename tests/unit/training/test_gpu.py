@@ -92,7 +92,7 @@ def test_an_update_waits_for_nothing(
     )
     one.network.float()
     for number in range(3):
-        loaded = one.updater.loader.load(one.train, np.arange(16))
+        loaded = one.updater.load(one.train, np.arange(16))
         assert loaded.micro_batches[0][1].source.is_pinned()
         with waits("error" if number else "warn"):  # the first one sets up
             started = one.updater.start(loaded, Moment(1, number, 0.1))

@@ -244,7 +244,7 @@ def test_updates_are_those_of_the_full_softmax_without_the_other_types(
     data = TrainingData.read(task)
     one, reference = (updater(task, data, of_task(data, task)) for _ in range(2))
     rows = np.arange(3)  # too few for every type to be selected
-    types = reference.loader.load(data.train, rows).types
+    types = reference.load(data.train, rows).types
     assert types is not None
     assert len(SPECIAL) < len(types) < len(data.types["target"])
     whole = collate(data.train, rows)

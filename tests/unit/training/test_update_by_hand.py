@@ -234,7 +234,7 @@ def test_a_try_that_fails_leaves_no_share_of_the_loss(
         return add(inputs, divisor) if next(fits, True) else None
 
     monkeypatch.setattr(updater, "_add_gradient", short_of_memory)
-    started = updater.start(updater.loader.load(data.train, ROWS), Moment(1, 0, 0.1))
+    started = updater.start(updater.load(data.train, ROWS), Moment(1, 0, 0.1))
     assert next(fits, None) is None
     assert started.loss.dtype == torch.float64
     (report,) = updater.read([started])
