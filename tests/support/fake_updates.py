@@ -311,8 +311,8 @@ def compiled_figures(
     def output_layer_inputs(_: object) -> Any:
         return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
 
-    updater._output_layer_inputs = output_layer_inputs
-    updater._block_loss = block_loss
+    updater._output_layer_inputs = output_layer_inputs  # type: ignore[assignment]
+    updater._block_loss = block_loss  # type: ignore[assignment]
     with Counts() as rest:
         updater._add_gradient(inputs, 1)
     launches = forward + backward + block * len(blocks) + rest.launches.total()

@@ -33,9 +33,8 @@ from convs2s.files.interrupts import handling
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import signals_to_handle
-from convs2s.training.requeue import queueing_again
 from convs2s.training.run import train
-from convs2s.training.scheduler import is_in_a_job
+from convs2s.training.scheduler import is_in_a_job, queueing_again
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
 MEETING = "CONVS2S_MEETING"
@@ -126,7 +125,9 @@ def check_grant(workers: int) -> None:
     Raises:
         UserError: Fewer GPUs were granted than there are workers.
     """
-    grant = gpus_granted()
+    grant = (
+        gpus_granted()
+    )  # NAME=0,1, in which ``gpu_names`` finds as many GPUs as in 0,1
     granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(
@@ -243,6 +244,8 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         f"--nodes={nodes}",
         f"--ntasks={nodes}",
         "--ntasks-per-node=1",
+        # Otherwise srun may bind the one task of a node, and so all of its workers, to a single
+        # CPU: from Slurm 22.05 on, it does not take over the --cpus-per-task of sbatch.
         "--cpu-bind=none",
         # After one node has ended, the others have this long to end, too; then srun kills them.
         f"--wait={SHUTDOWN_SECONDS}",

@@ -21,7 +21,7 @@ from convs2s.data.batches import Indices, cut, cut_starts
 from convs2s.data.shortlist import Shortlist, Types
 from convs2s.data.store import TokenStore
 
-AHEAD = 2  # Number of updates that are loaded before their turn
+AHEAD = 2  # number of updates that are loaded before their turn
 
 COMPILED_LENGTHS = 8
 """For a network compiled for a GPU, sentences are padded to a multiple of this many tokens.
@@ -134,9 +134,8 @@ class LossInputs:
 
     source: Tensor  # (B, m), padded on the right
     previous: Tensor  # (B, n), the decoder's input
-    positions: (
-        Tensor  # (N,), indices into the flattened target (B * n) that are not padding
-    )
+    # (N,), the indices into the flattened target (B * n) that are not padding.
+    positions: Tensor
     target: Tensor  # (N,), the target tokens at these positions
     lengths: Tensor  # (B,), tokens of each source; stays on the CPU
     # (S,), the vocabulary types that the softmax is over; ``target`` then has indices into
@@ -163,7 +162,7 @@ class LoadedUpdate:
     rows: Indices  # rows of the whole update, over all workers
     tokens: int  # target tokens of the whole update, over all workers
     types: Types | None  # the shortlist of the whole update; None without a shortlist
-    # the micro-batches of this worker, each with the inputs of its loss
+    # The micro-batches of this worker, each with the inputs of its loss.
     micro_batches: list[tuple[MicroBatch, LossInputs]]
 
 

@@ -29,11 +29,11 @@ from convs2s.training.history import (
 class Schedule:
     """The schedule after the epochs so far."""
 
-    # Of the next epoch, for a plateau; the other kinds do not use it.
+    # Learning rate of the next epoch of a plateau; the other kinds do not use it.
     learning_rate: float
-    # whether an epoch has failed to improve; from then on every epoch divides the rate of a plateau
+    # Whether an epoch has not improved. From then on, every epoch divides the rate of a plateau.
     annealing: bool = False
-    # lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start
+    # Lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start.
     best_loss: float | None = None
     # The epoch of best_loss, from 1; 0 before the first epoch has ended.
     best_epoch: int = 0

@@ -19,10 +19,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import fsspec
-from torch import Tensor
 
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
 from convs2s.files.atomic import atomic_path, writing
@@ -33,6 +32,9 @@ from convs2s.training.history import Progress
 from convs2s.training.identity import changes, digest_of
 from convs2s.training.log import keep, kept_in, log
 from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 STATE = "state"  # Name of the folder of states, beside the model
 LOCK = "lock"  # Name of the lock file in ``state/``, which the running training holds
@@ -51,8 +53,8 @@ SECONDS_BETWEEN_NOTES = 10.0  # between two updates of the progress file during 
 class ProgressFile:
     """Writes ``progress.json``, which ``convs2s status`` reads.
 
-    Other machines may read the file, and cannot look up the process there. They use the lock of the
-    folder and the time in the file to find out whether the training is alive.
+    The command may run on another machine, where it cannot look up the process of the training. It
+    uses the lock of the folder and the time in the file to find out whether the training is alive.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -180,7 +182,7 @@ class StateFolder:
     def write(
         self,
         path: Path,
-        tensors: Mapping[str, Tensor],
+        tensors: Mapping[str, "Tensor"],
         description: Mapping[str, object],
     ) -> None:
         """Write tensors and a description, with the fingerprint of this training.
@@ -203,7 +205,7 @@ class StateFolder:
 
     def read(
         self, path: Path, device: str, epoch: int | None = None
-    ) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    ) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Return the tensors and the description that ``write`` wrote.
 
         ``epoch`` is the epoch that the file must be of; None: it may be of any epoch.

@@ -9,7 +9,7 @@ files and logs.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -22,12 +22,11 @@ from pydantic import TypeAdapter
 from torch import Tensor
 
 from convs2s.data.batches import EpochPlan, plan_batches
-from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
 from convs2s.errors import LastingError, UnfinishedError, failures_of_file
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
-from convs2s.models.network import Network
+from convs2s.training.data import TrainingData
 from convs2s.training.history import (
     LARGEST_LOSS,
     SourceUse,
@@ -61,13 +60,12 @@ class Trainer:
     def __init__(
         self,
         updater: Updater,
-        stores: tuple[TokenStore, TokenStore],
+        data: TrainingData,
         folder: StateFolder,
         *,
         stop: Interruption,
-        watch: Watch | None = None,
+        watch: Watch,
         first_epoch: int = 1,
-        bleu: Callable[[Network], float] | None = None,
     ) -> None:
         """Resume from the last state in the folder, or start with the network as it is.
 
@@ -75,14 +73,12 @@ class Trainer:
 
         Args:
             updater: makes the updates; it has the network, the recipe and the workers.
-            stores: the pairs to learn from, and the validation pairs.
+            data: the pairs to learn from, and the validation pairs.
             folder: the folder of this training's states.
             stop: says after each update whether to stop the training.
-            watch: writes progress, history and TensorBoard's events; by default progress only.
+            watch: writes progress, history and TensorBoard's events.
             first_epoch: number of the first epoch, more than 1 if the training continues that of an
                 existing model. Ignored if there is a state.
-            bleu: computes the BLEU score that decides the best epoch, if the recipe asks for it.
-                Every worker calls it after each epoch.
 
         Raises:
             UserError: The last state cannot be read, or the parameters differ between workers.
@@ -93,9 +89,10 @@ class Trainer:
         self.workers = updater.workers
         self.folder = folder
         self.stop = stop
-        self.watch = watch or Watch(folder.progress, silent=not self.workers.is_first)
-        self.train, self.valid = stores
-        self.bleu = bleu
+        self.watch = watch
+        self.data = data
+        self.train = data.train
+        self.valid = data.valid
         self.machine = TrainingMachine(
             workers=self.workers.count,
             threads=torch.get_num_threads(),
@@ -109,8 +106,8 @@ class Trainer:
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
 
-    def run(self) -> TrainerState:
-        """Train until the schedule has a reason to stop; return the state.
+    def run(self) -> None:
+        """Train until the schedule has a reason to stop.
 
         The best weights, or those of the last epochs if the recipe averages them, are then in the
         folder of states. Read them with ``result``.
@@ -121,12 +118,10 @@ class Trainer:
             UserError: A state cannot be written, or a pair does not fit into memory.
             SystemExit: On another worker than the first, in place of the first two.
         """
-        state = self.state
-        self.watch.begin(state)
-        while state.schedule.stop_reason is None:
+        self.watch.begin(self.state)
+        while self.state.schedule.stop_reason is None:
             self._train_epoch()
             self._finish_epoch()
-        return state
 
     def _train_epoch(self) -> None:
         """Make the remaining updates of the running epoch.
@@ -222,7 +217,12 @@ class Trainer:
         if self.updater.shortlist is not None:
             full_loss = self.updater.validate(self.valid, full=True)
         last_epoch = state.schedule.last_epoch(epoch, self.recipe)
-        bleu = None if self.bleu is None else self.bleu(self.network)
+        bleu = None
+        if self.recipe.best_by:
+            # Imported only here, because it imports sacrebleu.
+            from convs2s.training.validation_bleu import validation_bleu
+
+            bleu = validation_bleu(self.data, self.workers, self.network)
         record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
         if self.workers.is_first:
             log(record.line(last_epoch))
@@ -273,7 +273,7 @@ class Trainer:
         Raises:
             UserError: A file of weights is missing or damaged, or is of another epoch or training.
         """
-        # Until the first worker has written the weights of the last epoch.
+        # Wait until the first worker has written the weights of the last epoch.
         self.workers.wait()
         if self.recipe.average is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
@@ -292,10 +292,10 @@ class Trainer:
 
     def _mean_weights(self, average: int) -> dict[str, Tensor]:
         """Return the mean of the parameters after each of the last ``average`` epochs."""
-        epochs = [record.epoch for record in self.state.history[-average:]]
-        states = [
-            self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs
-        ]
+        states = []
+        for record in self.state.history[-average:]:
+            path = self.folder.epoch_file(record.epoch)
+            states.append(self._weights(path, record.epoch))
         mean = {}
         for name, value in self.network.state_dict().items():
             # Add up in float64, in the order of the epochs.
@@ -322,8 +322,8 @@ class Trainer:
         sources = permuted_sources(self.valid)
         if sources is None:
             return None
-        # A shortlist is made from the source, so that of another source would lack the target's
-        # tokens. Compare losses over all types instead.
+        # A shortlist is made from the source, so the shortlist of another source would lack tokens
+        # of the target. Compare losses over all types instead.
         if self.updater.shortlist is not None:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
@@ -349,8 +349,8 @@ class Trainer:
         """Write the parameters as the best weights, if the epoch that has just ended is the best.
 
         Call this after the last state was written, which has the same parameters. If the training
-        is killed in between, resuming calls this again. In the other order, a kill could leave best
-        weights of an epoch that no state has, and that would be trained again.
+        is killed in between, resuming calls this again. In the other order, a kill could leave the
+        best weights of an epoch that is in no state, and that will be trained again.
         """
         best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
         is_best = best > 0 and best == self.state.epoch - 1
@@ -376,17 +376,17 @@ class Trainer:
                 return  # the model was exported and ``drop_unneeded`` dropped the tensors
             optimizer = self.updater.optimizer
             parameters = dict(self.network.named_parameters())
-            weights = {}
+            network_state = {}
             for name, tensor in tensors.items():
                 part, rest = name.split(".", 1)
                 if part == "network":
-                    weights[rest] = tensor
+                    network_state[rest] = tensor
                 else:
                     key, parameter = rest.split(".", 1)
                     # On a CPU the tensor is a view of the state file. Without a copy, the view
                     # would keep the file on the disk even after a new state has replaced it.
                     optimizer.state[parameters[parameter]][key] = tensor.clone()
-            self.network.load_state_dict(weights)
+            self.network.load_state_dict(network_state)
             # The velocity belongs to the learning rate of the last update (``set_learning_rate``).
             (group,) = optimizer.param_groups
             group["lr"] = self.state.learning_rate

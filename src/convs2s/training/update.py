@@ -70,8 +70,8 @@ class StartedUpdate:
 class Updater:
     """Makes updates of one network, and computes its validation loss.
 
-    With several workers, every worker must call ``start``, ``read``, ``update`` and ``validate`` in
-    the same order.
+    With several workers, every worker must call ``start``, ``read`` and ``validate`` in the same
+    order.
     """
 
     def __init__(
@@ -211,12 +211,6 @@ class Updater:
         tokens = [update.tokens for update in started]
         return list(map(UpdateReport, total_losses, tokens, norms))
 
-    def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
-        """Make one update from the pairs ``rows``, wait for it, and return its figures."""
-        loaded = self.load(store, rows)
-        (report,) = self.read([self.start(loaded, moment)])
-        return report
-
     def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
         """Compute the gradient of the update's loss / divisor; return this worker's summed loss.
 
@@ -349,7 +343,7 @@ class Updater:
             losses[index] = self._loss(self._inputs(batch, types), 0.0)
         # Every other worker has 0 for this worker's batches, so the sum over the workers is exact.
         # The losses are then added in the order of the batches. So the result has the same bytes
-        # for any number of workers.
+        # for any number of workers. From Python 3.12 on, ``sum`` would round differently.
         total = 0.0
         for loss in self.workers.totals(losses.tolist()):
             total += loss

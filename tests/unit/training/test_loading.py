@@ -18,6 +18,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.updates import make_update
 
 
 def threads() -> list[str]:
@@ -98,7 +99,7 @@ def updated(task: Path, folder: Path, multiple: int) -> Trainer:
     one = tiny.trainer(task, folder, batch={"sentences": 16, "micro_batch_tokens": 40})
     one.updater.multiple = multiple
     for number, rows in enumerate(one.plan(1)):
-        one.updater.update(one.train, rows, Moment(1, number, 0.25))
+        make_update(one.updater, one.train, rows, Moment(1, number, 0.25))
     return one
 
 

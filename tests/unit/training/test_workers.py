@@ -33,6 +33,7 @@ from convs2s.training.update import Updater
 from convs2s.training.workers import Gradients, Workers
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
+from tests.support.updates import make_update
 
 WHOLE = BatchLimits(sentences=16, micro_batch_tokens=None)
 SPLIT = BatchLimits(sentences=16, micro_batch_tokens=40)
@@ -49,8 +50,8 @@ def twenty_updates(
     ]
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):
-            one.updater.update(one.train, rows, Moment(epoch, number, 0.25))
-    one.updater.update(one.train, np.array([3]), Moment(3, 0, 0.25))
+            make_update(one.updater, one.train, rows, Moment(epoch, number, 0.25))
+    make_update(one.updater, one.train, np.array([3]), Moment(3, 0, 0.25))
     parameters = [parameter.detach().numpy() for parameter in one.network.parameters()]
     return parameters, before, one.updater.validate(one.valid)
 
@@ -97,7 +98,7 @@ def exchanged(workers: Workers, task: Path) -> tuple[list[int], int]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "_add_gradient", spied)
-        updater.update(one.train, np.arange(16), Moment(1, 0, 0.25))
+        make_update(updater, one.train, np.arange(16), Moment(1, 0, 0.25))
     return sent, len(updater._gradients._buckets)
 
 
