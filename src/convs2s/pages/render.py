@@ -31,7 +31,7 @@ def script(source: str) -> Markup:
 
 
 def policy_digest(text: str) -> str:
-    """Return the digest by which a Content-Security-Policy allows this inline program or style."""
+    """Return the digest that allows this inline program or style in a Content-Security-Policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 

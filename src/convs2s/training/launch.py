@@ -144,7 +144,7 @@ def check_grant(workers: int) -> None:
 
 
 def worker_environment(folder: Path) -> dict[str, str]:
-    """Return environment variables by which the workers of one machine communicate only locally.
+    """Return environment variables that make the workers of one machine communicate only locally.
 
     They find each other through a file in ``folder``, and use the loopback interface.
     """
@@ -158,7 +158,7 @@ def worker_environment(folder: Path) -> dict[str, str]:
 
 
 def torchrun_options(nodes: int, workers: int, store: Path | str) -> list[str]:
-    """Return the options of torchrun for the number of workers and their rendezvous.
+    """Return the options of torchrun: the number of workers, their rendezvous, and signals.
 
     ``store`` is a folder if all workers are on this machine: they find each other through files
     there, because torchrun's own store would listen on the network. Otherwise it is the HOST:PORT
@@ -180,6 +180,8 @@ def torchrun_options(nodes: int, workers: int, store: Path | str) -> list[str]:
         f"--rdzv-endpoint={endpoint}",
         f"--rdzv-conf={configuration}",
         f"--local-addr={address}",
+        "--max-restarts=0",
+        f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
     ]
 
 
@@ -192,15 +194,11 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     """
     # Each worker reports its error in one line, so silence torchrun's own report.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
-    endings = [
-        "--max-restarts=0",
-        f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
-    ]
     # The same as the option --shutdown-timeout, which torch has from 2.12 on. Older versions ignore
     # it and wait for 30 s.
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(SHUTDOWN_SECONDS)
     try:
-        run.run(run.parse_args([*options, *endings, "--module", "convs2s", *command]))
+        run.run(run.parse_args([*options, "--module", "convs2s", *command]))
     except ChildFailedError as error:
         codes = {
             failure.local_rank: failure.exitcode for failure in error.failures.values()

@@ -66,11 +66,12 @@ class MicroBatch:
 
 
 def split_batch(
-    store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int
+    rows: Indices, lengths: Indices, micro_batch_tokens: int | None, workers: int
 ) -> list[MicroBatch]:
     """Split a batch into micro-batches, and deal them out to the workers in turn.
 
-    Each micro-batch is a run of consecutive ``rows``. Micro-batch i belongs to worker i % workers.
+    ``lengths`` (B, 2) has the number of source and of target tokens of each of the B pairs. Each
+    micro-batch is a run of consecutive ``rows``. Micro-batch i belongs to worker i % workers.
 
     1. Cut the batch into runs of at most ``micro_batch_tokens`` padded tokens; None sets no limit.
     2. For several workers, round the number of runs up to a multiple of ``workers``, and cut the
@@ -80,10 +81,6 @@ def split_batch(
        limit. A run of one pair is never split. If all runs are single pairs, some workers may get
        one run fewer than the others, or none.
     """
-    pairs = [store[int(row)] for row in rows]
-    lengths = np.array(
-        [(len(source), len(target)) for source, target in pairs], np.int32
-    )  # (B, 2)
     longest = lengths.max(1)  # (B,), the longer side of each pair
     # A run is an array of indices into ``rows``.
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)

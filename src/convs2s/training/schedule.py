@@ -234,7 +234,7 @@ def set_learning_rate(
       the same (as in fairseq-lua).
     """
     (group,) = optimizer.param_groups
-    # A cosine ends with a rate of 0, by which the velocity cannot be divided.
+    # A cosine ends with a rate of 0. The velocity cannot be divided by it.
     is_changed = learning_rate not in (0.0, group["lr"])
     if is_changed and velocity == "keep":
         states = optimizer.state.values()

@@ -55,7 +55,7 @@ _END_SECONDS = 300.0  # how long Slurm may take to end a job that it has requeue
 
 
 def begin_run() -> None:
-    """Set the variable CONVS2S_RUN, by which jobs know the run of the workflow they belong to.
+    """Set the variable CONVS2S_RUN, which tells jobs the run of the workflow that they belong to.
 
     A process inside of such a job keeps the variable, and so the run, of its job.
     """

@@ -128,19 +128,21 @@ class Updater:
         May be called from any thread.
         """
         pairs = [store[int(row)] for row in rows]
-        sources, targets = zip(*pairs, strict=True)
+        # (B, 2), the number of source and of target tokens of each pair
+        lengths = np.array([(len(source), len(target)) for source, target in pairs])
         workers = self.workers
         micro_batches = split_batch(
-            store, rows, self.recipe.batch.micro_batch_tokens, workers.count
+            rows, lengths, self.recipe.batch.micro_batch_tokens, workers.count
         )
         # The whole update has one shortlist, so the loss does not depend on the micro-batches.
         types = None
         if self.shortlist is not None:
+            sources, targets = zip(*pairs, strict=True)
             types = self.shortlist.types(
                 np.concatenate(sources), np.concatenate(targets)
             )
         share = self._read(store, micro_batches[workers.rank :: workers.count], types)
-        tokens = sum(len(target) for target in targets)
+        tokens = int(lengths[:, 1].sum())
         return LoadedUpdate(store, rows, tokens, types, share)
 
     def _read(
