@@ -1,4 +1,4 @@
-"""Load the inputs of updates ahead, while the device still computes earlier updates.
+"""Split batches into micro-batches, and load updates while the device computes earlier ones.
 
 Nothing here is random. The inputs of an update depend only on its rows, so a resumed training loads
 the same inputs as a training that was never interrupted.

@@ -48,9 +48,8 @@ class Watch:
     progress: ProgressFile  # the file ``progress.json``
     history: Path | None = None  # the file ``history.jsonl``; None: not written
     events: Path | None = None  # folder of TensorBoard's events; None: not written
-    silent: bool = (
-        False  # whether no bar and no lines are shown: another worker does it
-    )
+    # Whether this worker shows no bar and no lines, because another worker shows them.
+    silent: bool = False
     _writer: Any = None  # of TensorBoard's events, after ``begin``
 
     def begin(self, state: TrainerState) -> None:
@@ -86,7 +85,7 @@ class Watch:
     def end_epoch(self, state: TrainerState) -> None:
         """Write the files at the end of an epoch.
 
-        Call this after the state was saved, so that the files have no epoch that no state has.
+        Call this after the state was saved, so that the saved state has all epochs of the files.
         """
         self._write_epochs(state)
         self._add_epoch(state.history[-1])
@@ -105,7 +104,7 @@ class Watch:
                 self._writer.flush()
 
     def _add_epoch(self, record: EpochRecord) -> None:
-        """Add the figures of a finished epoch to TensorBoard's events, if written."""
+        """Add the figures of a finished epoch to TensorBoard's events, if there are any."""
         fields = without_absent(record)
         scalars = {name: fields[name] for name in fields.keys() - UNSHOWN}
         self.add_events(record.updates, "epoch", scalars)
