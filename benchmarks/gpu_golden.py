@@ -98,7 +98,8 @@ def updates(device: str) -> float:
             fairseq.load(VECTORS), Recipe(velocity="rescale"), seed=1, device=device
         )
         for step in range(3):
-            updater.update(store, np.arange(len(store)), Moment(1, step, RATE))
+            loaded = updater.load(store, np.arange(len(store)))
+            updater.start(loaded, Moment(1, step, RATE))
     return max(
         float((parameter.detach().cpu() - moved(golden, name)).abs().max())
         for name, parameter in updater.network.named_parameters()

@@ -80,9 +80,9 @@ class Contest:
 
     def update(self, rows: Indices) -> None:
         """Make one update."""
-        self.updater.update(
-            self.store, rows, Moment(1, 0, self.updater.recipe.learning_rate)
-        )
+        loaded = self.updater.load(self.store, rows)
+        moment = Moment(1, 0, self.updater.recipe.learning_rate)
+        self.updater.read([self.updater.start(loaded, moment)])
 
     def network(self, rows: Indices) -> None:
         """Run embeddings and layers forward and backward."""

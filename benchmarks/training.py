@@ -94,7 +94,7 @@ class Training:
         """
         numbers = range(self.made, self.made + updates)
         batches = [self.plan[number % len(self.plan)] for number in numbers]
-        load = partial(self.updater.loader.load, self.store)
+        load = partial(self.updater.load, self.store)
         with closing(ahead(load, batches)) as loaded:
             started = [
                 self.updater.start(one, Moment(1, number, self.rate))

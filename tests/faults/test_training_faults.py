@@ -17,7 +17,7 @@ from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.training.identity import TrainingJob
 from convs2s.training.run import train
-from convs2s.training.trainer import Trainer
+from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, is_out_of_memory
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
@@ -197,15 +197,15 @@ def test_a_full_disk_leaves_the_last_state(
 def test_a_kill_before_the_best_parameters_are_written_loses_nothing(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: str
 ) -> None:
-    one, sound = job(task, tmp_path), Trainer._write
+    one, sound = job(task, tmp_path), StateFolder.write
 
-    def killed(trainer: Trainer, path: Path, *content: Any) -> None:
-        if path == trainer.folder.best:
+    def killed(folder: StateFolder, path: Path, *content: Any) -> None:
+        if path == folder.best:
             raise KeyboardInterrupt
-        sound(trainer, path, *content)
+        sound(folder, path, *content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_write", killed)
+        patch.setattr(StateFolder, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             train(one)
     assert last_state(one)[1]["epoch"] == 2

@@ -20,6 +20,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import fairseq
 from tests.support.trained import TRAINED, import_trained
+from tests.support.updates import make_update
 
 GOLDEN = dict(np.load(TRAINED / "forward.npz"))
 NORMS = json.loads((TRAINED / "gradient_norms.json").read_text("utf-8"))
@@ -95,7 +96,9 @@ def test_three_updates_are_fairseqs(model: ConvS2S, tmp_path: Path) -> None:
     assert (recipe.momentum, recipe.clip) == (0.99, 0.1)
     updater = Updater(model, recipe, seed=1, device="cpu")
     for step in range(3):
-        report = updater.update(store, np.arange(len(store)), Moment(1, step, 0.25))
+        report = make_update(
+            updater, store, np.arange(len(store)), Moment(1, step, 0.25)
+        )
         assert report.tokens == int(GOLDEN["ntokens"])
         assert report.loss == pytest.approx(
             float(GOLDEN["nag.loss_sum"][step]), rel=1e-4

@@ -15,6 +15,7 @@ from convs2s.interop.fairseq import their_name
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import fairseq
+from tests.support.updates import make_update
 
 RATE, MOMENTUM, CLIP = 0.25, 0.99, 0.1
 BATCH = np.arange(6)
@@ -58,7 +59,7 @@ def test_three_updates_are_fairseqs(folder: Path, store: TokenStore) -> None:
     weights = np.load(folder / "checkpoint_tiny_weights.npz")
     ours = updater(folder)
     for step in range(3):
-        report = ours.update(store, BATCH, Moment(1, step, RATE))
+        report = make_update(ours, store, BATCH, Moment(1, step, RATE))
         assert report.tokens == int(golden["ragged.ntokens"])
         assert report.loss == pytest.approx(
             float(golden["nag.loss_sum"][step]), rel=1e-4
@@ -110,7 +111,7 @@ def test_rescaled_velocity_is_fairseqs_at_a_change_of_the_rate(
         }
         gradients = []
         for number, rate in enumerate(rates):
-            ours.update(store, BATCH, Moment(1, number, rate))
+            make_update(ours, store, BATCH, Moment(1, number, rate))
             clipped = fairseq.gradients(ours.network)
             gradients.append({name: g.clone() for name, g in clipped.items()})
         expected = fairseq_updates(gradients, rates, start)

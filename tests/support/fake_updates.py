@@ -255,7 +255,7 @@ def update_figures(
     updater: Updater, store: TokenStore, reads: list[str]
 ) -> dict[str, Any]:
     """Count the second update's launches, by the micro-batch and by the step, and its waits."""
-    loaded = updater.loader.load(store, np.arange(len(store)))
+    loaded = updater.load(store, np.arange(len(store)))
     updater.start(loaded, Moment(1, 0, 0.1))  # makes the optimizer's state
     passes, add_gradient = Counts(), updater._add_gradient
 
@@ -295,7 +295,7 @@ def compiled_figures(
     updater: Updater, store: TokenStore, kernels: list[int]
 ) -> dict[str, Any]:
     """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
-    _, inputs = updater.loader.load(store, np.arange(len(store))).micro_batches[0]
+    _, inputs = updater.load(store, np.arange(len(store))).micro_batches[0]
     updater.network.train()
     updater._add_gradient(inputs, 1)
     forward, backward, block = kernels
@@ -311,8 +311,8 @@ def compiled_figures(
     def output_layer_inputs(_: object) -> Any:
         return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
 
-    updater._output_layer_inputs = output_layer_inputs
-    updater._block_loss = block_loss
+    updater._output_layer_inputs = output_layer_inputs  # type: ignore[assignment]
+    updater._block_loss = block_loss  # type: ignore[assignment]
     with Counts() as rest:
         updater._add_gradient(inputs, 1)
     launches = forward + backward + block * len(blocks) + rest.launches.total()

@@ -22,6 +22,7 @@ from convs2s.models.build import build_network
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import Interruption
+from convs2s.training.progress import Watch
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
@@ -145,7 +146,9 @@ def trainer(
     updater = Updater(
         network.double(), given.training, seed=seed, device=device, workers=workers
     )
-    return Trainer(updater, data.stores, StateFolder(folder, {}), stop=Interruption())
+    states = StateFolder(folder, {})
+    watch = Watch(states.progress, silent=not workers.is_first)
+    return Trainer(updater, data, states, stop=Interruption(), watch=watch)
 
 
 @contextmanager

@@ -23,17 +23,12 @@ OF_A_MODEL = {"cuda_graphs", "ensemble", "precision"}
 """The settings of ``DecodingSettings`` that are fixed when a model is loaded."""
 
 
-class _Loading(Section):
-    """The arguments of ``Translator.load`` that are not settings of the search."""
+class _Arguments(Section):
+    """The arguments of ``load`` and ``translate`` that are not settings of the search."""
 
     device: Device = "auto"
     threads: Processes | None = None
     pretokenized: bool = False
-
-
-class _Results(Section):
-    """The arguments of ``Translator.translate`` about its results."""
-
     n_best: PositiveInt = 1  # number of hypotheses in each translation
     attention: bool = False  # whether each hypothesis has its attention
     # Whether each sentence of a text is translated by itself.
@@ -50,11 +45,7 @@ class Translator:
         L'homme voit deux voitures rouges.
     """
 
-    def __init__(
-        self,
-        lines: LineTranslator,
-        device: str,
-    ) -> None:
+    def __init__(self, lines: LineTranslator, device: str) -> None:
         """Wrap models that are in memory on a device. Use ``load`` to read them from files."""
         self._lines = lines
         self.device = device
@@ -104,7 +95,7 @@ class Translator:
             # `translate` decides it, and checks that there is attention.
             "replace_unknown": False,
         }
-        validated(_Loading, loading, "load")
+        validated(_Arguments, loading, "load")
         settings = validated(DecodingSettings, decoding, "load")
         device_name = pick_device(device)
         paths = [path] if isinstance(path, str | Path) else path
@@ -159,9 +150,10 @@ class Translator:
                 needed.
         """
         checked = check_texts(texts, "texts")
-        for name in sorted(OF_A_MODEL & settings.keys()):
+        of_the_model = sorted(OF_A_MODEL & settings.keys())
+        if of_the_model:
             raise UserError(
-                f"translate: {name}: is a setting of the model: give it to load"
+                f"translate: {of_the_model[0]}: is a setting of the model: give it to load"
             )
         decoding = {**self._lines.settings.model_dump(include=OF_A_MODEL), **settings}
         if not self.attends:
@@ -175,7 +167,7 @@ class Translator:
             "attention": attention,
             "split_sentences": split_sentences,
         }
-        validated(_Results, results, "translate")
+        validated(_Arguments, results, "translate")
         if attention and not self.attends:
             raise UserError("translate: attention: no model here has any: leave it out")
         lines.settings.check_n_best(n_best, "translate: n_best")
@@ -196,9 +188,8 @@ class Translator:
         """Return a translation whose hypotheses have their attention."""
         hypotheses = []
         for hypothesis in translation.n_best:
-            hypotheses.append(
-                replace(hypothesis, attention=self._lines.attention(hypothesis))
-            )
+            attention = self._lines.attention(hypothesis)
+            hypotheses.append(replace(hypothesis, attention=attention))
         return replace(
             translation, n_best=hypotheses, attention=hypotheses[0].attention
         )

@@ -25,7 +25,6 @@ CONTENTS = Path(__file__).with_name("data") / "mirror.tar.xz"
 CONTENTS_SHA256 = "df3c140001e3194c46c005abcde65d5c30e0a74c16811a13d81bafc34b0c5880"
 """SHA-256 of the decompressed tar archive."""
 
-UNIX = 3  # the operating system in a zip archive's headers
 FILE_MODE = 0o644
 
 Content = bytes | Mapping[str, bytes]
@@ -82,7 +81,6 @@ def packed(name: str, content: Content) -> bytes:
             with zipfile.ZipFile(stream, "w") as archive:
                 for member, data in members.items():
                     entry = zipfile.ZipInfo(member)
-                    entry.create_system = UNIX
                     entry.external_attr = FILE_MODE << 16
                     archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
         else:
@@ -92,7 +90,6 @@ def packed(name: str, content: Content) -> bytes:
                 for member, data in members.items():
                     header = tarfile.TarInfo(member)
                     header.size = len(data)
-                    header.mode = FILE_MODE
                     tar.addfile(header, io.BytesIO(data))
         content = stream.getvalue()
     if name.endswith((".gz", ".tgz")):

@@ -10,15 +10,14 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from convs2s.files.text import read_lines, write_text
 
-_PACKAGE = "convs2s.pages"
+_DATA = Path(__file__).with_name("data")
 _ENDS_A_SCRIPT = re.compile(r"<(?=!--|/?script)", re.IGNORECASE)
 
 
@@ -32,14 +31,14 @@ def script(source: str) -> Markup:
 
 
 def policy_digest(text: str) -> str:
-    """Return the digest by which a Content-Security-Policy allows this inline program or style."""
+    """Return the digest that allows this inline program or style in a Content-Security-Policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def asset(name: str) -> str:
     """Return the text of a program or style sheet of this package."""
-    return files(_PACKAGE).joinpath("data", name).read_text("utf-8")
+    return (_DATA / name).read_text("utf-8")
 
 
 def render_page(
@@ -58,7 +57,7 @@ def render_page(
         styles: style sheets; a later one overrides an earlier one.
     """
     environment = Environment(
-        loader=PackageLoader(_PACKAGE, "data"),
+        loader=FileSystemLoader(_DATA),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,7 +1,6 @@
 """The data of a training: token stores, vocabularies, BPE codes and the shortlist."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,10 +45,10 @@ class TrainingData:
         """
         files = TaskFolder(str(folder))
         check_noted(map(files.store_description, SPLITS))
-        about = {}  # split -> the description of its store
+        descriptions = {}  # split -> the description of its store
         for split in SPLITS:
-            about[split] = read_description(Path(files.store_description(split)))
-        description = about["train"]
+            descriptions[split] = read_description(Path(files.store_description(split)))
+        description = descriptions["train"]
         languages = description.languages
         vocabulary = description.vocabulary
         tables = {
@@ -61,20 +60,20 @@ class TrainingData:
         for side, table in tables.items():
             types[side] = [token for token, _ in read_counts(table)]
         codes = None
-        for name in vocabulary.bpe_codes_names(languages.source):
-            codes_file = Path(files.bpe_codes(name))
+        codes_names = vocabulary.bpe_codes_names(languages.source)
+        if codes_names:
+            codes_file = Path(files.bpe_codes(codes_names[0]))
             check_noted([codes_file])
             codes = read_codes(codes_file)
         splittable = None
         if codes is not None and vocabulary.threshold:
             counts = read_counts(tables["source"])
             splittable = sorted(frequent_tokens(counts, vocabulary.threshold))
-        checksums = {
-            f"dataset/{split}.arrow": store.sha256 for split, store in about.items()
-        }
-        checksums |= {
-            f"vocabulary/{table.name}": sha256(table) for table in tables.values()
-        }
+        checksums = {}
+        for split, store in descriptions.items():
+            checksums[f"dataset/{split}.arrow"] = store.sha256
+        for table in tables.values():
+            checksums[f"vocabulary/{table.name}"] = sha256(table)
         return cls(
             train=TokenStore(files.store("train")),
             valid=TokenStore(files.store("valid")),
@@ -86,7 +85,7 @@ class TrainingData:
         )
 
     def check_checksums(self) -> None:
-        """Read both stores in parallel, and compare them with their recorded checksums.
+        """Read both stores, and compare them with their recorded checksums.
 
         A flipped bit in a store would train a different model under the same name. The check is
         made each time that a training starts. It takes as long as the disk needs to read the
@@ -95,17 +94,8 @@ class TrainingData:
         Raises:
             UserError: A store differs from its checksum.
         """
-        expected = {}  # path of a store -> its checksum
-        for store in self.stores:
-            expected[store.path] = self.checksums[f"dataset/{store.path.name}"]
-        with ThreadPoolExecutor() as pool:
-            checks = pool.map(check_sha256, expected, expected.values())
-            list(checks)  # raises the error of a check that has failed
-
-    @property
-    def stores(self) -> tuple[TokenStore, TokenStore]:
-        """The training store and the validation store."""
-        return self.train, self.valid
+        for store in (self.train, self.valid):
+            check_sha256(store.path, self.checksums[f"dataset/{store.path.name}"])
 
     def check_lengths(self, positions: Mapping[str, int | None]) -> None:
         """Check that both stores have pairs, and that the model has a position for each token.
@@ -117,7 +107,7 @@ class TrainingData:
             UserError: A store is empty, or a pair has more tokens than positions. The message names
                 the store, and the side and number of the pair.
         """
-        for store in self.stores:
+        for store in (self.train, self.valid):
             if not len(store):
                 raise UserError(
                     f"{store.path}: has no pairs; corpus/counts.txt and (after `snakemake "

@@ -31,7 +31,6 @@ from convs2s.model_file import (
 )
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_dictionary
-from convs2s.training.data import TrainingData
 from convs2s.training.history import (
     EpochRecord,
     TrainingMachine,
@@ -46,20 +45,20 @@ from convs2s.training.state_folder import LOCK, STATE, take_lock
 from convs2s.training.trainer import Trainer
 
 
-def export(
-    job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation
-) -> None:
+def export(job: TrainingJob, trainer: Trainer, validation: Validation) -> None:
     """Write the model file, then the records ``history.jsonl`` and ``training.json`` beside it.
 
     The trainer's network must have the weights to export (``Trainer.result``). The records are
     written last, so that a record never describes a model file that does not exist.
     ``finished_states`` needs the record and the model.
     """
+    data = trainer.data
     state = trainer.state
     shortlist = trainer.updater.shortlist
     weights = trainer.network.state_dict()
     identity = trainer.folder.identity
-    # With a single validation pair there is no ``source_use``; without a shortlist, no figures.
+    # There is no ``source_use`` if there is only one validation pair, and no ``shortlist`` if the
+    # model has none.
     summary: dict[str, object] = {
         "seed": job.seed,
         "epochs": state.epoch - 1,
@@ -94,7 +93,7 @@ def export(
     save_model(job.output, weights, description)
     history = job.output.with_name("history.jsonl")
     record = job.output.with_name("training.json")
-    forget_checksums([history, record])
+    forget_checksums([record])
     write_history(history, state.history, {"stop": state.schedule.stop_reason})
     made = {
         **manifest(),

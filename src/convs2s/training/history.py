@@ -66,9 +66,9 @@ class Progress:
     perplexity: float | None = None
     # Best epoch by the recipe's best_by; 0 before the first epoch has ended.
     best_epoch: int = 0
-    tokens_per_second: int | None = None  # target tokens
-    seconds_of_epoch: float | None = None  # seconds left of the epoch
-    # Seconds left of the training; None if its end is unknown.
+    tokens_per_second: int | None = None  # target tokens per second
+    seconds_of_epoch: float | None = None  # seconds until the end of the epoch
+    # Seconds until the end of the training; None if the end is unknown.
     seconds: float | None = None
 
 
@@ -80,13 +80,13 @@ class EpochRecord:
     # Updates from the beginning of the training to the end of this epoch.
     updates: Count
     learning_rate: float  # learning rate of the last update
-    # mean training loss, in nats per target token; with the recipe's label smoothing
+    # Mean training loss, in nats per target token; with the recipe's label smoothing.
     train_loss: float
     valid_loss: float  # validation loss after the epoch, in nats per target token
     valid_perplexity: float  # perplexity of valid_loss
     tokens: Count  # number of target tokens, including ``</s>``
-    tokens_per_second: Count  # target tokens
-    # validation perplexity over all types, if the model has a shortlist; else None
+    tokens_per_second: Count  # target tokens per second
+    # Validation perplexity over all types, if the model has a shortlist; else None.
     valid_perplexity_full: float | None = None
     # BLEU of validation pairs if best_by is bleu; else None.
     valid_bleu: float | None = None

@@ -34,19 +34,19 @@ class TrainingJob:
     dictionary: Path | None
     device: str  # ``cpu``, ``cuda`` or ``auto``
     threads: int  # CPU threads of each worker
-    # the alignment's ``candidates.tsv``, if the model selects its vocabulary; else None
+    # The alignment's ``candidates.tsv``, if the model selects its vocabulary; else None.
     candidates: Path | None = None
     # Minutes after which a scheduler ends the job, or None.
     time_limit: float | None = None
     # Whether Slurm queues the job again if it stops before the end.
     requeues: bool = False
-    # library of float32 matrix products on a CPU; ``auto``: the fastest on this machine
+    # Library of float32 matrix products on a CPU; ``auto``: the fastest on this machine.
     products: Products = "auto"
-    # truecasers of source and target, to put into the model file, or None
+    # Truecasers of source and target, to put into the model file, or None.
     truecasers: Sequence[Path] | None = None
     label: str = ""  # beginning of each line of the log, such as ``TASK/MODEL/seed1``
     quiet: bool = False  # whether to log only to the file beside the states
-    # the model that the recipe's ``start`` names, if it is in another file than ``start`` says
+    # The file of the model to start from, if it is another one than the recipe's ``start`` names.
     start: Path | None = None
     # A folder or URL where the states are also copied, or None.
     states: str | None = None
@@ -97,9 +97,8 @@ def data_identity(job: TrainingJob, checksums: Mapping[str, str]) -> dict[str, s
 
 def digest_of(identity: Mapping[str, Any]) -> str:
     """Return the fingerprint of an identity, which is the name of the training's state folder."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[
-        :16
-    ]
+    text = json.dumps(identity, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:

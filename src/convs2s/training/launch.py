@@ -33,9 +33,8 @@ from convs2s.files.interrupts import handling
 from convs2s.training.heartbeat import HEARTBEATS, ending_frozen_workers
 from convs2s.training.identity import TrainingJob
 from convs2s.training.interruption import signals_to_handle
-from convs2s.training.requeue import queueing_again
 from convs2s.training.run import train
-from convs2s.training.scheduler import is_in_a_job
+from convs2s.training.scheduler import is_in_a_job, queueing_again
 from convs2s.training.workers import RENDEZVOUS, is_worker
 
 MEETING = "CONVS2S_MEETING"
@@ -126,7 +125,9 @@ def check_grant(workers: int) -> None:
     Raises:
         UserError: Fewer GPUs were granted than there are workers.
     """
-    grant = gpus_granted()
+    grant = (
+        gpus_granted()
+    )  # NAME=0,1, in which ``gpu_names`` finds as many GPUs as in 0,1
     granted = len(gpu_names(grant))
     if grant and granted < workers:
         raise UserError(
@@ -143,7 +144,7 @@ def check_grant(workers: int) -> None:
 
 
 def worker_environment(folder: Path) -> dict[str, str]:
-    """Return environment variables by which the workers of one machine communicate only locally.
+    """Return environment variables that make the workers of one machine communicate only locally.
 
     They find each other through a file in ``folder``, and use the loopback interface.
     """
@@ -157,7 +158,7 @@ def worker_environment(folder: Path) -> dict[str, str]:
 
 
 def torchrun_options(nodes: int, workers: int, store: Path | str) -> list[str]:
-    """Return the options of torchrun for the number of workers and their rendezvous.
+    """Return the options of torchrun: the number of workers, their rendezvous, and signals.
 
     ``store`` is a folder if all workers are on this machine: they find each other through files
     there, because torchrun's own store would listen on the network. Otherwise it is the HOST:PORT
@@ -179,6 +180,8 @@ def torchrun_options(nodes: int, workers: int, store: Path | str) -> list[str]:
         f"--rdzv-endpoint={endpoint}",
         f"--rdzv-conf={configuration}",
         f"--local-addr={address}",
+        "--max-restarts=0",
+        f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
     ]
 
 
@@ -191,15 +194,11 @@ def torchrun(options: Sequence[str], command: Sequence[str]) -> None:
     """
     # Each worker reports its error in one line, so silence torchrun's own report.
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
-    endings = [
-        "--max-restarts=0",
-        f"--signals-to-handle={','.join(number.name for number in signals_to_handle())}",
-    ]
     # The same as the option --shutdown-timeout, which torch has from 2.12 on. Older versions ignore
     # it and wait for 30 s.
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(SHUTDOWN_SECONDS)
     try:
-        run.run(run.parse_args([*options, *endings, "--module", "convs2s", *command]))
+        run.run(run.parse_args([*options, "--module", "convs2s", *command]))
     except ChildFailedError as error:
         codes = {
             failure.local_rank: failure.exitcode for failure in error.failures.values()
@@ -243,6 +242,8 @@ def run_nodes(nodes: int, command: Sequence[str]) -> None:
         f"--nodes={nodes}",
         f"--ntasks={nodes}",
         "--ntasks-per-node=1",
+        # Otherwise srun may bind the one task of a node, and so all of its workers, to a single
+        # CPU: from Slurm 22.05 on, it does not take over the --cpus-per-task of sbatch.
         "--cpu-bind=none",
         # After one node has ended, the others have this long to end, too; then srun kills them.
         f"--wait={SHUTDOWN_SECONDS}",

@@ -1,4 +1,4 @@
-"""Load the inputs of updates ahead, while the device still computes earlier updates.
+"""Split batches into micro-batches, and load updates while the device computes earlier ones.
 
 Nothing here is random. The inputs of an update depend only on its rows, so a resumed training loads
 the same inputs as a training that was never interrupted.
@@ -16,14 +16,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from convs2s.config.model import BatchLimits, Recipe
-from convs2s.data.batches import Batch, Indices, collate, cut, cut_starts
-from convs2s.data.shortlist import Shortlist, Types, places_of
+from convs2s.config.model import Recipe
+from convs2s.data.batches import Indices, cut, cut_starts
+from convs2s.data.shortlist import Shortlist, Types
 from convs2s.data.store import TokenStore
-from convs2s.data.vocabulary import PADDING
-from convs2s.training.workers import Workers
 
-AHEAD = 2  # Number of updates that are loaded before their turn
+AHEAD = 2  # number of updates that are loaded before their turn
 
 COMPILED_LENGTHS = 8
 """For a network compiled for a GPU, sentences are padded to a multiple of this many tokens.
@@ -68,11 +66,12 @@ class MicroBatch:
 
 
 def split_batch(
-    store: TokenStore, rows: Indices, micro_batch_tokens: int | None, workers: int
+    rows: Indices, lengths: Indices, micro_batch_tokens: int | None, workers: int
 ) -> list[MicroBatch]:
     """Split a batch into micro-batches, and deal them out to the workers in turn.
 
-    Each micro-batch is a run of consecutive ``rows``. Micro-batch i belongs to worker i % workers.
+    ``lengths`` (B, 2) has the number of source and of target tokens of each of the B pairs. Each
+    micro-batch is a run of consecutive ``rows``. Micro-batch i belongs to worker i % workers.
 
     1. Cut the batch into runs of at most ``micro_batch_tokens`` padded tokens; None sets no limit.
     2. For several workers, round the number of runs up to a multiple of ``workers``, and cut the
@@ -82,10 +81,6 @@ def split_batch(
        limit. A run of one pair is never split. If all runs are single pairs, some workers may get
        one run fewer than the others, or none.
     """
-    pairs = [store[int(row)] for row in rows]
-    lengths = np.array(
-        [(len(source), len(target)) for source, target in pairs], np.int32
-    )  # (B, 2)
     longest = lengths.max(1)  # (B,), the longer side of each pair
     # A run is an array of indices into ``rows``.
     runs = cut(np.arange(len(rows)), longest, None, micro_batch_tokens)
@@ -136,9 +131,8 @@ class LossInputs:
 
     source: Tensor  # (B, m), padded on the right
     previous: Tensor  # (B, n), the decoder's input
-    positions: (
-        Tensor  # (N,), indices into the flattened target (B * n) that are not padding
-    )
+    # (N,), the indices into the flattened target (B * n) that are not padding.
+    positions: Tensor
     target: Tensor  # (N,), the target tokens at these positions
     lengths: Tensor  # (B,), tokens of each source; stays on the CPU
     # (S,), the vocabulary types that the softmax is over; ``target`` then has indices into
@@ -165,79 +159,8 @@ class LoadedUpdate:
     rows: Indices  # rows of the whole update, over all workers
     tokens: int  # target tokens of the whole update, over all workers
     types: Types | None  # the shortlist of the whole update; None without a shortlist
-    # the micro-batches of this worker, each with the inputs of its loss
+    # The micro-batches of this worker, each with the inputs of its loss.
     micro_batches: list[tuple[MicroBatch, LossInputs]]
-
-
-@dataclass(frozen=True)
-class Loader:
-    """Reads pairs from a store and turns them into the inputs of the loss."""
-
-    limits: BatchLimits  # size limits of batches and micro-batches
-    # Selects the types that the softmax is over; None: all types.
-    shortlist: Shortlist | None
-    workers: Workers  # the workers that share each batch
-    device: str  # device that computes the loss
-    multiple: int  # sentences are padded to a multiple of this many tokens
-
-    def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
-        """Load this worker's share of an update from the pairs ``rows``.
-
-        May be called from any thread.
-        """
-        pairs = [store[int(row)] for row in rows]
-        sources, targets = zip(*pairs, strict=True)
-        workers = self.workers
-        micro_batches = split_batch(
-            store, rows, self.limits.micro_batch_tokens, workers.count
-        )
-        # The whole update has one shortlist, so the loss does not depend on the micro-batches.
-        types = None
-        if self.shortlist is not None:
-            types = self.shortlist.types(
-                np.concatenate(sources), np.concatenate(targets)
-            )
-        share = self.read(store, micro_batches[workers.rank :: workers.count], types)
-        tokens = sum(len(target) for target in targets)
-        return LoadedUpdate(store, rows, tokens, types, share)
-
-    def read(
-        self,
-        store: TokenStore,
-        micro_batches: Iterable[MicroBatch],
-        types: Types | None,
-    ) -> list[tuple[MicroBatch, LossInputs]]:
-        """Return each micro-batch with the inputs of its loss; for ``types`` see ``inputs``."""
-        loaded = []
-        for micro_batch in micro_batches:
-            batch = collate(store, micro_batch.rows, multiple=self.multiple)
-            loaded.append((micro_batch, self.inputs(batch, types)))
-        return loaded
-
-    def inputs(self, batch: Batch, types: Types | None) -> LossInputs:
-        """Return the inputs of the loss of a batch.
-
-        With ``types``, the softmax is over these types only, and a target token outside of them
-        counts as ``<unk>``. With None, the softmax is over the whole vocabulary.
-        """
-        tokens = batch.target if types is None else places_of(types, batch.target)
-        # Computed here on the CPU: on a GPU, finding the positions would wait for the device.
-        real = np.flatnonzero(tokens != PADDING)
-        return LossInputs(
-            source=self._tensor(batch.source),
-            previous=self._tensor(batch.previous),
-            positions=self._tensor(real),
-            target=self._tensor(tokens.reshape(-1)[real]),
-            lengths=torch.from_numpy((batch.source != PADDING).sum(1)),
-            types=None if types is None else self._tensor(types),
-        )
-
-    def _tensor(self, array: Indices) -> Tensor:
-        """Return an array as a tensor in CPU memory, pinned if the device is a GPU."""
-        tensor = torch.from_numpy(array)
-        return (
-            tensor.pin_memory() if torch.device(self.device).type == "cuda" else tensor
-        )
 
 
 def ahead(

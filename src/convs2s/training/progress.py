@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ from convs2s.training.log import duration, label, log, on_terminal
 from convs2s.training.schedule import TrainerState
 from convs2s.training.state_folder import ProgressFile
 
-QUIET_SECONDS = 60.0  # Seconds between two lines in a log
-MOVING_SECONDS = 0.2  # Seconds between two updates of the bar on a terminal
+QUIET_SECONDS = 60.0  # between two lines in a log
+MOVING_SECONDS = 0.2  # between two changes of the bar on a terminal
 
 EVENTS = "tensorboard"
 """Name of the folder of TensorBoard's event files, in the folder of a training's states."""
@@ -40,58 +41,41 @@ The updates are its horizontal axis, and a machine is not a number.
 """
 
 
+@dataclass
 class Watch:
     """Writes the files that show the progress of a training."""
 
-    def __init__(
-        self,
-        progress: ProgressFile,
-        history: Path | None = None,
-        events: Path | None = None,
-        *,
-        silent: bool = False,
-    ) -> None:
-        """Set the files to write.
-
-        Args:
-            progress: the file ``progress.json``.
-            history: the file ``history.jsonl``; None: not written.
-            events: the folder of TensorBoard's events; None: not written.
-            silent: whether the training shows no bar and no lines, because another worker does.
-
-        Raises:
-            UserError: ``events`` is given, but TensorBoard is not installed.
-        """
-        self.progress = progress
-        self.silent = silent
-        self._history = history
-        self._events = events
-        self._writer: Any = None
-        if events is not None:
-            try:
-                import tensorboard  # noqa: F401
-            except ImportError as error:
-                raise UserError(
-                    f"training.tensorboard: the package tensorboard is not installed ({error}); "
-                    "run `pip install 'convs2s[tensorboard]'`, or set training.tensorboard to false"
-                ) from None
+    progress: ProgressFile  # the file ``progress.json``
+    history: Path | None = None  # the file ``history.jsonl``; None: not written
+    events: Path | None = None  # folder of TensorBoard's events; None: not written
+    # Whether this worker shows no bar and no lines, because another worker shows them.
+    silent: bool = False
+    _writer: Any = None  # of TensorBoard's events, after ``begin``
 
     def begin(self, state: TrainerState) -> None:
         """Write the files for the state in which a training starts or resumes.
 
         Call this once, before the first epoch.
-        """
-        if self._events is not None:
-            from torch.utils.tensorboard import SummaryWriter
 
+        Raises:
+            UserError: Events are to be written, but TensorBoard is not installed.
+        """
+        if self.events is not None:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise UserError(
+                    f"training.tensorboard: the package tensorboard is not installed ({error}); "
+                    "run `pip install 'convs2s[tensorboard]'`, or set training.tensorboard to false"
+                ) from None
             is_within_an_epoch = state.batch > 0
             # Within an epoch, keep the events at the state's own number of updates. At the end of
             # an epoch, hide them too: the figures of the epoch are written again below.
             first = state.updates + int(is_within_an_epoch)
-            with writing(self._events):
+            with writing(self.events):
                 # A try that was killed may have written events of later updates. TensorBoard hides
                 # events from purge_step on.
-                self._writer = SummaryWriter(str(self._events), purge_step=first)
+                self._writer = SummaryWriter(str(self.events), purge_step=first)
             # The training may have been killed after the state at the end of an epoch was saved,
             # but before the events of this epoch were written. Write them now.
             if state.history and not is_within_an_epoch:
@@ -101,7 +85,7 @@ class Watch:
     def end_epoch(self, state: TrainerState) -> None:
         """Write the files at the end of an epoch.
 
-        Call this after the state was saved, so that the files have no epoch that no state has.
+        Call this after the state was saved, so that the saved state has all epochs of the files.
         """
         self._write_epochs(state)
         self._add_epoch(state.history[-1])
@@ -120,7 +104,7 @@ class Watch:
                 self._writer.flush()
 
     def _add_epoch(self, record: EpochRecord) -> None:
-        """Add the figures of a finished epoch to TensorBoard's events, if written."""
+        """Add the figures of a finished epoch to TensorBoard's events, if there are any."""
         fields = without_absent(record)
         scalars = {name: fields[name] for name in fields.keys() - UNSHOWN}
         self.add_events(record.updates, "epoch", scalars)
@@ -137,8 +121,8 @@ class Watch:
                 perplexity=last.valid_perplexity,
                 tokens_per_second=last.tokens_per_second,
             )
-        if self._history is not None:
-            write_history(self._history, state.history)
+        if self.history is not None:
+            write_history(self.history, state.history)
 
 
 def write_history(
@@ -154,63 +138,53 @@ def write_history(
     write_lines(path, (json.dumps(row, sort_keys=True) for row in rows))
 
 
+@dataclass
 class EpochProgress:
     """Shows the progress of one epoch, by a bar on a terminal or by lines in a log.
 
-    Speeds and times are those of this try, without updates that earlier tries have made.
+    Speeds and times are those of this try, without updates that earlier tries have made. The caller
+    closes ``bar`` at the end of the epoch.
     """
 
-    def __init__(
-        self,
-        state: TrainerState,
-        epochs: float | None,
-        batches: int,
-        full_batches: int,
-        watch: Watch,
-    ) -> None:
-        """Start to show the running epoch of ``state``; the caller closes ``bar`` at its end.
+    state: TrainerState  # the state of the training, which the trainer changes
+    epochs: (
+        float | None
+    )  # number of epochs of the whole training; None if it is unknown
+    batches: int  # number of updates in this epoch, which may be cut short
+    full_batches: int  # number of updates in a full epoch
+    watch: Watch  # writes the files
 
-        Args:
-            state: the state of the training, which the trainer changes during the epoch.
-            epochs: number of epochs of the whole training, or None if it is unknown.
-            batches: number of updates in this epoch, which may be cut short.
-            full_batches: number of updates in a full epoch.
-            watch: writes the files.
-        """
-        self._state = state
-        self._epochs = epochs
-        self._batches = batches
-        self._full_batches = full_batches
-        self._watch = watch
+    def __post_init__(self) -> None:
+        """Start to show the running epoch of ``state``."""
         self._terminal = on_terminal()
         self._started = time.monotonic()
         # Time of the last line, or of the bar's last change.
         self._last_line = self._started
-        self._batch_before = state.batch
-        self._tokens_before = state.tokens
-        self._name = f"epoch {state.epoch}"
-        if epochs is not None:
-            self._name += f"/{ceil(epochs)}"
+        self._batch_before = self.state.batch
+        self._tokens_before = self.state.tokens
+        self._name = f"epoch {self.state.epoch}"
+        if self.epochs is not None:
+            self._name += f"/{ceil(self.epochs)}"
         self.bar = tqdm(
-            total=batches,
-            initial=state.batch,
+            total=self.batches,
+            initial=self.state.batch,
             desc=f"{label()}{self._name}",
             unit="update",
             leave=False,
-            disable=watch.silent or not self._terminal,
+            disable=self.watch.silent or not self._terminal,
             mininterval=MOVING_SECONDS,
         )
-        watch.progress.update(
+        self.watch.progress.update(
             phase="training",
-            epoch=state.epoch,
-            epochs=epochs,
-            batches=batches,
-            batch=state.batch,
+            epoch=self.state.epoch,
+            epochs=self.epochs,
+            batches=self.batches,
+            batch=self.state.batch,
         )
 
     def is_due(self) -> bool:
         """Return whether it is time for a line, for the bar or for the files."""
-        return self._is_line_due() or self._watch.progress.is_due()
+        return self._is_line_due() or self.watch.progress.is_due()
 
     def _is_line_due(self) -> bool:
         """Return whether it is time for a line, or on a terminal for a change of the bar."""
@@ -223,43 +197,35 @@ class EpochProgress:
         Call this after at least one update of this try, when the state's loss includes all updates.
         ``gradient`` is the norm of the last update's gradient.
         """
-        state = self._state
+        state = self.state
         loss = state.loss / state.tokens
         elapsed = time.monotonic() - self._started
         speed = (state.tokens - self._tokens_before) / max(elapsed, 1e-9)
         seconds_of_update = elapsed / (state.batch - self._batch_before)
-        seconds_of_epoch = seconds_of_update * (self._batches - state.batch)
+        seconds_of_epoch = seconds_of_update * (self.batches - state.batch)
+        left = f"left: {duration(seconds_of_epoch)} of the epoch"
         seconds = None  # left of the training
-        if self._epochs is not None:
-            later_updates = max(0.0, self._epochs - state.epoch) * self._full_batches
+        if self.epochs is not None:
+            later_updates = max(0.0, self.epochs - state.epoch) * self.full_batches
             seconds = seconds_of_epoch + seconds_of_update * later_updates
+            left += f", {duration(seconds)} of the training"
         if self._is_line_due():
             self._last_line = time.monotonic()
-            row = f"{speed:,.0f} tokens/s, loss {loss:.3f}, gradient {gradient:.3f}"
+            row = f"{speed:,.0f} tokens/s, loss {loss:.3f}, gradient {gradient:.3f}, {left}"
             if self._terminal:
-                left = (
-                    ""
-                    if seconds is None
-                    else f", {duration(seconds)} left of the training"
-                )
-                self.bar.set_postfix_str(f"{row}{left}", refresh=False)
-            elif not self._watch.silent:
-                left = f"left: {duration(seconds_of_epoch)} of the epoch"
-                if seconds is not None:
-                    left += f", {duration(seconds)} of the training"
-                log(
-                    f"{self._name}, update {state.batch}/{self._batches}, {row}, {left}"
-                )
+                self.bar.set_postfix_str(row, refresh=False)
+            elif not self.watch.silent:
+                log(f"{self._name}, update {state.batch}/{self.batches}, {row}")
         self.bar.update(state.batch - self.bar.n)
-        if self._watch.progress.is_due():
+        if self.watch.progress.is_due():
             scalars = {
                 "loss": loss,
                 "learning_rate": state.learning_rate,
                 "gradient": gradient,
                 "tokens_per_second": round(speed),
             }
-            self._watch.add_events(state.updates, "running", scalars)
-            self._watch.progress.update(
+            self.watch.add_events(state.updates, "running", scalars)
+            self.watch.progress.update(
                 updates=state.updates,
                 batch=state.batch,
                 seconds_of_epoch=seconds_of_epoch,

@@ -3,7 +3,6 @@
 import os
 from contextlib import ExitStack
 from datetime import datetime
-from functools import partial
 
 import torch
 
@@ -83,15 +82,9 @@ def _train(job: TrainingJob) -> None:
             resources.enter_context(folder.locked())
             data.check_checksums()
             log(first_log_line(job, device, workers.count))
-        # Until the first worker has the lock and has checked the checksums.
+        # Wait until the first worker has the lock and has checked the checksums.
         workers.wait()
         choose_kernel(job, network, folder, device, workers)
-        bleu = None
-        if job.recipe.best_by:
-            # Imported only here, because it imports sacrebleu.
-            from convs2s.training.validation_bleu import validation_bleu
-
-            bleu = partial(validation_bleu, data, workers)
         updater = Updater(
             network,
             job.recipe,
@@ -102,12 +95,11 @@ def _train(job: TrainingJob) -> None:
         )
         trainer = Trainer(
             updater,
-            data.stores,
+            data,
             folder,
             stop=stop,
-            watch=watch_of(job, folder) if workers.is_first else None,
+            watch=watch_of(job, folder, workers),
             first_epoch=first_epoch,
-            bleu=bleu,
         )
         # The network was built in the CPU's memory. If it is on a GPU now, that memory is free.
         return_freed_memory()
@@ -121,16 +113,14 @@ def _train(job: TrainingJob) -> None:
         folder.progress.update(phase="exporting")
         validation = trainer.result()
         if workers.is_first:
-            _finish(job, data, trainer, validation)
+            _finish(job, trainer, validation)
 
 
-def _finish(
-    job: TrainingJob, data: TrainingData, trainer: Trainer, validation: Validation
-) -> None:
+def _finish(job: TrainingJob, trainer: Trainer, validation: Validation) -> None:
     """Write the model and its records, and drop unneeded states; only the first worker does."""
     folder = trainer.folder
     log_end(trainer, validation)
-    export(job, data, trainer, validation)
+    export(job, trainer, validation)
     trainer.drop_unneeded()
     run_folder = folder.path.parent.parent
     log(
@@ -209,14 +199,17 @@ def _new_kernel(job: TrainingJob, network: Network) -> Kernel:
     return job.products
 
 
-def watch_of(job: TrainingJob, folder: StateFolder) -> Watch:
-    """Return the writer of the files that show a training's progress; for errors see ``Watch``."""
-    events = folder.path / EVENTS if job.recipe.tensorboard else None
+def watch_of(job: TrainingJob, folder: StateFolder, workers: Workers) -> Watch:
+    """Return the writer of the files that show a training's progress, for this worker."""
+    watch = Watch(folder.progress, silent=not workers.is_first)
+    if workers.is_first and job.recipe.tensorboard:
+        watch.events = folder.path / EVENTS
     # If the output folder has the result of an earlier training, its history is left as it is until
     # this training ends and replaces the whole result.
     is_replacing = job.output.with_name("training.json").exists()
-    history = None if is_replacing else job.output.with_name("history.jsonl")
-    return Watch(folder.progress, history, events)
+    if workers.is_first and not is_replacing:
+        watch.history = job.output.with_name("history.jsonl")
+    return watch
 
 
 def first_log_line(job: TrainingJob, device: str, workers: int) -> str:

@@ -10,13 +10,11 @@ A schedule has one of three kinds:
 """
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
-from pydantic import TypeAdapter
-from torch import Tensor, nn
+from torch import nn
 
 from convs2s.config.model import Recipe
 from convs2s.training.history import (
@@ -31,11 +29,11 @@ from convs2s.training.history import (
 class Schedule:
     """The schedule after the epochs so far."""
 
-    # Of the next epoch, for a plateau; the other kinds do not use it.
+    # Learning rate of the next epoch of a plateau; the other kinds do not use it.
     learning_rate: float
-    # whether an epoch has failed to improve; from then on every epoch divides the rate of a plateau
+    # Whether an epoch has not improved. From then on, every epoch divides the rate of a plateau.
     annealing: bool = False
-    # lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start
+    # Lowest criterion of an epoch: its validation loss, or -BLEU with best_by; None at the start.
     best_loss: float | None = None
     # The epoch of best_loss, from 1; 0 before the first epoch has ended.
     best_epoch: int = 0
@@ -151,11 +149,6 @@ class TrainerState:
     # Figures of the exported model; None before the export.
     validation: Validation | None = None
 
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "TrainerState":
-        """Return the state whose fields ``dataclasses.asdict`` returned."""
-        return TypeAdapter(cls).validate_python(fields)
-
     def begin_update(self, batches: int, recipe: Recipe) -> Moment:
         """Count the next update of the running epoch; return its number and learning rate.
 
@@ -241,7 +234,7 @@ def set_learning_rate(
       the same (as in fairseq-lua).
     """
     (group,) = optimizer.param_groups
-    # A cosine ends with a rate of 0, by which the velocity cannot be divided.
+    # A cosine ends with a rate of 0. The velocity cannot be divided by it.
     is_changed = learning_rate not in (0.0, group["lr"])
     if is_changed and velocity == "keep":
         states = optimizer.state.values()
@@ -251,32 +244,3 @@ def set_learning_rate(
         if velocities:
             torch._foreach_mul_(velocities, group["lr"] / learning_rate)
     group["lr"] = learning_rate
-
-
-def optimizer_tensors(
-    optimizer: torch.optim.Optimizer, network: nn.Module
-) -> Iterator[tuple[str, Tensor]]:
-    """Yield the tensors of the optimizer's state, each with the name ``KEY.PARAMETER``."""
-    for name, parameter in network.named_parameters():
-        for key, value in optimizer.state[parameter].items():
-            yield f"{key}.{name}", value
-
-
-def restore_optimizer(
-    optimizer: torch.optim.Optimizer,
-    network: nn.Module,
-    tensors: Mapping[str, Tensor],
-    state: TrainerState,
-) -> None:
-    """Load the tensors of ``optimizer_tensors`` into the optimizer, and set its learning rate.
-
-    The rate is that of the last update, to which the velocity belongs (``set_learning_rate``).
-    """
-    parameters = dict(network.named_parameters())
-    for name, tensor in tensors.items():
-        key, parameter = name.split(".", 1)
-        # On a CPU the tensor is a view of the state file. Without a copy, the view would keep the
-        # file on the disk even after a new state has replaced it.
-        optimizer.state[parameters[parameter]][key] = tensor.clone()
-    (group,) = optimizer.param_groups
-    group["lr"] = state.learning_rate

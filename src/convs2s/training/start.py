@@ -1,7 +1,7 @@
 """Start a training from an existing model: fetch it, check that it fits, and load its weights."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from convs2s.config.file_reference import Download, known_download, parse_file_reference
@@ -12,6 +12,7 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
+from convs2s.text.bpe import check_codes
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, changes, data_identity
@@ -76,28 +77,26 @@ def begin(job: TrainingJob, data: TrainingData, network: Network) -> int:
         return 1
     path = job.start_file(start)
     trained, description = load_model(path)
-    first_difference = next(_differences(job, data, description), None)
-    if first_difference is not None:
-        raise UserError(
-            f"{path}: this training cannot start from it: {first_difference}"
-        )
+    difference = _difference(job, data, description)
+    if difference is not None:
+        raise UserError(f"{path}: this training cannot start from it: {difference}")
     network.load_state_dict(trained.state_dict())
     if start.mode == "initialise":
         return 1
     return _epochs_made(job, data, description, path) + 1
 
 
-def _differences(
+def _difference(
     job: TrainingJob, data: TrainingData, model: ModelDescription
-) -> Iterator[str]:
-    """Yield a description of each difference between a model and this training.
+) -> str | None:
+    """Return the first difference between a model and this training, or None if there is none.
 
-    What matters is how text becomes tokens and numbers, and the architecture of the network. "It"
-    and "its" in a description mean the model.
+    What matters is how text becomes tokens and numbers, and the architecture of the network. In the
+    returned description, "it" and "its" mean the model.
     """
     description = data.description
     if model.preparation != description.preparation:
-        yield (
+        return (
             f"its text was prepared by {model.preparation}, that of the task by "
             f"{description.preparation}"
         )
@@ -106,23 +105,24 @@ def _differences(
     target = model.languages["target"]
     is_reverse = source == languages.target and target == languages.source
     if is_reverse and source != target:
-        yield f"it translates from {source} to {target}, the task in reverse"
+        return f"it translates from {source} to {target}, the task in reverse"
     if model.bpe_codes != data.bpe_codes:
-        yield f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {_ADVICE}"
+        return f"{_codes('it', model.bpe_codes)}, {_codes('the task', data.bpe_codes)}; {_ADVICE}"
     glossaries = list(description.vocabulary.glossaries)
     if model.glossaries != glossaries or model.splittable != data.splittable:
-        yield "its vocabulary was made with another threshold or with other glossaries"
+        return "its vocabulary was made with another threshold or with other glossaries"
     its_types = {"source": model.source_types, "target": model.target_types}
     for side, types in its_types.items():
         if types != data.types[side]:
             difference = _first_difference(types, data.types[side])
-            yield f"its {side} vocabulary differs: {difference}; {_ADVICE}"
+            return f"its {side} vocabulary differs: {difference}; {_ADVICE}"
     if model.truecasers != words_of_truecasers(job, data):
-        yield "its truecaser differs"
+        return "its truecaser differs"
     its = model.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
     ours = job.architecture.model_dump(mode="json", exclude=_WITHOUT_WEIGHTS)
     if changed := changes(its, ours):
-        yield f"its architecture differs ({_shown(changed)})"
+        return f"its architecture differs ({_shown(changed)})"
+    return None
 
 
 def _first_difference(its: Sequence[str], ours: Sequence[str]) -> str:
@@ -140,7 +140,7 @@ def words_of_truecasers(job: TrainingJob, data: TrainingData) -> dict[str, list[
     if not job.truecasers:
         return {}
     languages = data.description.languages
-    tables = zip((languages.source, languages.target), job.truecasers, strict=False)
+    tables = zip((languages.source, languages.target), job.truecasers, strict=True)
     return {language: read_truecaser(table) for language, table in tables}
 
 
@@ -149,9 +149,7 @@ def _codes(owner: str, codes: str | None) -> str:
     if codes is None:
         return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
-    return (
-        f"{owner} has {len(codes.splitlines()) - 1:,} BPE merges (SHA-256 {digest}...)"
-    )
+    return f"{owner} has {check_codes(codes):,} BPE merges (SHA-256 {digest}...)"
 
 
 def _shown(changed: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The folder of a training's states, its lock, and its progress file.
+"""The folder of a training's states, its lock, its progress file, and its copies elsewhere.
 
 Snakemake deletes the outputs of a job that fails (snakemake#509). So the states are in a folder
 ``state/`` beside the outputs, which no rule declares. A training that was killed resumes from them.
@@ -6,6 +6,10 @@ Snakemake deletes the outputs of a job that fails (snakemake#509). So the states
 ``state/`` contains the lock, the progress file, the kept log, and a folder for each training that
 ran here. The name of this folder is a fingerprint of everything that the result depends on, so a
 training never loads the states of another one. Only one training at a time may run in ``state/``.
+
+States may also be copied to another place, for jobs on machines that share no disk. Snakemake's
+storage plugins store only the outputs of successful jobs, and so not the states of a job that was
+killed (docs/cloud.md).
 """
 
 import json
@@ -15,17 +19,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+import fsspec
 
 from convs2s.errors import UnfinishedError, UserError, failures_of_file
-from convs2s.files.atomic import writing
+from convs2s.files.atomic import atomic_path, writing
 from convs2s.files.locks import PATIENT, try_lock
+from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import write_json
 from convs2s.training.history import Progress
 from convs2s.training.identity import changes, digest_of
 from convs2s.training.log import keep, kept_in, log
-from convs2s.training.state_copies import StateCopies
 from convs2s.training.tries import WITHOUT_A_WORD, counted, line_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 STATE = "state"  # Name of the folder of states, beside the model
 LOCK = "lock"  # Name of the lock file in ``state/``, which the running training holds
@@ -44,8 +53,8 @@ SECONDS_BETWEEN_NOTES = 10.0  # between two updates of the progress file during 
 class ProgressFile:
     """Writes ``progress.json``, which ``convs2s status`` reads.
 
-    Other machines may read the file, and cannot look up the process there. They use the lock of the
-    folder and the time in the file to find out whether the training is alive.
+    The command may run on another machine, where it cannot look up the process of the training. It
+    uses the lock of the folder and the time in the file to find out whether the training is alive.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -101,12 +110,13 @@ class StateFolder:
         Args:
             parent: the folder ``state/``.
             identity: everything that the training's result depends on.
-            copies: a folder or URL where the states are also copied, or None.
+            copies: a folder, or a URL that fsspec knows, such as s3://BUCKET/states, where the
+                states are also copied; None: they are not copied.
         """
         self.parent = parent
         self.identity = dict(identity)
         self.path = parent / digest_of(self.identity)
-        self.copies = StateCopies(copies, self.path.name) if copies else None
+        self.copies = copies
         self.last = self.path / "last.safetensors"
         self.best = self.path / "best.safetensors"
         self.kernels = self.path / "kernels.json"
@@ -153,8 +163,7 @@ class StateFolder:
                 write_json(self.path / "identity.json", self.identity)
                 self.progress.start(owner, self.path.name)
                 try:
-                    if self.copies:
-                        self.copies.fetch(self.path)
+                    self._fetch()
                     with counted(self.last, owner):
                         yield
                 except (Exception, KeyboardInterrupt) as error:
@@ -169,6 +178,76 @@ class StateFolder:
                         _rewrite(lock, f"{owner}: {why}")
                     raise
             lock.truncate(0)
+
+    def write(
+        self,
+        path: Path,
+        tensors: Mapping[str, "Tensor"],
+        description: Mapping[str, object],
+    ) -> None:
+        """Write tensors and a description, with the fingerprint of this training.
+
+        If states are copied to another place, copy the file there. The copy is made under another
+        name and renamed, so it is always complete. If this fails, only a warning is logged.
+        """
+        save_tensors(path, tensors, {**description, "training": self.path.name})
+        if not self.copies:
+            return
+        try:
+            files, root = fsspec.core.url_to_fs(f"{self.copies}/{self.path.name}")
+            files.makedirs(root, exist_ok=True)
+            files.put_file(str(path), f"{root}/.{path.name}.part")
+            files.mv(f"{root}/.{path.name}.part", f"{root}/{path.name}")
+        except (OSError, ValueError, ImportError) as error:
+            log(
+                f"warning: {path.name} is not copied to {self.copies} (states): {error}"
+            )
+
+    def read(
+        self, path: Path, device: str, epoch: int | None = None
+    ) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+        """Return the tensors and the description that ``write`` wrote.
+
+        ``epoch`` is the epoch that the file must be of; None: it may be of any epoch.
+
+        Raises:
+            UserError: The file is missing or damaged, or is of another training or epoch. Files of
+                older versions do not name their training, and are accepted.
+        """
+        tensors, fields = load_tensors(path, device)
+        other = ""
+        if fields.pop("training", self.path.name) != self.path.name:
+            other = "training"
+        elif epoch not in (None, fields.get("epoch")):
+            other = "epoch"
+        if other:
+            raise UserError(
+                f"{path}: is a state of another {other}; put back the original file, or remove "
+                f"{self.path} to train again with the same command"
+            )
+        return tensors, fields
+
+    def _fetch(self) -> None:
+        """Copy the states from the other place, if there is one and no last state is here.
+
+        Raises:
+            UserError: The other place cannot be read.
+        """
+        if not self.copies or self.last.is_file():
+            return
+        place = f"{self.copies}/{self.path.name}"
+        try:
+            files, root = fsspec.core.url_to_fs(place)
+            found = files.find(root) if files.exists(root) else []
+            # Copy the last state last. If this process is killed before, the next try fetches all
+            # files again.
+            for path in sorted(found, key=lambda path: path.endswith(self.last.name)):
+                with atomic_path(self.path / Path(path).name) as partial:
+                    files.get_file(path, str(partial))
+        except (OSError, ValueError, ImportError) as error:
+            raise UserError(f"states: {self.copies}: cannot be read: {error}") from None
+        if found:
+            log(f"fetched {len(found)} files of states from {place}")
 
     def differences(self) -> list[str]:
         """Return a line for each other training with states in the parent folder.

@@ -9,25 +9,24 @@ files and logs.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from convs2s.data.batches import EpochPlan, plan_batches
-from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
-from convs2s.errors import LastingError, UnfinishedError, UserError, failures_of_file
-from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.errors import LastingError, UnfinishedError, failures_of_file
 from convs2s.manifest import processor
 from convs2s.model_file import check_weights
-from convs2s.models.network import Network
+from convs2s.training.data import TrainingData
 from convs2s.training.history import (
     LARGEST_LOSS,
     SourceUse,
@@ -39,12 +38,7 @@ from convs2s.training.interruption import Interruption
 from convs2s.training.loading import ahead, permuted_sources
 from convs2s.training.log import log
 from convs2s.training.progress import EpochProgress, Watch
-from convs2s.training.schedule import (
-    Schedule,
-    TrainerState,
-    optimizer_tensors,
-    restore_optimizer,
-)
+from convs2s.training.schedule import Schedule, TrainerState
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import StartedUpdate, Updater, UpdateReport
 
@@ -66,13 +60,12 @@ class Trainer:
     def __init__(
         self,
         updater: Updater,
-        stores: tuple[TokenStore, TokenStore],
+        data: TrainingData,
         folder: StateFolder,
         *,
         stop: Interruption,
-        watch: Watch | None = None,
+        watch: Watch,
         first_epoch: int = 1,
-        bleu: Callable[[Network], float] | None = None,
     ) -> None:
         """Resume from the last state in the folder, or start with the network as it is.
 
@@ -80,14 +73,12 @@ class Trainer:
 
         Args:
             updater: makes the updates; it has the network, the recipe and the workers.
-            stores: the pairs to learn from, and the validation pairs.
+            data: the pairs to learn from, and the validation pairs.
             folder: the folder of this training's states.
             stop: says after each update whether to stop the training.
-            watch: writes progress, history and TensorBoard's events; by default progress only.
+            watch: writes progress, history and TensorBoard's events.
             first_epoch: number of the first epoch, more than 1 if the training continues that of an
                 existing model. Ignored if there is a state.
-            bleu: computes the BLEU score that decides the best epoch, if the recipe asks for it.
-                Every worker calls it after each epoch.
 
         Raises:
             UserError: The last state cannot be read, or the parameters differ between workers.
@@ -98,9 +89,10 @@ class Trainer:
         self.workers = updater.workers
         self.folder = folder
         self.stop = stop
-        self.watch = watch or Watch(folder.progress, silent=not self.workers.is_first)
-        self.train, self.valid = stores
-        self.bleu = bleu
+        self.watch = watch
+        self.data = data
+        self.train = data.train
+        self.valid = data.valid
         self.machine = TrainingMachine(
             workers=self.workers.count,
             threads=torch.get_num_threads(),
@@ -110,15 +102,12 @@ class Trainer:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
-        # Whether the last state is already as ``drop_unneeded`` writes it: without tensors, but
-        # with validation figures.
-        self.is_complete = False
         if folder.last.is_file():
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
 
-    def run(self) -> TrainerState:
-        """Train until the schedule has a reason to stop; return the state.
+    def run(self) -> None:
+        """Train until the schedule has a reason to stop.
 
         The best weights, or those of the last epochs if the recipe averages them, are then in the
         folder of states. Read them with ``result``.
@@ -129,12 +118,10 @@ class Trainer:
             UserError: A state cannot be written, or a pair does not fit into memory.
             SystemExit: On another worker than the first, in place of the first two.
         """
-        state = self.state
-        self.watch.begin(state)
-        while state.schedule.stop_reason is None:
+        self.watch.begin(self.state)
+        while self.state.schedule.stop_reason is None:
             self._train_epoch()
             self._finish_epoch()
-        return state
 
     def _train_epoch(self) -> None:
         """Make the remaining updates of the running epoch.
@@ -160,7 +147,7 @@ class Trainer:
         checkpoint_seconds = 60.0 * self.recipe.checkpoint_minutes
         unread: list[StartedUpdate] = []
 
-        load = partial(self.updater.loader.load, self.train)
+        load = partial(self.updater.load, self.train)
         with (
             progress.bar,
             closing(ahead(load, batches[state.batch : end])) as loaded_updates,
@@ -230,13 +217,18 @@ class Trainer:
         if self.updater.shortlist is not None:
             full_loss = self.updater.validate(self.valid, full=True)
         last_epoch = state.schedule.last_epoch(epoch, self.recipe)
-        bleu = None if self.bleu is None else self.bleu(self.network)
+        bleu = None
+        if self.recipe.best_by:
+            # Imported only here, because it imports sacrebleu.
+            from convs2s.training.validation_bleu import validation_bleu
+
+            bleu = validation_bleu(self.data, self.workers, self.network)
         record = state.finish_epoch(loss, full_loss, self.recipe, bleu)
         if self.workers.is_first:
             log(record.line(last_epoch))
             if self.recipe.average is not None:
                 path = self.folder.epoch_file(epoch)
-                self._write(path, self.network.state_dict(), {"epoch": epoch})
+                self.folder.write(path, self.network.state_dict(), {"epoch": epoch})
                 unneeded = self.folder.epoch_file(epoch - self.recipe.average)
                 unneeded.unlink(missing_ok=True)
         self._save()
@@ -281,7 +273,7 @@ class Trainer:
         Raises:
             UserError: A file of weights is missing or damaged, or is of another epoch or training.
         """
-        # Until the first worker has written the weights of the last epoch.
+        # Wait until the first worker has written the weights of the last epoch.
         self.workers.wait()
         if self.recipe.average is None:
             weights = self._weights(self.folder.best, self.state.schedule.best_epoch)
@@ -300,10 +292,10 @@ class Trainer:
 
     def _mean_weights(self, average: int) -> dict[str, Tensor]:
         """Return the mean of the parameters after each of the last ``average`` epochs."""
-        epochs = [record.epoch for record in self.state.history[-average:]]
-        states = [
-            self._weights(self.folder.epoch_file(epoch), epoch) for epoch in epochs
-        ]
+        states = []
+        for record in self.state.history[-average:]:
+            path = self.folder.epoch_file(record.epoch)
+            states.append(self._weights(path, record.epoch))
         mean = {}
         for name, value in self.network.state_dict().items():
             # Add up in float64, in the order of the epochs.
@@ -319,8 +311,7 @@ class Trainer:
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
-        if not self.is_complete:
-            self._write(self.folder.last, {}, asdict(self.state))
+        self.folder.write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
         """Return how much the predictions of the network depend on the source.
@@ -331,8 +322,8 @@ class Trainer:
         sources = permuted_sources(self.valid)
         if sources is None:
             return None
-        # A shortlist is made from the source, so that of another source would lack the target's
-        # tokens. Compare losses over all types instead.
+        # A shortlist is made from the source, so the shortlist of another source would lack tokens
+        # of the target. Compare losses over all types instead.
         if self.updater.shortlist is not None:
             loss = self.updater.validate(self.valid, full=True)
         permuted = self.updater.validate(self.valid, full=True, sources=sources)
@@ -349,23 +340,26 @@ class Trainer:
         tensors = {}
         for name, value in self.network.state_dict().items():
             tensors[f"network.{name}"] = value
-        for name, value in optimizer_tensors(self.updater.optimizer, self.network):
-            tensors[f"optimizer.{name}"] = value
-        self._write(self.folder.last, tensors, asdict(self.state))
+        for name, parameter in self.network.named_parameters():
+            for key, value in self.updater.optimizer.state[parameter].items():
+                tensors[f"optimizer.{key}.{name}"] = value
+        self.folder.write(self.folder.last, tensors, asdict(self.state))
 
     def _keep_best(self) -> None:
         """Write the parameters as the best weights, if the epoch that has just ended is the best.
 
         Call this after the last state was written, which has the same parameters. If the training
-        is killed in between, resuming calls this again. In the other order, a kill could leave best
-        weights of an epoch that no state has, and that would be trained again.
+        is killed in between, resuming calls this again. In the other order, a kill could leave the
+        best weights of an epoch that is in no state, and that will be trained again.
         """
         best = self.state.schedule.best_epoch  # 0 before the first epoch has ended
         is_best = best > 0 and best == self.state.epoch - 1
         # After the first update of the next epoch, the network no longer has these parameters.
         just_ended = self.state.batch == 0
         if self.workers.is_first and is_best and just_ended:
-            self._write(self.folder.best, self.network.state_dict(), {"epoch": best})
+            self.folder.write(
+                self.folder.best, self.network.state_dict(), {"epoch": best}
+            )
 
     def _restore(self, path: Path) -> None:
         """Load a state into the trainer, the network and the optimizer.
@@ -373,54 +367,30 @@ class Trainer:
         Raises:
             UserError: The file is not a state of this training.
         """
-        tensors, fields = self._read(path, self.updater.device)
+        tensors, fields = self.folder.read(path, self.updater.device)
         with failures_of_file(
             str(path), "not a state of this training; remove it to start over"
         ):
-            self.state = TrainerState.from_json(fields)
+            self.state = TypeAdapter(TrainerState).validate_python(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                # The model was exported and the tensors were dropped. If the state lacks the
-                # validation figures, ``drop_unneeded`` writes it once more, with the figures.
-                self.is_complete = self.state.validation is not None
-                return
-            parts: dict[str, dict[str, Tensor]] = {"network": {}, "optimizer": {}}
+                return  # the model was exported and ``drop_unneeded`` dropped the tensors
+            optimizer = self.updater.optimizer
+            parameters = dict(self.network.named_parameters())
+            network_state = {}
             for name, tensor in tensors.items():
-                part, _, rest = name.partition(".")
-                parts[part][rest] = tensor
-            self.network.load_state_dict(parts["network"])
-            restore_optimizer(
-                self.updater.optimizer, self.network, parts["optimizer"], self.state
-            )
+                part, rest = name.split(".", 1)
+                if part == "network":
+                    network_state[rest] = tensor
+                else:
+                    key, parameter = rest.split(".", 1)
+                    # On a CPU the tensor is a view of the state file. Without a copy, the view
+                    # would keep the file on the disk even after a new state has replaced it.
+                    optimizer.state[parameters[parameter]][key] = tensor.clone()
+            self.network.load_state_dict(network_state)
+            # The velocity belongs to the learning rate of the last update (``set_learning_rate``).
+            (group,) = optimizer.param_groups
+            group["lr"] = self.state.learning_rate
         self._keep_best()
-
-    def _write(
-        self,
-        path: Path,
-        tensors: Mapping[str, Tensor],
-        description: Mapping[str, object],
-    ) -> None:
-        """Write tensors and a description to ``path``, with the fingerprint of this training.
-
-        If states are copied to another place, copy the file there.
-        """
-        save_tensors(path, tensors, {**description, "training": self.folder.path.name})
-        if self.folder.copies:
-            self.folder.copies.keep(path)
-
-    def _read(
-        self, path: Path, device: str
-    ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return the tensors and the description that ``_write`` wrote.
-
-        Raises:
-            UserError: The file belongs to another training. Files of older versions do not name
-                their training, and are accepted.
-        """
-        tensors, fields = load_tensors(path, device)
-        this_training = self.folder.path.name
-        if fields.pop("training", this_training) != this_training:
-            raise self._foreign(path, "training")
-        return tensors, fields
 
     def _weights(self, path: Path, epoch: int) -> dict[str, Tensor]:
         """Return the parameters that were written after an epoch.
@@ -428,15 +398,6 @@ class Trainer:
         Raises:
             UserError: The file is of another epoch or training, or does not fit the network.
         """
-        weights, fields = self._read(path, "cpu")
-        if fields.get("epoch") != epoch:
-            raise self._foreign(path, "epoch")
+        weights, _ = self.folder.read(path, "cpu", epoch)
         check_weights(weights, self.network, str(path))
         return weights
-
-    def _foreign(self, path: Path, origin: str) -> UserError:
-        """Return the error for a state of another ``origin``: a training or an epoch."""
-        return UserError(
-            f"{path}: is a state of another {origin}; put back the original file, or remove "
-            f"{self.folder.path} to train again with the same command"
-        )

@@ -1,6 +1,6 @@
 """One update: micro-batches, their summed gradient, clipping, and a step of the optimizer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,19 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import Indices, collate
-from convs2s.data.shortlist import Shortlist
+from convs2s.data.batches import Batch, Indices, collate
+from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import PADDING
 from convs2s.errors import UserError
 from convs2s.models.kernels.dropout import hide_masks_from_compiler
-from convs2s.models.kernels.logits import BlockLoss, block_loss, summed_cross_entropy
+from convs2s.models.kernels.logits import block_loss, summed_cross_entropy
 from convs2s.models.network import Network
 from convs2s.training.loading import (
     COMPILED_LENGTHS,
     LoadedUpdate,
-    Loader,
     LossInputs,
     MicroBatch,
+    split_batch,
     validation_batches,
 )
 from convs2s.training.log import log
@@ -39,11 +40,9 @@ GPU_OPTIONS = {
 """Options of torch.compile for a GPU.
 
 With combo kernels, equal work of several layers, such as the normalization of their weights, shares
-a kernel. The last option lets the matrix product add the bias.
+a kernel: up to 32 layers, where torch's default is 8. The last option lets the matrix product add
+the bias.
 """
-
-OutputLayerInputs = Callable[[LossInputs], tuple[Tensor, Tensor, Tensor]]
-"""Type of ``Updater._compute_output_layer_inputs``, compiled or not."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ class StartedUpdate:
 class Updater:
     """Makes updates of one network, and computes its validation loss.
 
-    With several workers, every worker must call ``start``, ``read``, ``update`` and ``validate`` in
-    the same order.
+    With several workers, every worker must call ``start``, ``read`` and ``validate`` in the same
+    order.
     """
 
     def __init__(
@@ -97,11 +96,12 @@ class Updater:
         self.workers = workers
         self.optimizer = build_optimizer(network, recipe)
         self._gradients = Gradients(list(network.parameters()), workers)
-        is_compiled_for_gpu = recipe.compile and torch.device(device).type == "cuda"
-        multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
-        self.loader = Loader(recipe.batch, shortlist, workers, device, multiple)
-        self._output_layer_inputs: OutputLayerInputs = self._compute_output_layer_inputs
-        self._block_loss: BlockLoss = block_loss
+        self._device_type = torch.device(device).type
+        is_compiled_for_gpu = recipe.compile and self._device_type == "cuda"
+        # Sentences are padded to a multiple of this many tokens.
+        self.multiple = COMPILED_LENGTHS if is_compiled_for_gpu else 1
+        self._output_layer_inputs = self._compute_output_layer_inputs
+        self._block_loss = block_loss
         if recipe.compile:
             self._compile(is_compiled_for_gpu)
 
@@ -121,6 +121,65 @@ class Updater:
         self._output_layer_inputs = compiled(self._compute_output_layer_inputs)
         if is_for_gpu:
             self._block_loss = compiled(block_loss)
+
+    def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
+        """Load this worker's share of an update from the pairs ``rows``.
+
+        May be called from any thread.
+        """
+        pairs = [store[int(row)] for row in rows]
+        # (B, 2), the number of source and of target tokens of each pair
+        lengths = np.array([(len(source), len(target)) for source, target in pairs])
+        workers = self.workers
+        micro_batches = split_batch(
+            rows, lengths, self.recipe.batch.micro_batch_tokens, workers.count
+        )
+        # The whole update has one shortlist, so the loss does not depend on the micro-batches.
+        types = None
+        if self.shortlist is not None:
+            sources, targets = zip(*pairs, strict=True)
+            types = self.shortlist.types(
+                np.concatenate(sources), np.concatenate(targets)
+            )
+        share = self._read(store, micro_batches[workers.rank :: workers.count], types)
+        tokens = int(lengths[:, 1].sum())
+        return LoadedUpdate(store, rows, tokens, types, share)
+
+    def _read(
+        self,
+        store: TokenStore,
+        micro_batches: Iterable[MicroBatch],
+        types: Types | None,
+    ) -> list[tuple[MicroBatch, LossInputs]]:
+        """Return each micro-batch with the inputs of its loss; for ``types`` see ``_inputs``."""
+        loaded = []
+        for micro_batch in micro_batches:
+            batch = collate(store, micro_batch.rows, multiple=self.multiple)
+            loaded.append((micro_batch, self._inputs(batch, types)))
+        return loaded
+
+    def _inputs(self, batch: Batch, types: Types | None) -> LossInputs:
+        """Return the inputs of the loss of a batch.
+
+        With ``types``, the softmax is over these types only, and a target token outside of them
+        counts as ``<unk>``. With None, the softmax is over the whole vocabulary.
+        """
+        tokens = batch.target if types is None else places_of(types, batch.target)
+        # Computed here on the CPU: on a GPU, finding the positions would wait for the device.
+        real = np.flatnonzero(tokens != PADDING)
+        return LossInputs(
+            source=self._tensor(batch.source),
+            previous=self._tensor(batch.previous),
+            positions=self._tensor(real),
+            target=self._tensor(tokens.reshape(-1)[real]),
+            lengths=torch.from_numpy((batch.source != PADDING).sum(1)),
+            types=None if types is None else self._tensor(types),
+        )
+
+    def _tensor(self, array: Indices) -> Tensor:
+        """Return an array as a tensor in CPU memory, pinned if the device is a GPU."""
+        tensor = torch.from_numpy(array)
+        return tensor.pin_memory() if self._device_type == "cuda" else tensor
 
     def start(self, loaded: LoadedUpdate, moment: Moment) -> StartedUpdate:
         """Start an update: the gradient of the loaded pairs, clipping, and the optimizer's step.
@@ -153,12 +212,6 @@ class Updater:
         total_losses = self.workers.totals(losses)
         tokens = [update.tokens for update in started]
         return list(map(UpdateReport, total_losses, tokens, norms))
-
-    def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
-        """Make one update from the pairs ``rows``, wait for it, and return its figures."""
-        loaded = self.loader.load(store, rows)
-        (report,) = self.read([self.start(loaded, moment)])
-        return report
 
     def _gradient(self, loaded: LoadedUpdate, moment: Moment, divisor: int) -> Tensor:
         """Compute the gradient of the update's loss / divisor; return this worker's summed loss.
@@ -218,7 +271,7 @@ class Updater:
             f"{len(micro_batch.rows)} pairs and {micro_batch.size} padded tokens is halved "
             f"(to avoid this, set batch.micro_batch_tokens below {micro_batch.size})"
         )
-        return self.loader.read(loaded.store, micro_batch.halves(), loaded.types)
+        return self._read(loaded.store, micro_batch.halves(), loaded.types)
 
     def _add_gradient(self, inputs: LossInputs, divisor: int) -> Tensor | None:
         """Add the gradient of a micro-batch's loss / divisor to the parameters' gradients.
@@ -245,9 +298,8 @@ class Updater:
         Without label smoothing, the loss is the negative log-likelihood.
         """
         inputs = inputs.to(self.device)
-        device_type = torch.device(self.device).type
         with torch.autocast(
-            device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"
+            self._device_type, torch.bfloat16, enabled=self.recipe.precision == "bf16"
         ):
             features, weight, bias = self._output_layer_inputs(inputs)
             return summed_cross_entropy(
@@ -288,12 +340,12 @@ class Updater:
         batches = validation_batches(store, self.recipe, shortlist, sources)
         losses = torch.zeros(len(batches), dtype=torch.float64, device=self.device)
         for index in range(self.workers.rank, len(batches), self.workers.count):
-            batch = collate(store, batches[index], sources, self.loader.multiple)
+            batch = collate(store, batches[index], sources, self.multiple)
             types = None if shortlist is None else shortlist.types(batch.source)
-            losses[index] = self._loss(self.loader.inputs(batch, types), 0.0)
+            losses[index] = self._loss(self._inputs(batch, types), 0.0)
         # Every other worker has 0 for this worker's batches, so the sum over the workers is exact.
         # The losses are then added in the order of the batches. So the result has the same bytes
-        # for any number of workers.
+        # for any number of workers. From Python 3.12 on, ``sum`` would round differently.
         total = 0.0
         for loss in self.workers.totals(losses.tolist()):
             total += loss

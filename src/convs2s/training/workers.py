@@ -224,7 +224,7 @@ class Gradients:
 
         All parameters must have the same dtype and be on the same device.
         """
-        self._parameters = list(parameters)
+        self._parameters = parameters
         self._workers = workers
         self._buckets = _make_buckets(self._parameters) if workers.count > 1 else []
         self._exchanges: list[Work] = []

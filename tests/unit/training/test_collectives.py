@@ -22,7 +22,6 @@ from convs2s.errors import UserError
 from convs2s.training import update as update_module
 from convs2s.training import workers as workers_module
 from convs2s.training.launch import worker_environment
-from convs2s.training.loading import Loader
 from convs2s.training.progress import EpochProgress
 from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
@@ -30,6 +29,7 @@ from convs2s.training.update import Updater
 from convs2s.training.workers import Workers, joined
 from tests.support import tiny
 from tests.support.together import meet, start
+from tests.support.updates import make_update
 
 COUNT, VICTIM = 8, 5
 BATCH = {"sentences": 64, "micro_batch_tokens": 32}
@@ -166,7 +166,7 @@ class InjectedError(Exception):
 
 
 STEPS: dict[str, tuple[Any, str]] = {
-    "load": (Loader, "load"),
+    "load": (Updater, "load"),
     "forward": (Updater, "_loss"),
     "exchange": (Workers, "start_sum"),
     "wait": (Workers, "finish_sum"),
@@ -199,9 +199,9 @@ def three_updates(trainer: Trainer, step: str, fail: Callable[[], None]) -> None
         rows, moment = np.arange(48), Moment(1, number, 0.25)
         if number == 1 and trainer.workers.rank == VICTIM:
             with failing_at(step, fail):
-                trainer.updater.update(trainer.train, rows, moment)
+                make_update(trainer.updater, trainer.train, rows, moment)
         else:
-            trainer.updater.update(trainer.train, rows, moment)
+            make_update(trainer.updater, trainer.train, rows, moment)
 
 
 def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
@@ -214,8 +214,11 @@ def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
         trainer = tiny.trainer(task, task / "none", workers=workers, batch=BATCH)
         for number in range(2):
             with running_out(trainer, shortage if number else None):
-                trainer.updater.update(
-                    trainer.train, np.arange(48), Moment(1, number, 0.25)
+                make_update(
+                    trainer.updater,
+                    trainer.train,
+                    np.arange(48),
+                    Moment(1, number, 0.25),
                 )
         found.append(
             [one.detach().numpy().copy() for one in trainer.network.parameters()]
@@ -266,7 +269,7 @@ def endings(task: Path, folder: Path) -> list[list[tuple[int, str]]]:
     workers_module.BUCKET, workers_module.TIMEOUT = 600, timedelta(seconds=60)
     # Once here, so that the workers, forked from this process, need not load anything.
     trainer = tiny.trainer(task, task / "none", batch=BATCH)
-    trainer.updater.update(trainer.train, np.arange(8), Moment(1, 0, 0.25))
+    make_update(trainer.updater, trainer.train, np.arange(8), Moment(1, 0, 0.25))
     found = []
     for number, (step, fail) in enumerate(FAULTS):
         place = folder / str(number)

@@ -30,10 +30,10 @@ def progress_of(
 
 def advance(progress: EpochProgress) -> None:
     """Make fifty updates of 4,000 tokens, all with a loss of 2.5 a token."""
-    progress._state.batch += 50
-    progress._state.updates += 50
-    progress._state.tokens += 4000
-    progress._state.loss += 10_000.0
+    progress.state.batch += 50
+    progress.state.updates += 50
+    progress.state.tokens += 4000
+    progress.state.loss += 10_000.0
     progress.advance(0.25)
 
 

@@ -22,6 +22,7 @@ from convs2s.training.workers import Gradients, Workers
 from gpu_golden import golden_figures
 from tests.support import networks, tiny
 from tests.support.interrupted import train_until
+from tests.support.updates import make_update
 
 pytestmark = [
     pytest.mark.gpu,
@@ -53,7 +54,7 @@ def test_losses_and_gradients_are_the_cpus(
     found = []
     for device in ("cpu", "cuda"):
         one = tiny.trainer(task, tmp_path / device, device=device)
-        report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
+        report = make_update(one.updater, one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         found.append((report.loss, report.norm, one.network.cpu()))
     (loss, norm, ours), (gpu_loss, gpu_norm, theirs) = found
     assert gpu_loss == pytest.approx(loss, rel=1e-9)
@@ -92,7 +93,7 @@ def test_an_update_waits_for_nothing(
     )
     one.network.float()
     for number in range(3):
-        loaded = one.updater.loader.load(one.train, np.arange(16))
+        loaded = one.updater.load(one.train, np.arange(16))
         assert loaded.micro_batches[0][1].source.is_pinned()
         with waits("error" if number else "warn"):  # the first one sets up
             started = one.updater.start(loaded, Moment(1, number, 0.1))
@@ -189,7 +190,7 @@ def test_a_compiled_network_is_the_network(task: Path, tmp_path: Path) -> None:
         one = tiny.trainer(
             task, tmp_path / str(compiled), device="cuda", compile=compiled
         )
-        report = one.updater.update(one.train, one.plan(1)[0], Moment(1, 0, 0.25))
+        report = make_update(one.updater, one.train, one.plan(1)[0], Moment(1, 0, 0.25))
         found.append((report.loss, one.network))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-9)
     for mine, other in zip(

@@ -2,7 +2,6 @@
 
 import threading
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.trainer import Trainer
 from convs2s.training.update import Updater
 from tests.support import tiny
+from tests.support.updates import make_update
 
 
 def threads() -> list[str]:
@@ -85,7 +85,7 @@ def test_a_training_says_what_the_thread_fails_of(
     def damaged(*_: Any) -> None:
         raise UserError("train.arrow: damaged")
 
-    monkeypatch.setattr(loading.Loader, "load", damaged)
+    monkeypatch.setattr(Updater, "load", damaged)
     with (
         trainer.folder.locked(),
         pytest.raises(UserError, match=r"^train\.arrow: damaged$"),
@@ -97,9 +97,9 @@ def test_a_training_says_what_the_thread_fails_of(
 def updated(task: Path, folder: Path, multiple: int) -> Trainer:
     """Make some updates in micro-batches, padded to a multiple of tokens."""
     one = tiny.trainer(task, folder, batch={"sentences": 16, "micro_batch_tokens": 40})
-    one.updater.loader = replace(one.updater.loader, multiple=multiple)
+    one.updater.multiple = multiple
     for number, rows in enumerate(one.plan(1)):
-        one.updater.update(one.train, rows, Moment(1, number, 0.25))
+        make_update(one.updater, one.train, rows, Moment(1, number, 0.25))
     return one
 
 
@@ -107,9 +107,7 @@ def test_padding_to_more_tokens_changes_no_update(task: Path, tmp_path: Path) ->
     plain, padded = (
         updated(task, tmp_path / str(many), many) for many in (1, COMPILED_LENGTHS)
     )
-    for _, inputs in padded.updater.loader.load(
-        padded.train, np.arange(16)
-    ).micro_batches:
+    for _, inputs in padded.updater.load(padded.train, np.arange(16)).micro_batches:
         assert inputs.source.shape[1] % COMPILED_LENGTHS == 0
         assert inputs.previous.shape[1] % COMPILED_LENGTHS == 0
     for mine, other in zip(
@@ -125,6 +123,6 @@ def test_shapes_are_as_small_as_can_be_on_a_cpu(
     task: Path, tmp_path: Path, compiled: bool
 ) -> None:
     one = tiny.trainer(task, tmp_path, compile=compiled)
-    batch = collate(one.train, np.arange(16), multiple=one.updater.loader.multiple)
+    batch = collate(one.train, np.arange(16), multiple=one.updater.multiple)
     assert (batch.source != PADDING).any(0).all()
     assert (batch.target != PADDING).any(0).all()

@@ -8,7 +8,6 @@ import pytest
 
 from convs2s.training import run
 from convs2s.training.identity import TrainingJob
-from convs2s.training.schedule import TrainerState
 from convs2s.training.trainer import Trainer
 from tests.support import tiny
 from tests.support.together import start
@@ -35,7 +34,7 @@ def memory_of_a_start(jobs: list[TrainingJob]) -> list[tuple[int, int]]:
     """Start to train on a device that needs no memory; return what is kept, and the parameters."""
     sizes: list[tuple[int, int]] = []
 
-    def stop(self: Trainer) -> TrainerState:
+    def stop(self: Trainer) -> None:
         parameters = list(self.network.parameters())
         assert {one.device.type for one in parameters} == {"meta"}
         gc.collect()

@@ -21,6 +21,7 @@ from convs2s.training.trainer import Trainer
 from convs2s.training.update import StartedUpdate, Updater
 from convs2s.training.workers import Workers
 from tests.support import tiny
+from tests.support.updates import make_update
 
 HALVES = {"sentences": 16, "micro_batch_tokens": 30}
 EQUAL_LENGTHS = [["w1", "w2", "w3"]] * 60
@@ -182,7 +183,9 @@ def masks(
     with monkeypatch.context() as patch:
         patch.setattr(dropout, "random_bits", spy)
         for epoch, number in moments:
-            one.updater.update(one.train, np.arange(16), Moment(epoch, number, 1e-9))
+            make_update(
+                one.updater, one.train, np.arange(16), Moment(epoch, number, 1e-9)
+            )
     assert drawn
     return drawn
 
@@ -264,13 +267,13 @@ def test_halves_of_a_micro_batch_that_did_not_fit_have_masks_of_their_own(
 
     monkeypatch.setattr(torch, "manual_seed", spy)
     monkeypatch.setattr(Updater, "_add_gradient", first_fails)
-    one.updater.update(one.train, np.arange(16), Moment(1, 0, 1e-9))
+    make_update(one.updater, one.train, np.arange(16), Moment(1, 0, 1e-9))
     assert len(places) == len(set(places)) >= 4
 
 
 def test_validation_drops_nothing(task: Path) -> None:
     one = tiny.trainer(task, task / "none", dropout=0.5)
-    one.updater.update(one.train, np.arange(16), Moment(1, 0, 1e-9))
+    make_update(one.updater, one.train, np.arange(16), Moment(1, 0, 1e-9))
     first, second = (one.updater.validate(one.valid) for _ in range(2))
     assert first == second
     without = tiny.trainer(task, task / "none", dropout=0.0)

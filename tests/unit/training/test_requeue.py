@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.errors import UnfinishedError
-from convs2s.training import requeue
-from convs2s.training.requeue import queueing_again
+from convs2s.training import scheduler
+from convs2s.training.scheduler import queueing_again
 from tests.support.processes import wait_for
 
 SCONTROL = """\
@@ -28,7 +28,7 @@ SHOW, ALLOW, AGAIN = "--oneliner show job 7", "update JobId=7 Requeue=1", "reque
 def _in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(requeue, "_END_SECONDS", 0.0)
+    monkeypatch.setattr(scheduler, "_END_SECONDS", 0.0)
 
 
 def scontrol(
@@ -77,7 +77,7 @@ def test_slurm_queues_the_job_again_and_may_do_no_more_than_before(
 ENDED = """\
 import os, signal
 from convs2s.errors import UnfinishedError
-from convs2s.training.requeue import queueing_again
+from convs2s.training.scheduler import queueing_again
 signal.signal(signal.SIGTERM, lambda *_: print("handled", flush=True))
 with queueing_again():
     raise UnfinishedError("saved")
@@ -117,7 +117,7 @@ def test_what_slurm_refuses_is_said_and_ends_as_unfinished(
 def test_a_slurm_that_does_not_answer_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requeue, "_ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(scheduler, "_ANSWER_SECONDS", 0.1)
     (tmp_path / "scontrol").write_text("#!/bin/sh\nexec sleep 9\n")
     (tmp_path / "scontrol").chmod(0o755)
     with pytest.raises(

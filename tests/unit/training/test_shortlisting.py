@@ -39,6 +39,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.networks import TYPES, batch, network, options
+from tests.support.updates import make_update
 from tests.unit.conftest import Terminal
 
 # ---- what is selected ----
@@ -244,13 +245,13 @@ def test_updates_are_those_of_the_full_softmax_without_the_other_types(
     data = TrainingData.read(task)
     one, reference = (updater(task, data, of_task(data, task)) for _ in range(2))
     rows = np.arange(3)  # too few for every type to be selected
-    types = reference.loader.load(data.train, rows).types
+    types = reference.load(data.train, rows).types
     assert types is not None
     assert len(SPECIAL) < len(types) < len(data.types["target"])
     whole = collate(data.train, rows)
     loss = masked_loss(reference, whole, types, whole.target)
     (loss / int((whole.target != PADDING).sum())).backward()
-    report = one.update(data.train, rows, Moment(1, 0, 0.25))
+    report = make_update(one, data.train, rows, Moment(1, 0, 0.25))
     assert report.loss == pytest.approx(loss.item(), abs=1e-9)
     for mine, other in zip(
         one.network.parameters(), reference.network.parameters(), strict=True

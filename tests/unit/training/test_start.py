@@ -258,6 +258,17 @@ def test_other_words_and_codes_are_refused(task: Path, tmp_path: Path) -> None:
     assert "the task reads whole words; take the model's" in said
 
 
+def test_all_merges_of_codes_without_a_version_line_are_counted(
+    task: Path, model: Path, tmp_path: Path
+) -> None:
+    network, description = load_model(model)
+    changed = tmp_path / "changed.safetensors"
+    codes = replace(description, bpe_codes="w 1\nw 2\n")
+    save_model(changed, network.state_dict(), codes)
+    said = refused(job(task, changed, tmp_path / "model.safetensors"))
+    assert "it has 2 BPE merges (SHA-256 " in said
+
+
 def test_a_model_that_is_not_there_is_named(task: Path, tmp_path: Path) -> None:
     said = refused(job(task, "none.safetensors", tmp_path / "model.safetensors"))
     assert said == "none.safetensors: no such file, but training.start starts from it"

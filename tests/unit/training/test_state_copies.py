@@ -8,7 +8,7 @@ import pytest
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.training.run import train
-from convs2s.training.state_copies import StateCopies
+from convs2s.training.state_folder import StateFolder
 from tests.support import tiny
 
 
@@ -47,22 +47,25 @@ def test_another_machine_goes_on_to_the_same_model(
 
 
 def test_states_that_are_here_are_not_fetched(tmp_path: Path) -> None:
-    place, here = tmp_path / "place", tmp_path / "here"
-    for folder, text in ((place / "digest", "there"), (here, "here")):
+    place = tmp_path / "place"
+    states = StateFolder(tmp_path / "here", {}, str(place))
+    for folder, text in ((place / states.path.name, "there"), (states.path, "here")):
         folder.mkdir(parents=True)
         (folder / "last.safetensors").write_text(text)
-    StateCopies(str(place), "digest").fetch(here)
-    assert (here / "last.safetensors").read_text() == "here"
+    with states.locked():
+        assert states.last.read_text() == "here"
 
 
 def test_a_place_that_cannot_be_had(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    copies = StateCopies(str(tmp_path / "file"), "digest")
-    state = tmp_path / "last.safetensors"
-    state.write_text("state")
-    copies.keep(state)
+    states = StateFolder(tmp_path, {}, str(tmp_path / "file"))
+    states.write(tmp_path / "last.safetensors", {}, {})
     assert "last.safetensors is not copied" in capsys.readouterr().err
-    with pytest.raises(UserError, match=r"^states: nosuch://place: cannot be read: "):
-        StateCopies("nosuch://place", "digest").fetch(tmp_path / "empty")
+    states = StateFolder(tmp_path, {}, "nosuch://place")
+    with (
+        pytest.raises(UserError, match=r"^states: nosuch://place: cannot be read: "),
+        states.locked(),
+    ):
+        pass

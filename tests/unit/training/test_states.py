@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import TypeAdapter
 
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
@@ -83,7 +84,8 @@ def test_a_state_knows_where_everything_stands() -> None:
     schedule = Schedule(0.01, True, 2.0, 3, "over")
     record = EpochRecord(1, 10, 0.1, 3.0, 2.0, 7.4, 900, 1000)
     state = TrainerState(schedule, 0.02, 5, 4, 44, 123.4, 99, 5.6, [record, record])
-    assert TrainerState.from_json(json.loads(json.dumps(asdict(state)))) == state
+    fields = json.loads(json.dumps(asdict(state)))
+    assert TypeAdapter(TrainerState).validate_python(fields) == state
 
 
 def test_a_seed_starts_from_weights_of_its_own(task: Path, tmp_path: Path) -> None:

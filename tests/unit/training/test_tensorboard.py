@@ -119,7 +119,9 @@ def test_without_the_package_it_is_one_line(
     with pytest.raises(
         UserError, match=r"tensorboard is not installed .*convs2s\[tensorboard\]"
     ):
-        Watch(ProgressFile(tmp_path), events=tmp_path)
+        Watch(ProgressFile(tmp_path), events=tmp_path).begin(
+            TrainerState(Schedule(0.25), 0.25, 1)
+        )
 
 
 @pytest.mark.parametrize("on", [False, True])

@@ -40,6 +40,7 @@ from tests.support import tiny
 from tests.support.interrupted import train_until
 from tests.support.limits import files_of_at_most, refuse_lock
 from tests.support.together import forking
+from tests.support.updates import make_update
 
 
 def job(task: Path, output: Path, **training: Any) -> TrainingJob:
@@ -138,8 +139,8 @@ def test_a_cosine_may_end_within_an_epoch_by_an_update_of_rate_0(
     task: Path, tmp_path: Path
 ) -> None:
     one = tiny.trainer(task, tmp_path, schedule={"kind": "cosine"}, maximum_epochs=1.04)
-    state = one.run()
-    assert (state.updates, state.learning_rate) == (11, 0.0)
+    one.run()
+    assert (one.state.updates, one.state.learning_rate) == (11, 0.0)
     assert all(tensor.isfinite().all() for tensor in one.network.parameters())
 
 
@@ -172,7 +173,7 @@ def test_a_split_batch_makes_the_same_update(task: Path, tmp_path: Path) -> None
     )
     for number, rows in enumerate(whole.plan(1)):
         reports = [
-            each.updater.update(each.train, rows, Moment(1, number, 0.25))
+            make_update(each.updater, each.train, rows, Moment(1, number, 0.25))
             for each in (whole, split)
         ]
         assert asdict(reports[0]) == pytest.approx(asdict(reports[1]))
@@ -190,7 +191,7 @@ def test_a_compiled_network_makes_the_same_updates(task: Path, tmp_path: Path) -
     )
     for number, rows in enumerate(eager.plan(1)):
         for each in (eager, compiled):
-            each.updater.update(each.train, rows, Moment(1, number, 0.25))
+            make_update(each.updater, each.train, rows, Moment(1, number, 0.25))
     for mine, other in zip(
         eager.network.parameters(), compiled.network.parameters(), strict=True
     ):

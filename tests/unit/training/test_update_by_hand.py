@@ -25,6 +25,7 @@ from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.plain_convs2s import PlainConvS2S, negative_log_likelihood
+from tests.support.updates import make_update
 
 ROWS = np.arange(8)
 RATES = (0.1, 0.1, 0.02)
@@ -169,7 +170,7 @@ def test_three_updates_are_those_by_hand(data: TrainingData, case: str) -> None:
     updater = Updater(network, recipe, seed=1, device="cpu")
     before, clipped = RATES[0], False
     for number, rate in enumerate(RATES):
-        report = updater.update(data.train, ROWS, Moment(1, number, rate))
+        report = make_update(updater, data.train, ROWS, Moment(1, number, rate))
         loss, tokens = loss_of(weights, data.train, ROWS, recipe, scaling)
         divisor = tokens if recipe.normalize == "tokens" else len(ROWS)
         found = gradients(weights, loss, divisor, scaling)
@@ -234,7 +235,7 @@ def test_a_try_that_fails_leaves_no_share_of_the_loss(
         return add(inputs, divisor) if next(fits, True) else None
 
     monkeypatch.setattr(updater, "_add_gradient", short_of_memory)
-    started = updater.start(updater.loader.load(data.train, ROWS), Moment(1, 0, 0.1))
+    started = updater.start(updater.load(data.train, ROWS), Moment(1, 0, 0.1))
     assert next(fits, None) is None
     assert started.loss.dtype == torch.float64
     (report,) = updater.read([started])

@@ -16,6 +16,7 @@ from convs2s.config.model import ModelSettings
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TRAINING_VERSION, identity
 from convs2s.training.interruption import Interruption
+from convs2s.training.progress import Watch
 from convs2s.training.run import initial_network
 from convs2s.training.state_folder import StateFolder
 from convs2s.training.trainer import Trainer
@@ -104,11 +105,14 @@ def curve(name: str, task: Path, folder: Path) -> list[float]:
         torch.set_default_dtype(before)
     states = StateFolder(folder / "state", identity(job, data.checksums))
     updater = Updater(network, job.recipe, seed=job.seed, device="cpu")
-    trainer = Trainer(updater, data.stores, states, stop=Interruption())
+    watch = Watch(states.progress)
+    trainer = Trainer(updater, data, states, stop=Interruption(), watch=watch)
     with states.locked():
-        history = trainer.run().history
+        trainer.run()
     return [
-        loss for record in history for loss in (record.train_loss, record.valid_loss)
+        loss
+        for record in trainer.state.history
+        for loss in (record.train_loss, record.valid_loss)
     ]
 
 

@@ -16,7 +16,7 @@ from tests.support.waiting import READS, counted_waits
 
 
 def loaded(one: Trainer) -> LoadedUpdate:
-    return one.updater.loader.load(one.train, np.arange(16))
+    return one.updater.load(one.train, np.arange(16))
 
 
 @pytest.mark.parametrize("optimizer", ["nesterov", "adam"])
@@ -44,7 +44,7 @@ def test_an_lstms_update_does_not_fetch_its_sources_lengths(
     stated = {"kind": "lstm", "layers": 2, "cells": 16, "embedding": 16}
     network = build_network(parse_architecture(stated), 30, 30)
     updater = Updater(network, one.recipe, seed=1, device="cpu")
-    updates = [updater.loader.load(one.train, np.arange(16)) for _ in range(2)]
+    updates = [updater.load(one.train, np.arange(16)) for _ in range(2)]
     updater.start(updates[0], Moment(1, 0, 0.1))  # sets up
     with counted_waits() as waits:
         updater.start(updates[1], Moment(1, 1, 0.1))

@@ -3,7 +3,7 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from torch.distributed import run
 
 from convs2s.config.model import BatchLimits
 from convs2s.data.batches import Indices, plan_batches
-from convs2s.data.store import TokenStore
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.training import workers as workers_module
@@ -33,6 +32,7 @@ from convs2s.training.update import Updater
 from convs2s.training.workers import Gradients, Workers
 from tests.support import tiny
 from tests.support.together import meet, start, train_together
+from tests.support.updates import make_update
 
 WHOLE = BatchLimits(sentences=16, micro_batch_tokens=None)
 SPLIT = BatchLimits(sentences=16, micro_batch_tokens=40)
@@ -49,8 +49,8 @@ def twenty_updates(
     ]
     for epoch in (1, 2):
         for number, rows in enumerate(one.plan(epoch)):
-            one.updater.update(one.train, rows, Moment(epoch, number, 0.25))
-    one.updater.update(one.train, np.array([3]), Moment(3, 0, 0.25))
+            make_update(one.updater, one.train, rows, Moment(epoch, number, 0.25))
+    make_update(one.updater, one.train, np.array([3]), Moment(3, 0, 0.25))
     parameters = [parameter.detach().numpy() for parameter in one.network.parameters()]
     return parameters, before, one.updater.validate(one.valid)
 
@@ -97,7 +97,7 @@ def exchanged(workers: Workers, task: Path) -> tuple[list[int], int]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Updater, "_add_gradient", spied)
-        updater.update(one.train, np.arange(16), Moment(1, 0, 0.25))
+        make_update(updater, one.train, np.arange(16), Moment(1, 0, 0.25))
     return sent, len(updater._gradients._buckets)
 
 
@@ -127,7 +127,8 @@ def test_every_worker_has_as_many_micro_batches(
 ) -> None:
     store = TrainingData.read(task).train
     rows = np.arange(16)
-    found = split_batch(store, rows, tokens, workers)
+    lengths = np.array([list(map(len, store[row])) for row in range(16)])
+    found = split_batch(rows, lengths, tokens, workers)
     assert len(found) % workers == 0
     assert [row for one in found for row in one.rows] == list(rows)
     assert [one.key for one in found] == [(index,) for index in range(len(found))]
@@ -135,7 +136,7 @@ def test_every_worker_has_as_many_micro_batches(
 
 
 @pytest.fixture(scope="module")
-def batches() -> list[tuple[TokenStore, Indices]]:
+def batches() -> list[tuple[Indices, Indices]]:
     """Some batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
     generator = np.random.default_rng(1)
     sources = (
@@ -148,38 +149,31 @@ def batches() -> list[tuple[TokenStore, Indices]]:
         + 1
     )
     plan = plan_batches(sources, targets, BatchLimits(sentences=256), generator)
-    store = [
-        (range(source), range(target))
-        for source, target in zip(sources.tolist(), targets.tolist(), strict=True)
-    ]
-    return [(cast(TokenStore, store), rows) for rows in plan[:40]]
+    lengths = np.column_stack([sources, targets]).astype(np.int64)
+    return [(lengths, rows) for rows in plan[:40]]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8, 16])
 def test_workers_have_even_shares(
-    batches: list[tuple[TokenStore, Indices]], workers: int
+    batches: list[tuple[Indices, Indices]], workers: int
 ) -> None:
     slowest, mean = 0, 0.0
-    for store, rows in batches:
-        parts = split_batch(store, rows, 4000, workers)
+    for lengths, rows in batches:
+        parts = split_batch(rows, lengths[rows], 4000, workers)
         assert [row for part in parts for row in part.rows] == list(rows)
         assert all(part.size <= 4000 for part in parts)
         sizes = []  # padded tokens of both sides
         for part in parts:
-            sides = zip(*(store[row] for row in part.rows), strict=True)
-            sizes.append(len(part.rows) * sum(max(map(len, side)) for side in sides))
+            longest = lengths[part.rows].max(0)  # of each side
+            sizes.append(len(part.rows) * int(longest.sum()))
         slowest += max(sum(sizes[rank::workers]) for rank in range(workers))
         mean += sum(sizes) / workers
     assert slowest <= 1.05 * mean
 
 
-def test_fewer_pairs_than_workers_are_a_micro_batch_each(task: Path) -> None:
-    store = TrainingData.read(task).train
-    assert [len(one.rows) for one in split_batch(store, np.arange(3), None, 8)] == [
-        1,
-        1,
-        1,
-    ]
+def test_fewer_pairs_than_workers_are_a_micro_batch_each() -> None:
+    parts = split_batch(np.arange(3), np.full((3, 2), 5), None, 8)
+    assert [len(one.rows) for one in parts] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
