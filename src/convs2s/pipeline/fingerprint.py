@@ -62,7 +62,6 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
     return computed
 
 
-@cache
 def fingerprint(script: Path) -> str:
     """Return a digest of the code that a script runs, without comments and docstrings.
 
