@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s import __version__
-from convs2s.cli.models import add_card, add_export, add_import, add_pull, add_push
-from convs2s.cli.n_best import add_rerank, add_score_pairs
+from convs2s.cli import models, n_best, results, score, text, train, translate
 from convs2s.cli.options import (
     Commands,
     Run,
@@ -17,11 +16,6 @@ from convs2s.cli.options import (
     check_options,
     prepare_streams,
 )
-from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
-from convs2s.cli.score import add_compare_outputs, add_score
-from convs2s.cli.text import add_detokenize, add_tokenize
-from convs2s.cli.train import add_kernels, add_remove_states, add_status, add_train
-from convs2s.cli.translate import add_attention, add_serve, add_translate
 from convs2s.config.messages import unknown
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
@@ -186,37 +180,49 @@ def _completion(arguments: Namespace) -> None:
 
 
 COMMANDS: Commands = {
-    "translate": (add_translate, "translate raw text"),
-    "serve": (add_serve, "run a server that translates and shows attention"),
-    "train": (add_train, "train a model on a prepared task"),
-    "status": (add_status, "show the condition of trainings and jobs"),
-    "score": (add_score, "score translations"),
+    "translate": (translate.add_translate, "translate raw text"),
+    "serve": (translate.add_serve, "run a server that translates and shows attention"),
+    "train": (train.add_train, "train a model on a prepared task"),
+    "status": (train.add_status, "show the condition of trainings and jobs"),
+    "score": (score.add_score, "score translations"),
     "compare-outputs": (
-        add_compare_outputs,
+        score.add_compare_outputs,
         "print two systems' translations side by side",
     ),
-    "attention": (add_attention, "print a page that shows where a model looks"),
+    "attention": (
+        translate.add_attention,
+        "print a page that shows where a model looks",
+    ),
     "score-pairs": (
-        add_score_pairs,
+        n_best.add_score_pairs,
         "print the log-probabilities of given translations",
     ),
-    "rerank": (add_rerank, "choose the best translations in an n-best list"),
-    "tokenize": (add_tokenize, "tokenize the standard input"),
-    "detokenize": (add_detokenize, "detokenize the standard input"),
-    "import": (add_import, "convert a model of another toolkit into a model file"),
+    "rerank": (n_best.add_rerank, "choose the best translations in an n-best list"),
+    "tokenize": (text.add_tokenize, "tokenize the standard input"),
+    "detokenize": (text.add_detokenize, "detokenize the standard input"),
+    "import": (
+        models.add_import,
+        "convert a model of another toolkit into a model file",
+    ),
     "mirror": (
-        add_mirror,
+        results.add_mirror,
         "write small generated archives in place of the tasks' downloads",
     ),
-    "card": (add_card, "print the model card of a model file"),
-    "export": (add_export, "write a model in another format"),
-    "pull": (add_pull, "download a model from the Hugging Face Hub"),
-    "push": (add_push, "upload a model to the Hugging Face Hub"),
-    "export-results": (add_export_results, "pack results with the data to check them"),
-    "results": (add_results, "write the papers' tables from a ledger"),
-    "remove-states": (add_remove_states, "remove saved states of finished trainings"),
-    "kernels": (add_kernels, "measure how fast this machine multiplies matrices"),
-    "config": (add_config, "print the effective configuration"),
+    "card": (models.add_card, "print the model card of a model file"),
+    "export": (models.add_export, "write a model in another format"),
+    "pull": (models.add_pull, "download a model from the Hugging Face Hub"),
+    "push": (models.add_push, "upload a model to the Hugging Face Hub"),
+    "export-results": (
+        results.add_export_results,
+        "pack results with the data to check them",
+    ),
+    "results": (results.add_results, "write the papers' tables from a ledger"),
+    "remove-states": (
+        train.add_remove_states,
+        "remove saved states of finished trainings",
+    ),
+    "kernels": (train.add_kernels, "measure how fast this machine multiplies matrices"),
+    "config": (results.add_config, "print the effective configuration"),
     "completion": (
         _add_completion,
         "print a script that completes commands in a shell",
@@ -244,7 +250,7 @@ class HelpWithExamples(HelpFormatter):
 
 
 def _add_examples(parser: ArgumentParser, command: str) -> None:
-    """End the help of a command with its examples and the exit codes; do so for its subcommands.
+    """Append its examples and the exit codes to the help of a command and of its subcommands.
 
     ``command`` is what a user types, such as ``convs2s score bleu``. An example belongs to each
     command whose words it contains.
@@ -266,9 +272,7 @@ def examples_in(text: str) -> list[str]:
     return re.findall(r"^(  \S(?:.*\\\n)*.*)$", text, re.MULTILINE)
 
 
-def commands_below(
-    parser: ArgumentParser,
-) -> dict[str, ArgumentParser]:
+def commands_below(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     """Return the parsers of a parser's subcommands by name; an empty dict if it has none."""
     for action in parser._actions:
         if isinstance(action, _SubParsersAction):

@@ -15,10 +15,12 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
+from pydantic.fields import FieldInfo
+
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
-from convs2s.config.section import S, Section, field_texts
+from convs2s.config.section import S, Section, Values, field_texts
 from convs2s.files.atomic import check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
@@ -38,7 +40,7 @@ PREPARATION = PreparationRecipes.model_fields["test"].default
 
 
 def add_commands(parser: ArgumentParser, metavar: str, commands: Commands) -> None:
-    """Add commands to a parser, which needs one of them; ``metavar`` is their name in its usage."""
+    """Add commands to a parser, one of which a user has to name; the usage calls it ``metavar``."""
     parsers = parser.add_subparsers(required=True, metavar=metavar)
     for name, (add_options, text) in commands.items():
         description = " ".join(str(add_options.__doc__).split())
@@ -99,7 +101,7 @@ def add_systems(command: ArgumentParser) -> None:
 
 
 def add_references(command: ArgumentParser, nargs: int | str = 1) -> None:
-    """Add ``--reference``, which may be repeated; ``nargs`` counts the files after each."""
+    """Add ``--reference``, which may be repeated; ``nargs`` is the number of files after it."""
     add_file(
         command,
         "--reference",
@@ -136,21 +138,21 @@ def add_section(
     The settings in ``without`` get no option and keep their defaults, because they have no effect
     on what the command does.
     """
-    for name, default, annotation, meaning in _settings(section()):
+    for name, field, meaning in _settings(section):
         if name in without:
             continue
-        form: dict[str, Any] = {"type": type(default)}
-        if isinstance(default, bool):
+        form: dict[str, Any] = {"type": type(field.default)}
+        if field.annotation is bool:
             form = {"action": BooleanOptionalAction}
-        elif NoneType in get_args(annotation):
+        elif NoneType in get_args(field.annotation):
             form = {"type": number_or_null}
-        elif get_origin(annotation) is Literal:
-            form["choices"] = get_args(annotation)
+        elif get_origin(field.annotation) is Literal:
+            form["choices"] = get_args(field.annotation)
         command.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,
-            default=default,
-            help=f"{meaning} [{default}]".replace("%", "%%"),
+            default=field.default,
+            help=f"{meaning} [{field.default}]".replace("%", "%%"),
             **form,
         )
 
@@ -171,8 +173,8 @@ def read_section(arguments: Namespace, section: type[S]) -> S:
     Raises:
         UserError: a value is out of its bounds.
     """
-    values: dict[str, Any] = {}
-    for name, *_ in _settings(section()):
+    values: Values = {}
+    for name, _, _ in _settings(section):
         if name in arguments:
             inner_section, _, key = name.rpartition(".")
             target = values.setdefault(inner_section, {}) if inner_section else values
@@ -181,19 +183,18 @@ def read_section(arguments: Namespace, section: type[S]) -> S:
 
 
 def _settings(
-    defaults: Section, prefix: str = ""
-) -> Iterator[tuple[str, object, object, str]]:
-    """Yield the dotted name, the default, the type and the description of each setting.
+    section: type[Section], prefix: str = ""
+) -> Iterator[tuple[str, FieldInfo, str]]:
+    """Yield the dotted name, the field and the description of each setting of a section.
 
     A setting of an inner section is named ``SECTION.KEY``.
     """
-    for key, meaning in field_texts(type(defaults)).items():
-        default = getattr(defaults, key)
-        if isinstance(default, Section):
-            yield from _settings(default, f"{prefix}{key}.")
+    for key, meaning in field_texts(section).items():
+        field = section.model_fields[key]
+        if isinstance(field.default, Section):
+            yield from _settings(type(field.default), f"{prefix}{key}.")
         else:
-            annotation = type(defaults).model_fields[key].annotation
-            yield prefix + key, default, annotation, meaning
+            yield prefix + key, field, meaning
 
 
 def check_options(arguments: Namespace) -> None:

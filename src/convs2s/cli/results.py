@@ -47,10 +47,7 @@ def add_export_results(command: ArgumentParser) -> Run:
     """
     add_file(command, "folder", "folder of the results, or of one task")
     add_file(
-        command,
-        "package",
-        "NAME.zip to write, or a folder to create",
-        metavar="output",
+        command, "package", "NAME.zip to write, or a folder to create", metavar="output"
     )
     add_flag(
         command,

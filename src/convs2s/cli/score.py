@@ -215,7 +215,7 @@ def _score_rouge(arguments: Namespace) -> None:
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
-        # ROUGE-1.5.5.pl calls the scores so: R recall, P precision, F F1, of ROUGE-1, -2 and -L.
+        # The names are those of ROUGE-1.5.5.pl: R is recall, P is precision and F is F1.
         rows = ["item\t1.R\t1.P\t1.F\t2.R\t2.P\t2.F\tL.R\tL.P\tL.F"]
         for number, item in enumerate(items, start=1):
             row = f"{number}"

@@ -129,7 +129,7 @@ def _add_job_options(command: ArgumentParser) -> None:
 def _train(arguments: Namespace) -> None:
     from convs2s.training.workers import is_worker
 
-    # As a job of the workflow, this is the process to note the try; its workers must not.
+    # In a job of the workflow this process notes the try; its workers must not.
     outputs = []
     if RUN in os.environ and not is_worker():
         outputs.append(str(arguments.output))

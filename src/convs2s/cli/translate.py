@@ -78,8 +78,8 @@ def _count(text: str) -> int:
 
 
 def _translate(arguments: Namespace) -> None:
-    # While libraries and models are loaded, next to nothing is garbage. Collecting it would take a
-    # tenth of the time until the first translation.
+    # Loading libraries and models makes almost no garbage. Looking for it would take a tenth of the
+    # time until the first translation.
     gc.disable()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError(
