@@ -109,16 +109,14 @@ def _score_pairs(arguments: Namespace) -> None:
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)
-            for hypothesis in score_groups(
-                scorer, sources, groups, arguments.feature, alpha
-            ):
+            scored = score_groups(scorer, sources, groups, arguments.feature, alpha)
+            for hypothesis in scored:
                 print(hypothesis.line())
             return
         print("log_probability\ttokens")
         pairs = read_line_pairs(arguments.source, arguments.target)
-        for score in score_pairs(
-            scorer, pairs, str(arguments.source), str(arguments.target)
-        ):
+        names = str(arguments.source), str(arguments.target)
+        for score in score_pairs(scorer, pairs, *names):
             print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
@@ -148,10 +146,8 @@ def _rerank(arguments: Namespace) -> None:
     average = average_with(arguments.feature)
     for group in every_sentence(read_groups(arguments.list)):
         if arguments.n_best:
-            print(
-                *(hypothesis.line() for hypothesis in reranked(group, average)),
-                sep="\n",
-            )
+            for hypothesis in reranked(group, average):
+                print(hypothesis.line())
         else:
             text = max(group, key=average).text
             print(text if arguments.tokenized else unescaped(text))
@@ -187,6 +183,5 @@ def _score_oracle(arguments: Namespace) -> None:
     # `choices` are the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
         score = metric(texts, *references)
-        print(
-            f"BLEU = {score}  {name}  {score.signature}  ({names}, {len(texts)} lines)"
-        )
+        shown = f"BLEU = {score}  {name}  {score.signature}"
+        print(f"{shown}  ({names}, {len(texts)} lines)")
