@@ -24,7 +24,7 @@ from convs2s.pipeline.plan import Plan
 from convs2s.pipeline.fingerprint import fingerprints
 from convs2s.pipeline.process import provide_environment
 from convs2s.pipeline.run import begin_run, check_folder
-from convs2s.pipeline.tries import failed_tries
+from convs2s.pipeline.tries import failed_try
 
 provide_environment(None if IS_FROM_GIT else ROOT / "src")
 
@@ -49,6 +49,7 @@ pathvars:
 
 # The paths after the `module` of another workflow has replaced the pathvars above.
 layout = Layout(workflow.pathvars.apply("<results>"), workflow.pathvars.apply("<downloads>"))
+BENCHMARKS = workflow.pathvars.apply("<benchmarks>")
 
 
 container: options.container
@@ -88,7 +89,7 @@ def tries(rule):
 
     def failed(wildcards):
         output = str(getattr(rules, rule).output[0])
-        return " ".join(failed_tries([output.format(**dict(wildcards.items()))]))
+        return failed_try(output.format(**dict(wildcards.items())))
 
     return failed
 
@@ -177,7 +178,6 @@ plan = Plan(
     settings,
     layout,
     logs=workflow.pathvars.apply("<logs>"),
-    benchmarks=workflow.pathvars.apply("<benchmarks>"),
     exists=is_there,
     words=sys.argv[1:],
     is_module=IS_MODULE,

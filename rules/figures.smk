@@ -163,7 +163,7 @@ rule plot_bleu_by_length:
         #     if a row of the figure measures `bleu_of_list` and the list exists. Otherwise no file.
         # source, reference: `<results>/{task}/corpus/tok/test.source.zst` and `.target.zst`.
         # vocabulary: `<results>/{task}/vocabulary/LANG.tsv` of the source language.
-        unpack(lambda w: in_one_line(plan.files_of_curves)()),
+        unpack(lambda w: in_one_line(plan.curves)()[0]),
     output:
         report(
             "<results>/paper/lstm_figure3.svg",
@@ -183,7 +183,7 @@ rule plot_bleu_by_length:
     params:
         code=code("plot_bleu_by_length"),
         # The legend: model, run and decoding of the system, and the name of the list.
-        names=lambda w: plan.names_of_curves(),
+        names=lambda w: plan.curves()[1],
         stand_in=scale.stand_in,
     script:
         "../workflow/scripts/plot_bleu_by_length.py"

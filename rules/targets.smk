@@ -27,7 +27,11 @@ rule align:
 rule train:
     """Train the models of the tasks' headlines."""
     input:
-        [model for task in plan.tasks for model in plan.models_of(task)],
+        [
+            model
+            for task in plan.tasks
+            for model in plan.headline_run_files(task, "model.safetensors")
+        ],
 
 
 rule decode:

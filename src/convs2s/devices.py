@@ -12,7 +12,7 @@ import sysconfig
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shutil import which
@@ -113,9 +113,8 @@ def why_no_gpu() -> str:
     build += f" is built for CUDA {torch.version.cuda}"
     try:
         torch.cuda.init()
-    except (
-        RuntimeError
-    ) as error:  # the first sentence says that the driver is too old or missing
+    except RuntimeError as error:
+        # Its first sentence says that the driver is too old or missing.
         return f'{build} and reports "{str(error).partition(". ")[0]}" (see docs/install.md)'
     return f"{build} but finds no GPU (see the output of `nvidia-smi`)"
 
@@ -197,7 +196,8 @@ def check_recipe(recipe: Recipe, device: str) -> None:
         )
     headers = sysconfig.get_path("include", "posix_prefix")
     folders = [headers, *os.environ.get("CPATH", "").split(os.pathsep)]
-    if not any(Path(folder, "Python.h").exists() for folder in folders):
+    # An empty name, as of an unset CPATH, is no folder.
+    if not any(Path(folder, "Python.h").exists() for folder in folders if folder):
         python = f"python{sysconfig.get_python_version()}"
         raise UserError(
             f"compile: this node has no headers of Python (no Python.h in {headers}); install them "
@@ -231,8 +231,7 @@ def held_device(
     present = 0 if name == "cpu" else torch.cuda.device_count()
     with ExitStack() as held:
         if present:
-            locked = own_gpus(os.environ, present, gpus, lock_folder(), waits=waits)
-            names = held.enter_context(locked)
+            names = held.enter_context(own_gpus(present, gpus, waits=waits))
             os.environ[VISIBLE] = ",".join(names)
         yield pick_device(name, workers)
 
@@ -267,29 +266,19 @@ def lock_folder() -> Path:
 
 
 @contextmanager
-def own_gpus(
-    environment: Mapping[str, str],
-    present: int,
-    wanted: int,
-    folder: Path,
-    *,
-    waits: bool = True,
-) -> Iterator[list[str]]:
+def own_gpus(present: int, wanted: int, *, waits: bool = True) -> Iterator[list[str]]:
     """Hold GPUs while the block runs; yield their names.
 
-    If too few GPUs are free, wait until enough are, or share GPUs (``waits``). Each GPU is held by
-    a lock on a file in ``folder``, which the kernel releases when this process ends, however it
-    ends.
+    Each GPU is held by a lock on a file in ``lock_folder``. The kernel releases the lock when this
+    process ends, however it ends.
 
     If CUDA_VISIBLE_DEVICES names exactly as many GPUs as are wanted, nothing is locked. A scheduler
     has then granted these GPUs to this job alone. Schedulers may number the GPUs of each job from
     0, so the same name in two jobs can mean two GPUs.
 
     Args:
-        environment: the environment of this process, in which CUDA_VISIBLE_DEVICES may name GPUs.
         present: number of GPUs that CUDA finds.
         wanted: number of GPUs to hold.
-        folder: folder of the locks, the same for all jobs on this machine.
         waits: whether to wait for GPUs that other jobs hold. If not, and too few are free, share
             the first visible GPUs with other jobs, with a message on the standard error.
 
@@ -297,7 +286,7 @@ def own_gpus(
         UserError: Fewer GPUs are visible than are wanted, or a lock cannot be opened, or the folder
             is not safe: it belongs to another user, or others may write to it.
     """
-    stated = gpu_names(environment.get(VISIBLE, ""))
+    stated = gpu_names(os.environ.get(VISIBLE, ""))
     visible = stated or list(map(str, range(present)))
     # CUDA_VISIBLE_DEVICES may name several parts of GPUs (MIG), but CUDA uses only one of them.
     usable = min(len(visible), present)
@@ -309,19 +298,19 @@ def own_gpus(
     if len(stated) == wanted:
         yield stated
         return
+    folder = lock_folder()
     _make_lock_folder(folder)
     with ExitStack() as locks:
         names = _lock_free_gpus(visible, wanted, folder, locks)
         if len(names) < wanted and not waits:
-            locks.close()  # the free GPUs may not be among those that are shared
-            shared = visible[:wanted]
-            message = (
-                f"too few GPUs are free: sharing {', '.join(shared)} with other jobs"
+            # Give back the GPUs that were free: they may not be among those that are shared.
+            locks.close()
+            names = visible[:wanted]
+            print(
+                f"too few GPUs are free: sharing {', '.join(names)} with other jobs",
+                file=sys.stderr,
             )
-            print(message, file=sys.stderr)
-            yield shared
-            return
-        if len(names) < wanted:
+        elif len(names) < wanted:
             print(
                 f"waiting for {wanted} of the GPUs {', '.join(visible)}",
                 file=sys.stderr,
@@ -338,8 +327,8 @@ def _make_lock_folder(folder: Path) -> None:
     """Make the folder of locks if it is missing; refuse a folder that other users can change.
 
     Everybody may write to /tmp, so another user may have put a folder or a link under this name.
-    The owner and the mode show both: a link always has a mode that is open to others. Nobody else
-    can replace a folder of this user in /tmp, which has the sticky bit.
+    Such a folder has another owner, and a link has a mode that is open to others. Nobody else can
+    replace a folder of this user in /tmp, which has the sticky bit.
 
     Raises:
         UserError: The folder is not safe.

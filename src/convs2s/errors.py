@@ -39,10 +39,10 @@ class LastingError(UserError):
 
 
 @contextmanager
-def failures_of_file(name: str, expected: str) -> Iterator[None]:
+def failures_of_file(name: str, problem: str) -> Iterator[None]:
     """Turn any exception of the block into a UserError about the file ``name``.
 
-    ``expected`` says what is wrong with the file, such as "not a token store". A UserError of the
+    ``problem`` says what is wrong with the file, such as "not a token store". A UserError of the
     block is kept.
 
     Use this only around code that parses the content of a file, or gives it to a library. Around
@@ -55,4 +55,4 @@ def failures_of_file(name: str, expected: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UserError(f"{name}: {expected}: {reason}") from None
+        raise UserError(f"{name}: {problem}: {reason}") from None

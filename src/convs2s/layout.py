@@ -4,7 +4,6 @@ The rules state the same paths as their outputs. Each name in a path, such as th
 model, may also be one of Snakemake's wildcards, such as ``{task}``.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,16 +72,6 @@ class TaskFolder:
         """Return the model files of a run: one file, or those of an ensemble."""
         return [self.model(model, member) for member in members(run)]
 
-    def translations(
-        self, model: str, run: str, testset: str, decoding: str, suffix: str
-    ) -> str:
-        """Return a file that a run makes from a test set.
-
-        ``suffix`` is ``jsonl`` or ``txt`` for the translations, ``bleu.json`` for their score, and
-        so on.
-        """
-        return f"{self.run(model, run)}/{testset}.{decoding}.{suffix}"
-
     def report(self, metric: str) -> str:
         """Return the report of the headline: ``bleu.txt``, or ``rouge.txt`` for summaries."""
         return f"{self.path}/{metric}.txt"
@@ -122,9 +111,3 @@ class Layout:
     def paper(self, file: str) -> str:
         """Return a file about the papers: a table, a figure, the ledger of runs, the report."""
         return f"{self.results}/paper/{file}"
-
-    def run_files(
-        self, task: str, model: str, runs: Sequence[str], file: str
-    ) -> list[str]:
-        """Return the path of a file in the folder of each run."""
-        return [f"{self.task(task).run(model, run)}/{file}" for run in runs]

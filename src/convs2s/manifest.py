@@ -6,7 +6,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterable
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -39,19 +38,23 @@ INSTRUCTION_SETS = {
 
 def manifest() -> dict[str, object]:
     """Return the versions, the git revision (``revision``) and the processor (``processor``)."""
-    versions: dict[str, str | None] = dict.fromkeys(PACKAGES)
-    for name in PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            versions[name] = metadata.version(name)
     return {
         # Not by importlib.metadata, as jobs may use it uninstalled.
         "convs2s": __version__,
         "python": platform.python_version(),
-        "packages": versions,
+        "packages": {name: _version(name) for name in PACKAGES},
         "revision": revision(Path(__file__).resolve().parents[2]),
         "processor": processor(),
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def _version(package: str) -> str | None:
+    """Return the version of a package; None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
@@ -64,13 +67,11 @@ def run_manifest(inputs: Iterable[str], **stated: object) -> dict[str, object]:
       a model file.
     - ``gpu``: the name of the GPU, if this process has used one.
     """
-    torch: Any = sys.modules.get("torch")  # if torch was not imported, no GPU was used
+    # If torch was not imported, no GPU was used.
+    torch: Any = sys.modules.get("torch")
     checksums = {path: sha256(path) for path in inputs}
-    weights = {
-        path: weights_sha256(path)
-        for path in checksums
-        if path.endswith(".safetensors")
-    }
+    models = [path for path in checksums if path.endswith(".safetensors")]
+    weights = {path: weights_sha256(path) for path in models}
     record = {**stated, "sha256": checksums, "weights": weights, **manifest()}
     if torch and torch.cuda.is_initialized():
         record["gpu"] = torch.cuda.get_device_name()
@@ -139,8 +140,7 @@ def processor(information: Path = Path("/proc/cpuinfo")) -> str:
     widest = next(
         (name for flag, name in INSTRUCTION_SETS.items() if flag in flags), None
     )
-    library = None
-    with suppress(metadata.PackageNotFoundError):
-        library = f"torch {metadata.version('torch')}"
+    torch_version = _version("torch")
+    library = f"torch {torch_version}" if torch_version else None
     model = stated.get("model name") or platform.processor()
     return ", ".join(filter(None, (model, widest, library)))

@@ -3,15 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import InstanceOf
 
-from convs2s.config.architecture import Architecture, parse_architecture
+from convs2s.config.architecture import Architecture
 from convs2s.config.corpus import PREPARATIONS, PreparationName
 from convs2s.config.extensions import check_added
 from convs2s.config.messages import validated
@@ -56,24 +55,7 @@ class _Languages(Section):
     target: str
 
 
-class _Fields(Section):
-    """The fields of a `ModelDescription` in a model file, without architecture and shortlist."""
-
-    task: str
-    languages: _Languages
-    preparation: PreparationName
-    source_types: list[str]
-    target_types: list[str]
-    bpe_codes: str | None
-    training: dict[str, object]
-    glossaries: list[str] = Field(default_factory=list)
-    splittable: list[str] | None = None
-    dictionary: dict[str, str] = Field(default_factory=dict)
-    truecasers: dict[str, list[str]] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ModelDescription:
+class ModelDescription(Section):
     """The content of a model file beside its weights.
 
     It has no times, hosts or counts of resumptions, so that the same training gives the same bytes.
@@ -82,7 +64,7 @@ class ModelDescription:
     task: str  # the task that the model was trained for
     languages: dict[str, str]  # {"source": "en", "target": "fr"}
     # The recipe from raw text to tokens (``convs2s.text.preparation``).
-    preparation: str
+    preparation: PreparationName
     architecture: Architecture
     # The types of the vocabularies without special tokens, in the order of their indices.
     source_types: list[str]
@@ -90,19 +72,19 @@ class ModelDescription:
     bpe_codes: str | None  # None for a word model
     # Where the weights come from. For a training: its summary (seed, epochs, updates, validation
     # perplexity), its identity (recipe, checksums of its data, version of training) and the sources
-    # of its text. For an imported model: what it was imported from.
-    training: Mapping[str, object]
+    # of its text. For an imported model: the toolkit and the checksum of its checkpoint.
+    training: dict[str, object]
     # Patterns that BPE never splits.
-    glossaries: list[str] = field(default_factory=list)
+    glossaries: list[str] = []
     # The source tokens that BPE does not split further (vocabulary threshold); None means all.
     splittable: list[str] | None = None
     # Source word -> target word, for the replacement of unknown words.
-    dictionary: dict[str, str] = field(default_factory=dict)
+    dictionary: dict[str, str] = {}
     # Which target types are scored for a sentence; None means all.
-    shortlist: Shortlist | None = None
+    shortlist: InstanceOf[Shortlist] | None = None
     # Language -> the words of its truecaser (``convs2s.text.truecase``). This is empty if the model
     # does not truecase.
-    truecasers: dict[str, list[str]] = field(default_factory=dict)
+    truecasers: dict[str, list[str]] = {}
 
     def vocabularies(self) -> tuple[Vocabulary, Vocabulary]:
         """Return the source vocabulary and the target vocabulary."""
@@ -116,9 +98,7 @@ class ModelDescription:
 
 
 def save_model(
-    path: Path,
-    weights: Mapping[str, "Tensor"],
-    description: ModelDescription,
+    path: Path, weights: Mapping[str, "Tensor"], description: ModelDescription
 ) -> None:
     """Write a model file."""
     import torch
@@ -144,7 +124,7 @@ def load_weights(path: Path) -> tuple[dict[str, NDArray[Any]], ModelDescription]
             weights.
     """
     weights, fields = load_arrays(path)
-    return weights, _described(path, weights, fields)
+    return weights, _whole_description(path, weights, fields)
 
 
 def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescription]:
@@ -159,7 +139,7 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
     from convs2s.models.build import build_network, shapes_alone
 
     weights, fields = load_tensors(path)
-    description = _described(path, weights, fields)
+    description = _whole_description(path, weights, fields)
     # A damaged description may state huge sizes. So build the network without memory, and compare
     # its shapes with those of the weights that are in the file.
     with shapes_alone():
@@ -177,42 +157,33 @@ def load_model(path: Path, device: str = "cpu") -> tuple["Network", ModelDescrip
     return model.eval(), description
 
 
-def _described(
-    path: Path,
-    weights: Fields,
-    fields: Fields,
-) -> ModelDescription:
-    """Return the description of a model with these weights (tensors or arrays) and fields.
+def _whole_description(path: Path, weights: Fields, fields: Fields) -> ModelDescription:
+    """Return the description of a model with its shortlist, and check that the weights fit it.
 
-    This takes the arrays of the shortlist out of ``weights``, so that only the network's remain.
+    This takes the arrays of the shortlist out of ``weights`` (tensors or arrays), so that only the
+    weights of the network remain.
     """
     description = _description(path, fields)
     selection = description.architecture.selection
     if selection is not None:
         shortlist = _shortlist(path, weights, description.sizes, selection.frequent)
-        description = replace(description, shortlist=shortlist)
-    rows = []
-    for name in EMBEDDING_TABLES.values():
+        description = description.model_copy(update={"shortlist": shortlist})
+    rows = dict.fromkeys(EMBEDDING_TABLES, 0)
+    for side, name in EMBEDDING_TABLES.items():
         table = weights.get(name)
-        if table is None or table.ndim == 0:
-            rows.append(0)
-        else:
-            rows.append(len(table))
-    source_rows, target_rows = rows
+        if table is not None and table.ndim:
+            rows[side] = len(table)
     source, target = description.sizes
-    if source != source_rows or target != target_rows:
+    if (source, target) != (rows["source"], rows["target"]):
         raise UserError(
             f"{path}: its vocabularies ({source} and {target} types) do not match its weights "
-            f"({source_rows} and {target_rows} rows)"
+            f"({rows['source']} and {rows['target']} rows)"
         )
     return description
 
 
 def _shortlist(
-    path: Path,
-    weights: Fields,
-    sizes: tuple[int, int],
-    frequent: int,
+    path: Path, weights: Fields, sizes: tuple[int, int], frequent: int
 ) -> Shortlist:
     """Take the arrays of the shortlist out of the weights (tensors or arrays), and check them.
 
@@ -245,9 +216,7 @@ def _shortlist(
 
 
 def check_weights(
-    weights: Mapping[str, "Tensor"],
-    network: "Network",
-    name: str,
+    weights: Mapping[str, "Tensor"], network: "Network", name: str
 ) -> None:
     """Check that weights are finite, and have the names and shapes of a network's parameters.
 
@@ -310,31 +279,23 @@ def check_runs(paths: Iterable[str | Path]) -> None:
         model = describe_model(path)
         folder = path.parent
         task_folder = folder.parents[2]
-        if model.task != task_folder.name:
-            raise _of_another_run(path, f"is the model of task {model.task}")
         folder_seed = re.fullmatch(f"seed({SEED_PATTERN})", folder.name)
         model_seed = model.training.get("seed")
-        if folder_seed and int(folder_seed[1]) != model_seed:
-            raise _of_another_run(path, f"is the model of seed {model_seed}")
         record = path.with_name("training.json")
-        if record.is_file():
+        problem = ""
+        if model.task != task_folder.name:
+            problem = f"is the model of task {model.task}"
+        elif folder_seed and int(folder_seed[1]) != model_seed:
+            problem = f"is the model of seed {model_seed}"
+        elif record.is_file():
             check_noted([record])
             if recorded_identity(record) != model.training.get("identity"):
-                raise _of_another_run(
-                    path,
-                    "belongs to another training than the one in training.json beside it",
-                )
-
-
-def _of_another_run(path: Path, problem: str) -> UserError:
-    """Return the error that a model file belongs to another run.
-
-    ``problem`` says what the file belongs to, such as "is the model of seed 2".
-    """
-    return UserError(
-        f"{path}: {problem}; a file of another run was put here, or its task was renamed. Put back "
-        "the file or the name; a task with a new name needs a new folder"
-    )
+                problem = "belongs to another training than the one in training.json beside it"
+        if problem:
+            raise UserError(
+                f"{path}: {problem}; a file of another run was put here, or its task was renamed. "
+                "Put back the file or the name; a task with a new name needs a new folder"
+            )
 
 
 def recorded_identity(record: Path) -> Mapping[str, object]:
@@ -352,7 +313,7 @@ def recorded_identity(record: Path) -> Mapping[str, object]:
 def _description(path: Path, fields: Fields) -> ModelDescription:
     """Check the fields of a model file and return its description, without a shortlist.
 
-    This takes the format and the architecture out of ``fields``.
+    This takes the format out of ``fields``.
     """
     file_format = fields.pop("format", None)
     if file_format not in (FORMAT, WITHOUT_DIGEST):
@@ -360,13 +321,14 @@ def _description(path: Path, fields: Fields) -> ModelDescription:
             f"{path}: a model file of another version ({file_format}; this one reads {FORMAT}): "
             "train or import the model again"
         )
-    architecture = parse_architecture(fields.pop("architecture", None), str(path))
-    checked = validated(_Fields, fields, str(path)).model_dump()
-    check_added(str(path), "PREPARATIONS", checked["preparation"], PREPARATIONS)
-    if checked["bpe_codes"] is not None:
-        check_codes(checked["bpe_codes"], f"{path}: bpe_codes, line ")
-    for side in ("source_types", "target_types"):
-        types = checked[side]
+    description = validated(ModelDescription, fields, str(path))
+    description.architecture.check(f"{path}: architecture")
+    validated(_Languages, description.languages, f"{path}: languages")
+    check_added(str(path), "PREPARATIONS", description.preparation, PREPARATIONS)
+    if description.bpe_codes is not None:
+        check_codes(description.bpe_codes, f"{path}: bpe_codes, line ")
+    for side in EMBEDDING_TABLES:
+        types = getattr(description, f"{side}_types")
         if len(set(types)) != len(types):
-            raise UserError(f"{path}: {side}: a vocabulary holds a type twice")
-    return ModelDescription(architecture=architecture, **checked)
+            raise UserError(f"{path}: {side}_types: a vocabulary holds a type twice")
+    return description

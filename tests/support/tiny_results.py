@@ -35,7 +35,7 @@ def write_results(task: TaskFolder) -> None:
         for side in ("source", "target"):
             write_lines(task.text(stage, "test", side), sentences)
     lines, text, scores = (
-        Path(task.translations("small", "seed1", "test", "beam5", suffix))
+        model.with_name(f"test.beam5.{suffix}")
         for suffix in ("jsonl", "txt", "bleu.json")
     )
     raw, tokenized = (Path(task.text(stage, "test", "target")) for stage in texts)

@@ -3,7 +3,6 @@
 import io
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,7 +72,9 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         parameter.data.mul_(1.5)
     path = tmp_path_factory.mktemp("sharp") / "model.safetensors"
     save_model(
-        path, network.state_dict(), replace(description, architecture=architecture)
+        path,
+        network.state_dict(),
+        description.model_copy(update={"architecture": architecture}),
     )
     return path
 
@@ -88,7 +89,9 @@ def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(3)
     weights = build_network(architecture, *description.sizes).state_dict()
     path = tmp_path_factory.mktemp("lstm") / "lstm.safetensors"
-    save_model(path, weights, replace(description, architecture=architecture))
+    save_model(
+        path, weights, description.model_copy(update={"architecture": architecture})
+    )
     return path
 
 

@@ -14,6 +14,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.model import Recipe
 from convs2s.decoding.translate import load_ensemble
 from convs2s.devices import (
+    VISIBLE,
     check_architecture,
     check_precision,
     check_recipe,
@@ -29,137 +30,152 @@ from convs2s.training.run import train
 from tests.support import tiny
 
 
-def test_two_trainings_on_two_gpus_get_one_each(tmp_path: Path) -> None:
-    with own_gpus({}, 2, 1, tmp_path) as first, own_gpus({}, 2, 1, tmp_path) as second:
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of locks in a place of the test's own, on a machine without a scheduler."""
+    for name in (VISIBLE, "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return lock_folder()
+
+
+@pytest.mark.usefixtures("locks")
+def test_two_trainings_on_two_gpus_get_one_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with own_gpus(2, 1) as first, own_gpus(2, 1) as second:
         assert (first, second) == (["0"], ["1"])
-    stated = {"CUDA_VISIBLE_DEVICES": "3,GPU-1f"}
+    monkeypatch.setenv(VISIBLE, "3,GPU-1f")
     with (
-        own_gpus(stated, 2, 1, tmp_path) as first,
-        own_gpus(stated, 2, 1, tmp_path) as second,
+        own_gpus(2, 1) as first,
+        own_gpus(2, 1) as second,
     ):
         assert (first, second) == (["3"], ["GPU-1f"])
 
 
+@pytest.mark.usefixtures("locks")
 def test_a_training_waits_until_as_many_are_free(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(devices, "SECONDS_BETWEEN_TRIES", 0.01)
     started: list[list[str]] = []
 
     def wait() -> None:
-        with own_gpus({}, 2, 2, tmp_path) as both:
+        with own_gpus(2, 2) as both:
             started.append(both)
 
     waiting = threading.Thread(target=wait)
-    with own_gpus({}, 2, 1, tmp_path):
+    with own_gpus(2, 1):
         waiting.start()
         waiting.join(0.1)
         assert started == []
-        with own_gpus({}, 2, 1, tmp_path) as other:  # what waits holds nothing
+        with own_gpus(2, 1) as other:  # what waits holds nothing
             assert other == ["1"]
     waiting.join()
     assert started == [["0", "1"]]
     assert capfd.readouterr().err == "waiting for 2 of the GPUs 0, 1\n"
 
 
-def test_who_shares_gpus_holds_none(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("locks")
+def test_who_shares_gpus_holds_none() -> None:
     with (
-        own_gpus({}, 3, 2, tmp_path),
-        own_gpus({}, 3, 2, tmp_path, waits=False) as shared,
+        own_gpus(3, 2),
+        own_gpus(3, 2, waits=False) as shared,
     ):
         assert shared == ["0", "1"]
-        with own_gpus({}, 3, 1, tmp_path, waits=False) as free:
+        with own_gpus(3, 1, waits=False) as free:
             assert free == ["2"]
 
 
-def test_what_a_scheduler_has_granted_is_taken_without_a_lock(tmp_path: Path) -> None:
-    granted = {"CUDA_VISIBLE_DEVICES": "0"}  # another card in each job
+@pytest.mark.usefixtures("locks")
+def test_what_a_scheduler_has_granted_is_taken_without_a_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VISIBLE, "0")  # another card in each job
     with (
-        own_gpus(granted, 1, 1, tmp_path) as one,
-        own_gpus(granted, 1, 1, tmp_path) as other,
+        own_gpus(1, 1) as one,
+        own_gpus(1, 1) as other,
     ):
         assert one == other == ["0"]
 
 
-def test_parts_of_a_gpu_that_cuda_does_not_see_are_not_taken(tmp_path: Path) -> None:
-    parts = {"CUDA_VISIBLE_DEVICES": "MIG-a,MIG-b"}
+@pytest.mark.usefixtures("locks")
+def test_parts_of_a_gpu_that_cuda_does_not_see_are_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VISIBLE, "MIG-a,MIG-b")
     with (
         pytest.raises(UserError, match="2 GPUs are asked for, but this job sees 1;"),
-        own_gpus(parts, 1, 2, tmp_path),
+        own_gpus(1, 2),
     ):
         pass
 
 
-@pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the folder of locks would be: what anyone can write to."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    return lock_folder()
-
-
 def test_jobs_of_slurm_whose_gpus_have_equal_numbers_do_not_wait_for_each_other(
-    planted: Path, monkeypatch: pytest.MonkeyPatch
+    locks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folders = {planted}
+    folders = {locks}
     for number in ("12", "13"):
         monkeypatch.setenv("SLURM_JOB_ID", number)
         folders.add(lock_folder())
     assert len(folders) == 3
 
 
-def take_one(folder: Path) -> None:
-    with own_gpus({}, 2, 1, folder):
+def take_one() -> None:
+    with own_gpus(2, 1):
         pass
 
 
-def test_the_folder_of_locks_is_its_owners_alone(planted: Path) -> None:
-    take_one(planted)
-    assert planted.stat().st_mode & 0o777 == 0o700
-    planted.chmod(0o755)
+def test_the_folder_of_locks_is_its_owners_alone(locks: Path) -> None:
+    take_one()
+    assert locks.stat().st_mode & 0o777 == 0o700
+    locks.chmod(0o755)
     with pytest.raises(
         UserError, match=r"is not a safe folder .*belongs to another user, .*TMPDIR"
     ):
-        take_one(planted)
+        take_one()
 
 
 def test_a_folder_of_locks_that_another_user_made_is_not_used(
-    planted: Path, monkeypatch: pytest.MonkeyPatch
+    locks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted.mkdir(mode=0o700)
-    monkeypatch.setattr(os, "getuid", lambda: planted.stat().st_uid + 1)
+    locks.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: locks.stat().st_uid + 1)
+    monkeypatch.setattr(devices, "lock_folder", lambda: locks)
     with pytest.raises(UserError, match="is not a safe folder"):
-        take_one(planted)
+        take_one()
 
 
-def test_planted_links_are_not_followed(planted: Path, tmp_path: Path) -> None:
+def test_planted_links_are_not_followed(locks: Path, tmp_path: Path) -> None:
     (tmp_path / "target").mkdir(mode=0o700)
-    planted.symlink_to(tmp_path / "target")
+    locks.symlink_to(tmp_path / "target")
     with pytest.raises(UserError, match="is not a safe folder"):
-        take_one(planted)
-    planted.unlink()
+        take_one()
+    locks.unlink()
     precious = tmp_path / "precious"
     precious.write_text("kept")
     for name in ("choosing.lock", "0.lock"):
-        planted.mkdir(mode=0o700, exist_ok=True)
-        (planted / name).unlink(missing_ok=True)
-        (planted / name).symlink_to(precious)
+        locks.mkdir(mode=0o700, exist_ok=True)
+        (locks / name).unlink(missing_ok=True)
+        (locks / name).symlink_to(precious)
         with pytest.raises(
             UserError, match=rf"{name}: the lock of a GPU cannot be opened"
         ):
-            take_one(planted)
-        (planted / name).unlink()
-        os.link(precious, planted / name)
-        take_one(planted)
-        (planted / name).unlink()
+            take_one()
+        (locks / name).unlink()
+        os.link(precious, locks / name)
+        take_one()
+        (locks / name).unlink()
     assert precious.read_text() == "kept"
 
 
-def test_more_gpus_than_there_are_are_refused(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("locks")
+def test_more_gpus_than_there_are_are_refused() -> None:
     with (
         pytest.raises(
             UserError, match=r"2 GPUs are asked for, but this job sees 1; ask for fewer"
         ),
-        own_gpus({}, 1, 2, tmp_path),
+        own_gpus(1, 2),
     ):
         pass
 
@@ -360,6 +376,10 @@ def test_a_compiled_training_needs_the_headers_of_python(
     monkeypatch.setenv("CXX", sys.executable)
     monkeypatch.delenv("CPATH", raising=False)
     monkeypatch.setattr("sysconfig.get_path", lambda name, scheme: str(tmp_path))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "Python.h").touch()
+    monkeypatch.chdir(elsewhere)  # without CPATH, the compiler does not look here
     says = rf"^compile: this node has no headers of Python \(no Python.h in {tmp_path}\); install"
     with pytest.raises(UserError, match=says + r" them \(python3\.\d+-dev on Debian, "):
         check_recipe(Recipe(compile=True), "cpu")

@@ -1,7 +1,6 @@
 """Model files of other versions of this project."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,9 @@ def test_a_table_of_candidates_is_two_lists_of_whole_numbers(
     shortlist = Shortlist(target, 1, **tables)
     path = tmp_path / "model.safetensors"
     network = build_network(architecture, source, target)
-    described = replace(description, architecture=architecture, shortlist=shortlist)
+    described = description.model_copy(
+        update={"architecture": architecture, "shortlist": shortlist}
+    )
     save_model(path, network.state_dict(), described)
     if change == "none":
         assert load_model(path)[1] == load_weights(path)[1] == described

@@ -1,6 +1,5 @@
 """A task's codes and vocabularies out of a model file."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from convs2s.data.vocabulary import read_counts, write_counts
 from convs2s.errors import UserError
 from convs2s.interop.taken_vocabulary import take_codes, take_vocabulary
-from convs2s.model_file import ModelDescription, load_model, save_model
+from convs2s.model_file import load_model, save_model
 from convs2s.text.bpe import read_codes
 from tests.support.damage import flipped
 from tests.support.trained import import_trained
@@ -22,7 +21,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def changed(model: Path, output: Path, **changes: object) -> Path:
     """Write a model that says something else of itself."""
     network, description = load_model(model)
-    other: ModelDescription = replace(description, **changes)  # type: ignore[arg-type]
+    other = description.model_copy(update=changes)
     save_model(output, network.state_dict(), other)
     return output
 

@@ -1,21 +1,21 @@
 """The command ``convs2s``: its parser, its help, its exit codes and its shell completion."""
 
-import argparse
 import os
 import re
 import sys
+from argparse import ArgumentParser, HelpFormatter, Namespace, _SubParsersAction
 from collections.abc import Sequence
 from pathlib import Path
 
 from convs2s import __version__
-from convs2s.cli.models import add_card, add_export, add_import, add_pull, add_push
-from convs2s.cli.n_best import add_rerank, add_score_pairs
-from convs2s.cli.options import add_command, check_options, prepare_streams
-from convs2s.cli.results import add_config, add_export_results, add_mirror, add_results
-from convs2s.cli.score import add_compare_outputs, add_score
-from convs2s.cli.text import add_detokenize, add_tokenize
-from convs2s.cli.train import add_kernels, add_remove_states, add_status, add_train
-from convs2s.cli.translate import add_attention, add_serve, add_translate
+from convs2s.cli import models, n_best, results, score, text, train, translate
+from convs2s.cli.options import (
+    Commands,
+    Run,
+    add_commands,
+    check_options,
+    prepare_streams,
+)
 from convs2s.config.messages import unknown
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import NO_FILE, NO_ROOM
@@ -81,9 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     argv = sys.argv[1:] if arguments is None else arguments
     parser = whole_parser()
     command_parser = _parser_of_typed_command(parser, argv)
-    parsed, unparsed = parser.parse_known_args(
-        argv, argparse.Namespace(command=argv, parser=parser)
-    )
+    parsed, unparsed = parser.parse_known_args(argv, Namespace(command=argv))
     if unparsed:
         options = re.findall(r"--[\w.-]+", command_parser.format_usage())
         typed = unparsed[0].partition("=")[0]
@@ -141,8 +139,8 @@ def _drop_output() -> None:
 
 
 def _parser_of_typed_command(
-    parser: argparse.ArgumentParser, argv: Sequence[str]
-) -> argparse.ArgumentParser:
+    parser: ArgumentParser, argv: Sequence[str]
+) -> ArgumentParser:
     """Return the parser of the command that ``argv`` begins with, such as ``score bleu``.
 
     Exit with code 2 if there is no such command.
@@ -157,96 +155,102 @@ def _parser_of_typed_command(
     return parser
 
 
-def _add_completion(command: argparse.ArgumentParser) -> None:
+def _add_completion(command: ArgumentParser) -> Run:
     """Print a script with which a shell completes commands, options and file names after Tab.
 
     Print it again after an update of this program (docs/command_line.md).
     """
     command.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell")
-    command.set_defaults(run=_completion)
+    return _completion
 
 
-def _completion(arguments: argparse.Namespace) -> None:
+def _completion(arguments: Namespace) -> None:
     import shtab
 
-    def complete_files(parser: argparse.ArgumentParser) -> None:
+    def complete_files(parser: ArgumentParser) -> None:
         for action in parser._actions:
             if action.type is Path:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
         for command_parser in commands_below(parser).values():
             complete_files(command_parser)
 
-    complete_files(arguments.parser)
-    print(shtab.complete(arguments.parser, shell=arguments.shell))
+    parser = whole_parser()
+    complete_files(parser)
+    print(shtab.complete(parser, shell=arguments.shell))
 
 
-COMMANDS = {
-    "translate": (add_translate, "translate raw text"),
-    "serve": (add_serve, "run a server that translates and shows attention"),
-    "train": (add_train, "train a model on a prepared task"),
-    "status": (add_status, "show the condition of trainings and jobs"),
-    "score": (add_score, "score translations"),
+COMMANDS: Commands = {
+    "translate": (translate.add_translate, "translate raw text"),
+    "serve": (translate.add_serve, "run a server that translates and shows attention"),
+    "train": (train.add_train, "train a model on a prepared task"),
+    "status": (train.add_status, "show the condition of trainings and jobs"),
+    "score": (score.add_score, "score translations"),
     "compare-outputs": (
-        add_compare_outputs,
+        score.add_compare_outputs,
         "print two systems' translations side by side",
     ),
-    "attention": (add_attention, "print a page that shows where a model looks"),
+    "attention": (
+        translate.add_attention,
+        "print a page that shows where a model looks",
+    ),
     "score-pairs": (
-        add_score_pairs,
+        n_best.add_score_pairs,
         "print the log-probabilities of given translations",
     ),
-    "rerank": (add_rerank, "choose the best translations in an n-best list"),
-    "tokenize": (add_tokenize, "tokenize the standard input"),
-    "detokenize": (add_detokenize, "detokenize the standard input"),
-    "import": (add_import, "convert a model of another toolkit into a model file"),
+    "rerank": (n_best.add_rerank, "choose the best translations in an n-best list"),
+    "tokenize": (text.add_tokenize, "tokenize the standard input"),
+    "detokenize": (text.add_detokenize, "detokenize the standard input"),
+    "import": (
+        models.add_import,
+        "convert a model of another toolkit into a model file",
+    ),
     "mirror": (
-        add_mirror,
+        results.add_mirror,
         "write small generated archives in place of the tasks' downloads",
     ),
-    "card": (add_card, "print the model card of a model file"),
-    "export": (add_export, "write a model in another format"),
-    "pull": (add_pull, "download a model from the Hugging Face Hub"),
-    "push": (add_push, "upload a model to the Hugging Face Hub"),
-    "export-results": (add_export_results, "pack results with the data to check them"),
-    "results": (add_results, "write the papers' tables from a ledger"),
-    "remove-states": (add_remove_states, "remove saved states of finished trainings"),
-    "kernels": (add_kernels, "measure how fast this machine multiplies matrices"),
-    "config": (add_config, "print the effective configuration"),
+    "card": (models.add_card, "print the model card of a model file"),
+    "export": (models.add_export, "write a model in another format"),
+    "pull": (models.add_pull, "download a model from the Hugging Face Hub"),
+    "push": (models.add_push, "upload a model to the Hugging Face Hub"),
+    "export-results": (
+        results.add_export_results,
+        "pack results with the data to check them",
+    ),
+    "results": (results.add_results, "write the papers' tables from a ledger"),
+    "remove-states": (
+        train.add_remove_states,
+        "remove saved states of finished trainings",
+    ),
+    "kernels": (train.add_kernels, "measure how fast this machine multiplies matrices"),
+    "config": (results.add_config, "print the effective configuration"),
     "completion": (
         _add_completion,
         "print a script that completes commands in a shell",
     ),
 }
-"""Name of a command -> the function that adds its options, and its line in ``convs2s --help``.
-
-The docstring of the function is the description in the help of the command, unless the function
-sets one itself.
-"""
 
 
-def whole_parser() -> argparse.ArgumentParser:
+def whole_parser() -> ArgumentParser:
     """Return the parser of ``convs2s`` with all its commands."""
-    parser = argparse.ArgumentParser(
+    parser = ArgumentParser(
         prog="convs2s",
         description="Convolutional sequence to sequence learning, one command for each step.",
     )
     parser.add_argument("--version", action="version", version=f"convs2s {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (add_options, text) in COMMANDS.items():
-        add_command(commands, name, add_options, text)
+    add_commands(parser, "COMMAND", COMMANDS)
     _add_examples(parser, "convs2s")
     return parser
 
 
-class HelpWithExamples(argparse.HelpFormatter):
+class HelpWithExamples(HelpFormatter):
     """Wraps a description into lines, and leaves a text as it is if it already has line breaks."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
-def _add_examples(parser: argparse.ArgumentParser, command: str) -> None:
-    """End the help of a command with its examples and the exit codes; do so for its subcommands.
+def _add_examples(parser: ArgumentParser, command: str) -> None:
+    """Append its examples and the exit codes to the help of a command and of its subcommands.
 
     ``command`` is what a user types, such as ``convs2s score bleu``. An example belongs to each
     command whose words it contains.
@@ -268,11 +272,9 @@ def examples_in(text: str) -> list[str]:
     return re.findall(r"^(  \S(?:.*\\\n)*.*)$", text, re.MULTILINE)
 
 
-def commands_below(
-    parser: argparse.ArgumentParser,
-) -> dict[str, argparse.ArgumentParser]:
+def commands_below(parser: ArgumentParser) -> dict[str, ArgumentParser]:
     """Return the parsers of a parser's subcommands by name; an empty dict if it has none."""
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
+        if isinstance(action, _SubParsersAction):
             return dict(action.choices)
     return {}

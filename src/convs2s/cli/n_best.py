@@ -1,11 +1,14 @@
 """The commands ``convs2s score-pairs``, ``rerank`` and ``score oracle`` for n-best lists."""
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
 from convs2s.cli.options import (
+    Run,
     add_device,
+    add_file,
+    add_flag,
     add_models,
     add_references,
     add_threads,
@@ -32,7 +35,7 @@ def read_groups(path: Path) -> Iterator[Group]:
     return read_n_best(read_lines(path), str(path))
 
 
-def _add_feature(command: argparse.ArgumentParser, meaning: str) -> None:
+def _add_feature(command: ArgumentParser, meaning: str) -> None:
     command.add_argument(
         "--feature",
         default=MODEL,
@@ -41,7 +44,7 @@ def _add_feature(command: argparse.ArgumentParser, meaning: str) -> None:
     )
 
 
-def add_score_pairs(command: argparse.ArgumentParser) -> None:
+def add_score_pairs(command: ArgumentParser) -> Run:
     """Print the log-probabilities that a model gives to translations.
 
     With --target, print for each line the log-probability (nats) of the target given the source,
@@ -49,18 +52,14 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
     log-probability as a further feature.
     """
     add_models(command)
-    command.add_argument(
-        "--source", type=Path, required=True, help="file of source sentences"
-    )
+    add_file(command, "--source", "file of source sentences", required=True)
     targets = command.add_mutually_exclusive_group(required=True)
-    targets.add_argument(
-        "--target", type=Path, help="file with one translation of each source sentence"
-    )
-    targets.add_argument(
+    add_file(targets, "--target", "file with one translation of each source sentence")
+    add_file(
+        targets,
         "--n-best",
-        type=Path,
+        "Moses n-best list with translations of the source sentences",
         metavar="LIST",
-        help="Moses n-best list with translations of the source sentences",
     )
     forms = command.add_mutually_exclusive_group()
     forms.add_argument(
@@ -87,10 +86,11 @@ def add_score_pairs(command: argparse.ArgumentParser) -> None:
     )
     add_device(command)
     add_threads(command)
-    command.set_defaults(run=_score_pairs, form="raw")
+    command.set_defaults(form="raw")
+    return _score_pairs
 
 
-def _score_pairs(arguments: argparse.Namespace) -> None:
+def _score_pairs(arguments: Namespace) -> None:
     import torch
 
     from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
@@ -109,83 +109,79 @@ def _score_pairs(arguments: argparse.Namespace) -> None:
         if arguments.n_best is not None:
             groups = read_groups(arguments.n_best)
             sources = read_lines(arguments.source)
-            for hypothesis in score_groups(
-                scorer, sources, groups, arguments.feature, alpha
-            ):
+            scored = score_groups(scorer, sources, groups, arguments.feature, alpha)
+            for hypothesis in scored:
                 print(hypothesis.line())
             return
         print("log_probability\ttokens")
         pairs = read_line_pairs(arguments.source, arguments.target)
-        for score in score_pairs(
-            scorer, pairs, str(arguments.source), str(arguments.target)
-        ):
+        names = str(arguments.source), str(arguments.target)
+        for score in score_pairs(scorer, pairs, *names):
             print(f"{score.log_probability:.9g}\t{score.tokens}")
 
 
-def add_rerank(command: argparse.ArgumentParser) -> None:
+def add_rerank(command: ArgumentParser) -> Run:
     """Print the best hypothesis of each sentence in an n-best list.
 
     The best hypothesis has the highest average of the list's score and a feature, such as the one
     that score-pairs adds. Both have the same weight.
     """
-    command.add_argument("list", type=Path, help="Moses n-best list")
+    add_file(command, "list", "Moses n-best list")
     _add_feature(command, "name of the feature")
     forms = command.add_mutually_exclusive_group()
-    forms.add_argument(
+    add_flag(
+        forms,
         "--tokenized",
-        action="store_true",
-        help="print texts as in the list, with the escapes of Moses such as &#124;",
+        "print texts as in the list, with the escapes of Moses such as &#124;",
     )
-    forms.add_argument(
+    add_flag(
+        forms,
         "--n-best",
-        action="store_true",
-        help="print the whole list, sorted by the average, which replaces the score",
+        "print the whole list, sorted by the average, which replaces the score",
     )
-    command.set_defaults(run=_rerank)
+    return _rerank
 
 
-def _rerank(arguments: argparse.Namespace) -> None:
+def _rerank(arguments: Namespace) -> None:
     average = average_with(arguments.feature)
     for group in every_sentence(read_groups(arguments.list)):
         if arguments.n_best:
-            print(
-                *(hypothesis.line() for hypothesis in reranked(group, average)),
-                sep="\n",
-            )
+            for hypothesis in reranked(group, average):
+                print(hypothesis.line())
         else:
             text = max(group, key=average).text
             print(text if arguments.tokenized else unescaped(text))
 
 
-def add_oracle(command: argparse.ArgumentParser) -> None:
+def add_oracle(command: ArgumentParser) -> Run:
     """Print the BLEU of an n-best list's first hypotheses, and of its best possible choice.
 
     The best possible choice (oracle) takes for each sentence the hypothesis with the highest
     smoothed sentence BLEU.
     """
-    command.add_argument("list", type=Path, help="Moses n-best list")
+    add_file(command, "list", "Moses n-best list")
     add_references(command, "+")
     add_tokenized(command)
-    command.set_defaults(run=_score_oracle)
+    return _score_oracle
 
 
-def _score_oracle(arguments: argparse.Namespace) -> None:
+def _score_oracle(arguments: Namespace) -> None:
     from convs2s.scoring.bleu import detokenized_bleu, tokenized_bleu
     from convs2s.scoring.reranking import first_and_oracle
 
     references, names = read_references(arguments)
+    is_tokenized = arguments.form == "tokenized"
     choices = first_and_oracle(
         read_groups(arguments.list),
         references,
-        "tokenized" if arguments.tokenized else "detokenized",
-        str if arguments.tokenized else unescaped,
+        arguments.form,
+        str if is_tokenized else unescaped,
         arguments.list,
         arguments.reference,
     )
-    metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
+    metric = tokenized_bleu if is_tokenized else detokenized_bleu
     # `choices` are the texts of the first hypotheses, then those of the oracle.
     for name, texts in zip(("first of the list", "oracle"), choices, strict=True):
         score = metric(texts, *references)
-        print(
-            f"BLEU = {score}  {name}  {score.signature}  ({names}, {len(texts)} lines)"
-        )
+        shown = f"BLEU = {score}  {name}  {score.signature}"
+        print(f"{shown}  ({names}, {len(texts)} lines)")

@@ -1,143 +1,158 @@
 """Options that several commands share, checks of all options, and the standard streams."""
 
-import argparse
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from argparse import (
+    ArgumentParser,
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    Namespace,
+    _ActionsContainer,
+)
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
+from pydantic.fields import FieldInfo
+
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
-from convs2s.config.section import S, Section, field_texts
-from convs2s.files.atomic import check_parent, check_place
+from convs2s.config.section import S, Section, Values, field_texts
+from convs2s.files.atomic import check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
 
-RECIPE = PreparationRecipes.model_fields["test"]
-"""The preparation of test sets, whose default is also the default of ``--preparation``."""
+Run = Callable[[Namespace], None]
+"""A function that runs a command with its parsed options."""
+
+Commands = Mapping[str, tuple[Callable[[ArgumentParser], Run | None], str]]
+"""Name of a command -> the function that adds its options, and its line in the list of commands.
+
+The function returns the one that runs the command, or None if the command only has commands of its
+own. Its docstring is the description in the help of the command.
+"""
+
+PREPARATION = PreparationRecipes.model_fields["test"].default
+"""The default of ``--preparation``: the preparation of test sets."""
 
 
-def add_command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
-    name: str,
-    add_options: Callable[[argparse.ArgumentParser], None],
-    text: str,
+def add_commands(parser: ArgumentParser, metavar: str, commands: Commands) -> None:
+    """Add commands to a parser, one of which a user has to name; the usage calls it ``metavar``."""
+    parsers = parser.add_subparsers(required=True, metavar=metavar)
+    for name, (add_options, text) in commands.items():
+        description = " ".join(str(add_options.__doc__).split())
+        command = parsers.add_parser(name, help=text, description=description)
+        command.set_defaults(run=add_options(command))
+
+
+def add_file(
+    command: _ActionsContainer, name: str, meaning: str, **settings: Any
 ) -> None:
-    """Add a command named ``name`` to a list of commands.
-
-    ``text`` is its line in the help of the list. The docstring of ``add_options`` is its
-    description in its own help.
-    """
-    description = " ".join(str(add_options.__doc__).split())
-    add_options(commands.add_parser(name, help=text, description=description))
+    """Add an argument that is a path; ``settings`` are further arguments of ``add_argument``."""
+    command.add_argument(name, type=Path, help=meaning, **settings)
 
 
-def add_models(command: argparse.ArgumentParser) -> None:
+def add_flag(command: _ActionsContainer, name: str, meaning: str) -> None:
+    """Add an option without a value, which is False unless it is given."""
+    command.add_argument(name, action="store_true", help=meaning)
+
+
+def add_models(command: ArgumentParser) -> None:
     """Add the positional argument for the model files."""
-    command.add_argument(
-        "model", nargs="+", type=Path, help="model file; several files make an ensemble"
-    )
+    add_file(command, "model", "model file; several files make an ensemble", nargs="+")
 
 
-def add_device(command: argparse.ArgumentParser) -> None:
+def add_device(command: ArgumentParser) -> None:
     """Add ``--device``."""
     default = Options.model_fields["device"].default
-    add_choice(command, "device", str(default))
+    add_choice(command, "device", default)
     command.set_defaults(device=default)
 
 
-def add_choice(command: argparse.ArgumentParser, name: str, shown_default: str) -> None:
-    """Add an option whose choices and help are those of the configuration key ``name``.
+def add_choice(command: ArgumentParser, name: str, shown_default: str) -> None:
+    """Add an option whose choices and help are those of the key ``name`` of config.yaml.
 
     Its default is None, so that the command can tell whether it was given. The help shows
     ``shown_default`` in brackets.
     """
-    field = Options.model_fields[name]
-    meaning = field_texts(Options)[name]
     command.add_argument(
         f"--{name}",
-        choices=get_args(field.annotation),
-        help=f"{meaning} [{shown_default}]",
+        choices=get_args(Options.model_fields[name].annotation),
+        help=f"{field_texts(Options)[name]} [{shown_default}]",
     )
 
 
-def add_threads(command: argparse.ArgumentParser) -> None:
+def add_threads(command: ArgumentParser) -> None:
     """Add ``--threads``."""
     cores = min(os.cpu_count() or 1, MOST_PROCESSES)
     meaning = f"number of CPU threads [all cores of this machine: {cores}]"
     command.add_argument("--threads", type=int, default=cores, help=meaning)
 
 
-def add_systems(command: argparse.ArgumentParser) -> None:
-    """Add the files of two systems' translations, and of their references."""
-    command.add_argument(
-        "baseline", type=Path, help="translations of one system, one per line"
-    )
-    command.add_argument("system", type=Path, help="translations of the other system")
+def add_systems(command: ArgumentParser) -> None:
+    """Add the files of two systems' translations and of their references, and ``--tokenized``."""
+    add_file(command, "baseline", "translations of one system, one per line")
+    add_file(command, "system", "translations of the other system")
     add_references(command)
+    add_tokenized(command)
 
 
-def add_references(command: argparse.ArgumentParser, files: int | str = 1) -> None:
-    """Add ``--reference``, which may be repeated.
-
-    ``files`` is the number of files after each ``--reference``, as in argparse's ``nargs``.
-    """
-    command.add_argument(
+def add_references(command: ArgumentParser, nargs: int | str = 1) -> None:
+    """Add ``--reference``, which may be repeated; ``nargs`` is the number of files after it."""
+    add_file(
+        command,
         "--reference",
-        type=Path,
-        nargs=files,
+        "reference file; repeat the option for several",
+        nargs=nargs,
         action="extend",
         required=True,
-        help="reference file; repeat the option for several",
     )
 
 
-def read_references(arguments: argparse.Namespace) -> tuple[list[list[str]], str]:
+def read_references(arguments: Namespace) -> tuple[list[list[str]], str]:
     """Return the lines of each reference, and the references' names to print beside a score."""
     references = [list(read_lines(path)) for path in arguments.reference]
     return references, " ".join(map(str, arguments.reference))
 
 
-def add_tokenized(command: argparse.ArgumentParser) -> None:
-    """Add ``--tokenized``, which chooses tokenized BLEU instead of detokenized BLEU."""
+def add_tokenized(command: ArgumentParser) -> None:
+    """Add ``--tokenized``, which sets ``form``: the form of the texts that BLEU compares."""
     command.add_argument(
         "--tokenized",
-        action="store_true",
+        dest="form",
+        action="store_const",
+        const="tokenized",
+        default="detokenized",
         help="texts are tokenized, with spaces between words (multi-bleu) [detokenized texts]",
     )
 
 
 def add_section(
-    command: argparse.ArgumentParser,
-    section: type[Section],
-    without: Collection[str] = (),
+    command: ArgumentParser, section: type[Section], without: Collection[str] = ()
 ) -> None:
     """Add an option for each setting of a section, with the setting's description and default.
 
     The settings in ``without`` get no option and keep their defaults, because they have no effect
     on what the command does.
     """
-    for name, default, annotation, meaning in _settings(section()):
+    for name, field, meaning in _settings(section):
         if name in without:
             continue
-        form: dict[str, Any]
-        if isinstance(default, bool):
-            form = {"action": argparse.BooleanOptionalAction}
-        elif NoneType in get_args(annotation):
+        form: dict[str, Any] = {"type": type(field.default)}
+        if field.annotation is bool:
+            form = {"action": BooleanOptionalAction}
+        elif NoneType in get_args(field.annotation):
             form = {"type": number_or_null}
-        else:
-            form = {"type": type(default)}
-            if get_origin(annotation) is Literal:
-                form["choices"] = get_args(annotation)
+        elif get_origin(field.annotation) is Literal:
+            form["choices"] = get_args(field.annotation)
         command.add_argument(
             f"--{name.replace('_', '-')}",
             dest=name,
-            default=default,
-            help=f"{meaning} [{default}]".replace("%", "%%"),
+            default=field.default,
+            help=f"{meaning} [{field.default}]".replace("%", "%%"),
             **form,
         )
 
@@ -147,66 +162,56 @@ def number_or_null(text: str) -> int | None:
     try:
         return None if text == "null" else int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(
+        raise ArgumentTypeError(
             f"expected a whole number or null, not {text!r}"
         ) from None
 
 
-def read_section(arguments: argparse.Namespace, section: type[S]) -> S:
+def read_section(arguments: Namespace, section: type[S]) -> S:
     """Return the section that the options state (``add_section``).
 
     Raises:
         UserError: a value is out of its bounds.
     """
-    values: dict[str, object] = {}
-    for name, default, _, _ in _settings(section()):
-        inner_section, _, key = name.rpartition(".")
-        target = values.setdefault(inner_section, {}) if inner_section else values
-        assert isinstance(target, dict)
-        target[key] = getattr(arguments, name, default)
+    values: Values = {}
+    for name, _, _ in _settings(section):
+        if name in arguments:
+            inner_section, _, key = name.rpartition(".")
+            target = values.setdefault(inner_section, {}) if inner_section else values
+            target[key] = getattr(arguments, name)
     return validated(section, values, "options")
 
 
 def _settings(
-    defaults: Section, prefix: str = ""
-) -> Iterator[tuple[str, object, object, str]]:
-    """Yield the dotted name, the default, the type and the description of each setting.
+    section: type[Section], prefix: str = ""
+) -> Iterator[tuple[str, FieldInfo, str]]:
+    """Yield the dotted name, the field and the description of each setting of a section.
 
     A setting of an inner section is named ``SECTION.KEY``.
     """
-    for key, meaning in field_texts(type(defaults)).items():
-        default = getattr(defaults, key)
-        if isinstance(default, Section):
-            yield from _settings(default, f"{prefix}{key}.")
+    for key, meaning in field_texts(section).items():
+        field = section.model_fields[key]
+        if isinstance(field.default, Section):
+            yield from _settings(type(field.default), f"{prefix}{key}.")
         else:
-            yield (
-                prefix + key,
-                default,
-                type(defaults).model_fields[key].annotation,
-                meaning,
-            )
+            yield prefix + key, field, meaning
 
 
-def check_options(arguments: argparse.Namespace) -> None:
+def check_options(arguments: Namespace) -> None:
     """Check the values of a command's options, and that its outputs can be written.
-
-    ``makes_folder``, which a command sets among its defaults, is the name of the option for the
-    folder that it creates.
 
     Raises:
         UserError: a value is out of its bounds, or an output cannot be written.
     """
-    given = vars(arguments)
-    names = [
-        name for name in CommandOptions.model_fields if given.get(name) is not None
-    ]
-    values = {name: given[name] for name in names}
+    given = {
+        name: value for name, value in vars(arguments).items() if value is not None
+    }
+    values = {
+        name: given[name] for name in CommandOptions.model_fields if name in given
+    }
     validated(CommandOptions, values, "options")
-    folder_option = given.get("makes_folder")
-    if folder_option and isinstance(given[folder_option], Path):
-        check_parent(given[folder_option])
     for name in ("output", "items"):
-        if name != folder_option and isinstance(given.get(name), Path):
+        if name in given:
             check_place(given[name])
 
 

@@ -1,32 +1,28 @@
 """The commands ``convs2s results``, ``export-results``, ``mirror`` and ``config``."""
 
-import argparse
 import sys
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from convs2s.cli.options import Run, add_file, add_flag
 from convs2s.errors import UserError
+from convs2s.files.atomic import check_parent
 
 
-def add_results(command: argparse.ArgumentParser) -> None:
+def add_results(command: ArgumentParser) -> Run:
     """Write a Markdown page with the headline scores, plots, and verdicts on the papers' claims.
 
     A folder beside the page gets all tables and significance tests. Everything is computed from the
     lines of a ledger. Run the command in the folder of config.yaml and config/.
     """
-    command.add_argument(
-        "ledger", type=Path, help="ledger file, with a JSON line for each run"
-    )
+    add_file(command, "ledger", "ledger file, with a JSON line for each run")
     command.add_argument("--scale", required=True, help="scale whose tables to write")
-    command.add_argument(
-        "--discussion", type=Path, help="Markdown file to append at the end of the page"
-    )
-    command.add_argument(
-        "--output", type=Path, required=True, help="page to write, a .md file"
-    )
-    command.set_defaults(run=_results)
+    add_file(command, "--discussion", "Markdown file to append at the end of the page")
+    add_file(command, "--output", "page to write, a .md file", required=True)
+    return _results
 
 
-def _results(arguments: argparse.Namespace) -> None:
+def _results(arguments: Namespace) -> None:
     from convs2s.config.load import load
     from convs2s.files.text import read_lines
     from convs2s.paper.ledger import read_ledger
@@ -42,73 +38,69 @@ def _results(arguments: argparse.Namespace) -> None:
     )
 
 
-def add_export_results(command: argparse.ArgumentParser) -> None:
+def add_export_results(command: ArgumentParser) -> Run:
     """Pack the scores of a results folder with the files that they were computed from.
 
     The package has scores, translations, references, settings, training histories, versions and
     model cards, with checksums and RO-Crate metadata. A reader can check every number without
     training.
     """
-    command.add_argument(
-        "folder", type=Path, help="folder of the results, or of one task"
+    add_file(command, "folder", "folder of the results, or of one task")
+    add_file(
+        command, "package", "NAME.zip to write, or a folder to create", metavar="output"
     )
-    command.add_argument(
-        "output", type=Path, help="NAME.zip to write, or a folder to create"
-    )
-    command.add_argument(
+    add_flag(
+        command,
         "--without-text",
-        action="store_true",
-        help="leave out files with source sentences or references, if the license of the data "
+        "leave out files with source sentences or references, if the license of the data "
         "requires it; their checksums stay",
     )
-    command.set_defaults(run=_export_results, makes_folder="output")
+    return _export_results
 
 
-def _export_results(arguments: argparse.Namespace) -> None:
+def _export_results(arguments: Namespace) -> None:
     from convs2s.publish.results import export_results
 
+    check_parent(arguments.package)
     export_results(
-        arguments.folder, arguments.output, with_text=not arguments.without_text
+        arguments.folder, arguments.package, with_text=not arguments.without_text
     )
 
 
-def add_mirror(command: argparse.ArgumentParser) -> None:
+def add_mirror(command: ArgumentParser) -> Run:
     """Write small generated files that replace all downloads of the tasks.
 
     The replacement of https://HOST/PATH is FOLDER/HOST/PATH, in the format of the original file.
     FOLDER/SHA256SUMS lists the checksums.
     """
-    command.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="folder to write the files to"
-    )
-    command.set_defaults(run=_mirror, makes_folder="folder")
+    add_file(command, "folder", "folder to write the files to", metavar="FOLDER")
+    return _mirror
 
 
-def _mirror(arguments: argparse.Namespace) -> None:
+def _mirror(arguments: Namespace) -> None:
     from convs2s.mirror.write import write_mirror
 
+    check_parent(arguments.folder)
     write_mirror(arguments.folder)
 
 
-def add_config(command: argparse.ArgumentParser) -> None:
+def add_config(command: ArgumentParser) -> Run:
     """Print the effective configuration of a task, defaults included, or a table of all tasks."""
     group = command.add_mutually_exclusive_group(required=True)
     group.add_argument(
         "--task", metavar="NAME", help="print the configuration of this task"
     )
-    group.add_argument(
-        "--tasks", action="store_true", help="print a table with a row per task"
-    )
+    add_flag(group, "--tasks", "print a table with a row per task")
     command.add_argument(
         "--model", metavar="NAME", help="model [that of the task's headline]"
     )
     command.add_argument(
         "--decoding", metavar="NAME", help="decoding [that of the task's headline]"
     )
-    command.set_defaults(run=_config)
+    return _config
 
 
-def _config(arguments: argparse.Namespace) -> None:
+def _config(arguments: Namespace) -> None:
     import yaml
 
     from convs2s.config.file_reference import masked, with_texts

@@ -1,11 +1,14 @@
 """The commands ``convs2s score`` (BLEU, ROUGE, comparisons) and ``convs2s compare-outputs``."""
 
-import argparse
-from pathlib import Path
+from argparse import ArgumentParser, Namespace
 
 from convs2s.cli.n_best import add_oracle
 from convs2s.cli.options import (
-    add_command,
+    Commands,
+    Run,
+    add_commands,
+    add_file,
+    add_flag,
     add_references,
     add_systems,
     add_tokenized,
@@ -17,47 +20,45 @@ from convs2s.files.atomic import check_not_read
 from convs2s.files.text import read_lines, write_lines
 
 
-def add_score(command: argparse.ArgumentParser) -> None:
+def add_score(command: ArgumentParser) -> None:
     """Score translations, or compare the scores of two systems' translations."""
-    metrics = command.add_subparsers(required=True, metavar="METRIC")
-    bleu = metrics.add_parser(
-        "bleu", help="BLEU of the standard input against references"
-    )
-    add_references(bleu, "+")
-    bleu.add_argument(
+    metrics: Commands = {
+        "bleu": (_add_bleu, "BLEU of the standard input against references"),
+        "rouge": (_add_rouge, "ROUGE of a file against references"),
+        "compare": (
+            _add_compare,
+            "compare the BLEU of two systems by paired bootstrap",
+        ),
+        "oracle": (add_oracle, "the best BLEU that an n-best list allows"),
+    }
+    add_commands(command, "METRIC", metrics)
+
+
+def _add_bleu(command: ArgumentParser) -> Run:
+    """Print the BLEU of the translations on the standard input."""
+    add_references(command, "+")
+    add_flag(
+        command,
         "--lowercase",
-        action="store_true",
-        help="lowercase A to Z in hypotheses and references before scoring (multi-bleu -lc)",
+        "lowercase A to Z in hypotheses and references before scoring (multi-bleu -lc)",
     )
-    add_tokenized(bleu)
-    bleu.add_argument(
+    add_tokenized(command)
+    command.add_argument(
         "--metric",
         metavar="NAME",
         help="metric of an extension to compute instead of BLEU (docs/extending.md)",
     )
-    bleu.add_argument(
-        "--source",
-        type=Path,
-        help="file of the source sentences, if the --metric needs them",
+    add_file(
+        command, "--source", "file of the source sentences, if the --metric needs them"
     )
-    bleu.set_defaults(run=_score_bleu)
-    add_command(metrics, "rouge", _add_rouge, "ROUGE of a file against references")
-    comparison = metrics.add_parser(
-        "compare", help="compare the BLEU of two systems by paired bootstrap"
-    )
-    add_systems(comparison)
-    add_tokenized(comparison)
-    comparison.set_defaults(run=_score_compare)
-    add_command(
-        metrics, "oracle", add_oracle, "the best BLEU that an n-best list allows"
-    )
+    return _score_bleu
 
 
-def _score_bleu(arguments: argparse.Namespace) -> None:
+def _score_bleu(arguments: Namespace) -> None:
     from convs2s.scoring.bleu import check_lines, detokenized_bleu, tokenized_bleu
     from convs2s.scoring.evaluation import further_score
 
-    if arguments.metric and (arguments.tokenized or arguments.lowercase):
+    if arguments.metric and (arguments.form == "tokenized" or arguments.lowercase):
         raise UserError(
             "--tokenized and --lowercase apply to BLEU only: leave them out with --metric"
         )
@@ -72,13 +73,19 @@ def _score_bleu(arguments: argparse.Namespace) -> None:
         source = list(read_lines(arguments.source)) if arguments.source else None
         score = further_score(arguments.metric, hypotheses, *references, source=source)
     else:
-        metric = tokenized_bleu if arguments.tokenized else detokenized_bleu
+        metric = tokenized_bleu if arguments.form == "tokenized" else detokenized_bleu
         score = metric(hypotheses, *references, lowercase=arguments.lowercase)
     title = arguments.metric or "BLEU"
     print(f"{title} = {score}  {score.signature}  ({names}, {len(hypotheses)} lines)")
 
 
-def _score_compare(arguments: argparse.Namespace) -> None:
+def _add_compare(command: ArgumentParser) -> Run:
+    """Compare the BLEU of two systems' translations by paired bootstrap."""
+    add_systems(command)
+    return _score_compare
+
+
+def _score_compare(arguments: Namespace) -> None:
     from convs2s.scoring.bleu import compare
 
     references, names = read_references(arguments)
@@ -87,14 +94,14 @@ def _score_compare(arguments: argparse.Namespace) -> None:
         list(read_lines(arguments.baseline)),
         system,
         *references,
-        form="tokenized" if arguments.tokenized else "detokenized",
+        form=arguments.form,
         names=(str(arguments.baseline), str(arguments.system)),
     )
     counted = f"{names}, {len(system)} lines"
     print("\n".join(result.summary((arguments.baseline, arguments.system), counted)))
 
 
-def add_compare_outputs(command: argparse.ArgumentParser) -> None:
+def add_compare_outputs(command: ArgumentParser) -> Run:
     """Print two systems' translations side by side, with the differing words marked.
 
     The lines shown are those whose sentence BLEU differs most between the systems, ordered from the
@@ -102,20 +109,15 @@ def add_compare_outputs(command: argparse.ArgumentParser) -> None:
     bootstrap.
     """
     add_systems(command)
-    command.add_argument(
-        "--source", type=Path, help="file of the source sentences, to show them"
-    )
-    add_tokenized(command)
-    command.add_argument(
-        "--html", action="store_true", help="print an HTML page, not plain text"
-    )
+    add_file(command, "--source", "file of the source sentences, to show them")
+    add_flag(command, "--html", "print an HTML page, not plain text")
     command.add_argument(
         "--most", type=int, default=100, help="number of lines to show [100]"
     )
-    command.set_defaults(run=_compare_outputs)
+    return _compare_outputs
 
 
-def _compare_outputs(arguments: argparse.Namespace) -> None:
+def _compare_outputs(arguments: Namespace) -> None:
     from convs2s.scoring.comparison import compare_outputs
     from convs2s.scoring.reports.layout import render_text
 
@@ -124,7 +126,7 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
         list(read_lines(arguments.baseline)),
         list(read_lines(arguments.system)),
         *references,
-        form="tokenized" if arguments.tokenized else "detokenized",
+        form=arguments.form,
         names=(str(arguments.baseline), str(arguments.system)),
         most=arguments.most,
         source=None if arguments.source is None else list(read_lines(arguments.source)),
@@ -142,15 +144,13 @@ def _compare_outputs(arguments: argparse.Namespace) -> None:
     print(render_text("outputs.txt.j2", comparison=comparison), end="")
 
 
-def _add_rouge(command: argparse.ArgumentParser) -> None:
+def _add_rouge(command: ArgumentParser) -> Run:
     """Print recall, precision and F1 of ROUGE-1, ROUGE-2 and ROUGE-L, from 0 to 100.
 
     They are means over the lines, each followed by its 95% confidence interval by bootstrap. The
     values of a single line equal those of ROUGE-1.5.5.pl (docs/rouge.md).
     """
-    command.add_argument(
-        "hypotheses", type=Path, help="file of texts to score, one per line"
-    )
+    add_file(command, "hypotheses", "file of texts to score, one per line")
     add_references(command)
     command.add_argument(
         "--bytes",
@@ -158,26 +158,22 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="cut all texts to N bytes before scoring (DUC: 75) [no cut]",
     )
-    command.add_argument(
-        "--stem",
-        action="store_true",
-        help="compare the stems of words instead of the words",
-    )
-    command.add_argument(
+    add_flag(command, "--stem", "compare the stems of words instead of the words")
+    add_file(
+        command,
         "--exceptions",
-        type=Path,
+        "irregular word forms for --stem; each line is a word, a tab and its base form",
         metavar="FILE",
-        help="irregular word forms for --stem; each line is a word, a tab and its base form",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--best",
-        action="store_true",
-        help="score each text against its best reference [the sum over all references]",
+        "score each text against its best reference [the sum over all references]",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--skip-empty",
-        action="store_true",
-        help="ignore empty lines of the second and later references, for texts with fewer "
+        "ignore empty lines of the second and later references, for texts with fewer "
         "references than others",
     )
     command.add_argument(
@@ -187,16 +183,16 @@ def _add_rouge(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="resamples of the bootstrap [1000]",
     )
-    command.add_argument(
+    add_file(
+        command,
         "--items",
-        type=Path,
+        "file to write each line's values to, as TSV",
         metavar="FILE",
-        help="file to write each line's values to, as TSV",
     )
-    command.set_defaults(run=_score_rouge)
+    return _score_rouge
 
 
-def _score_rouge(arguments: argparse.Namespace) -> None:
+def _score_rouge(arguments: Namespace) -> None:
     from convs2s.scoring import rouge
     from convs2s.scoring.bleu import check_lines
     from convs2s.scoring.rouge_stem import read_exceptions
@@ -219,7 +215,7 @@ def _score_rouge(arguments: argparse.Namespace) -> None:
     items = rouge.rouge_items(hypotheses, *references, options=options)
     if arguments.items:
         check_not_read(arguments.items, [arguments.hypotheses, *arguments.reference])
-        # ROUGE-1.5.5.pl calls the scores so: R recall, P precision, F F1, of ROUGE-1, -2 and -L.
+        # The names are those of ROUGE-1.5.5.pl: R is recall, P is precision and F is F1.
         rows = ["item\t1.R\t1.P\t1.F\t2.R\t2.P\t2.F\tL.R\tL.P\tL.F"]
         for number, item in enumerate(items, start=1):
             row = f"{number}"

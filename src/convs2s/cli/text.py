@@ -1,26 +1,25 @@
 """The commands ``convs2s tokenize`` and ``detokenize``."""
 
-import argparse
 import re
 import sys
+from argparse import ArgumentParser, Namespace
 
-from convs2s.cli.options import RECIPE, standard_input
+from convs2s.cli.options import PREPARATION, Run, standard_input
 from convs2s.config.corpus import PREPARATIONS
 from convs2s.errors import UserError
 
 
-def add_tokenize(command: argparse.ArgumentParser) -> None:
+def add_tokenize(command: ArgumentParser) -> Run:
     """Split the raw text of the standard input into words, as a task's preparation does."""
-    _add_options(command)
+    return _add_options(command, restores=False)
 
 
-def add_detokenize(command: argparse.ArgumentParser) -> None:
+def add_detokenize(command: ArgumentParser) -> Run:
     """Turn the words of the standard input back into text, which undoes a preparation."""
-    _add_options(command)
-    command.set_defaults(restores=True)
+    return _add_options(command, restores=True)
 
 
-def _add_options(command: argparse.ArgumentParser) -> None:
+def _add_options(command: ArgumentParser, restores: bool) -> Run:
     command.add_argument(
         "--language", required=True, help="two-letter code, such as en"
     )
@@ -28,14 +27,15 @@ def _add_options(command: argparse.ArgumentParser) -> None:
     # with the most similar known one.
     command.add_argument(
         "--preparation",
-        default=RECIPE.default,
+        default=PREPARATION,
         metavar="NAME",
-        help=f"preparation, one of {', '.join(PREPARATIONS)} [{RECIPE.default}]",
+        help=f"preparation, one of {', '.join(PREPARATIONS)} [{PREPARATION}]",
     )
-    command.set_defaults(run=_prepare, restores=False)
+    command.set_defaults(restores=restores)
+    return _prepare
 
 
-def _prepare(arguments: argparse.Namespace) -> None:
+def _prepare(arguments: Namespace) -> None:
     from convs2s.text.preparation import Preparation
 
     if not re.fullmatch("[a-z]{2,3}(_[a-z]+)?", arguments.language):

@@ -1,16 +1,16 @@
 """The commands ``convs2s train``, ``status``, ``remove-states`` and ``kernels``."""
 
-import argparse
 import json
 import os
 import sys
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from convs2s.cli.options import add_choice, add_threads
+from convs2s.cli.options import Run, add_choice, add_file, add_flag, add_threads
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.atomic import is_written_in_place
 from convs2s.files.checksums import check_noted
@@ -22,59 +22,41 @@ WATCH_SECONDS = 2.0  # between two updates of ``status --watch``
 TYPES = 10_000
 
 
-def add_train(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``train``."""
-    command.description = "Train a model, or resume a training that was stopped."
-    command.add_argument(
-        "folder",
-        type=Path,
-        help="folder of a prepared task, such as results/demo_en_fr",
-    )
+def add_train(command: ArgumentParser) -> Run:
+    """Train a model, or resume a training that was stopped."""
+    add_file(command, "folder", "folder of a prepared task, such as results/demo_en_fr")
     settings = command.add_mutually_exclusive_group(required=True)
     settings.add_argument(
         "--model", metavar="NAME", help="name of a model in config/models.yaml"
     )
-    settings.add_argument(
+    add_file(
+        settings,
         "--settings",
-        type=Path,
-        help="JSON file with the settings of a model, instead of --model",
+        "JSON file with the settings of a model, instead of --model",
     )
     command.add_argument("--seed", type=int, default=1, help="random seed [1]")
-    command.add_argument(
-        "--output", type=Path, required=True, help="model file to write"
-    )
-    command.add_argument(
-        "--dictionary", type=Path, help="dictionary.tsv, which replaces unknown words"
-    )
-    command.add_argument(
-        "--candidates", type=Path, help="candidates.tsv for vocabulary selection"
-    )
-    command.add_argument(
+    add_file(command, "--output", "model file to write", required=True)
+    add_file(command, "--dictionary", "dictionary.tsv, which replaces unknown words")
+    add_file(command, "--candidates", "candidates.tsv for vocabulary selection")
+    add_file(
+        command,
         "--truecasers",
+        "truecasers of both sides, if the training text is truecased",
         nargs=2,
-        type=Path,
         metavar=("SOURCE", "TARGET"),
-        help="truecasers of both sides, if the training text is truecased",
     )
-    command.add_argument(
+    add_file(
+        command,
         "--start",
-        type=Path,
-        metavar="MODEL",
-        help="local file of the model that training.start names [its path, or downloaded from its "
+        "local file of the model that training.start names [its path, or downloaded from its "
         "URL]",
+        metavar="MODEL",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--quiet",
-        action="store_true",
-        help="print errors only; state/train.log beside the model has all lines",
+        "print errors only; state/train.log beside the model has all lines",
     )
-    _add_machine(command)
-    _add_scheduler(command)
-    command.set_defaults(run=_train)
-
-
-def _add_machine(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``train`` that change no result."""
     add_choice(command, "device", "device in config.yaml; with --settings: auto")
     command.add_argument(
         "--threads",
@@ -89,6 +71,12 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="CPUs of each machine, divided among its workers; replaces --threads",
     )
+    _add_job_options(command)
+    return _train
+
+
+def _add_job_options(command: ArgumentParser) -> None:
+    """Add the options of ``train`` about saved states, workers and the job of a scheduler."""
     command.add_argument(
         "--states",
         metavar="PLACE",
@@ -101,10 +89,10 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="minutes between two saved states [training.checkpoint_minutes]",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--tensorboard",
-        action="store_true",
-        help="write event files for TensorBoard [training.tensorboard]",
+        "write event files for TensorBoard [training.tensorboard]",
     )
     command.add_argument(
         "--workers",
@@ -121,10 +109,6 @@ def _add_machine(command: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="machines of this Slurm job to train on, with --workers processes each [1]",
     )
-
-
-def _add_scheduler(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``train`` for jobs of a scheduler, which change no result."""
     command.add_argument(
         "--time-limit",
         type=float,
@@ -134,18 +118,18 @@ def _add_scheduler(command: argparse.ArgumentParser) -> None:
         "when the job ends, that time is used instead. Outside of a scheduler's job the option has "
         "no effect",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--requeue",
-        action="store_true",
-        help="if training stops before its end in a Slurm job that does nothing else, make Slurm "
+        "if training stops before its end in a Slurm job that does nothing else, make Slurm "
         "queue the job again instead of ending with exit code 75",
     )
 
 
-def _train(arguments: argparse.Namespace) -> None:
+def _train(arguments: Namespace) -> None:
     from convs2s.training.workers import is_worker
 
-    # As a job of the workflow, this is the process to note the try; its workers must not.
+    # In a job of the workflow this process notes the try; its workers must not.
     outputs = []
     if RUN in os.environ and not is_worker():
         outputs.append(str(arguments.output))
@@ -159,7 +143,7 @@ def _train(arguments: argparse.Namespace) -> None:
             ) from None
 
 
-def _start_training(arguments: argparse.Namespace) -> None:
+def _start_training(arguments: Namespace) -> None:
     from convs2s.config.file_reference import Download
     from convs2s.config.identity import read_training_settings
     from convs2s.config.load import load
@@ -181,8 +165,9 @@ def _start_training(arguments: argparse.Namespace) -> None:
         options = configuration.options
         downloads = configuration.downloads
         model_name = arguments.model
-        architecture = configuration.model(model_name).architecture
-        recipe = configuration.model(model_name).training
+        model = configuration.model(model_name)
+        architecture = model.architecture
+        recipe = model.training
     if arguments.start and recipe.start is None:
         raise UserError(
             f"--start {arguments.start}: states the local file of training.start.from, but the "
@@ -195,7 +180,7 @@ def _start_training(arguments: argparse.Namespace) -> None:
     workers = arguments.workers or granted_workers()
     threads = arguments.threads or options.cores or recipe.threads
     if arguments.cpus:
-        threads = max(1, int(arguments.cpus) // workers)
+        threads = max(1, arguments.cpus // workers)
     job = TrainingJob(
         folder=arguments.folder,
         architecture=architecture,
@@ -218,7 +203,7 @@ def _start_training(arguments: argparse.Namespace) -> None:
     launch(job, arguments.nodes, workers, arguments.command)
 
 
-def _check_files(arguments: argparse.Namespace) -> None:
+def _check_files(arguments: Namespace) -> None:
     """Check that a model can be written, and that the files to read exist and are not damaged.
 
     Some of these files are only read at the end of the training, so they are checked now.
@@ -240,33 +225,27 @@ def _check_files(arguments: argparse.Namespace) -> None:
     check_noted(files)
 
 
-def add_status(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``status``."""
-    command.description = (
-        "Show the condition of each training and job in a results folder: running, locked, crashed "
-        "(with the last lines of its log), stopped (with the reason), not started or finished. The "
-        "command only reads files, so the jobs may run on other machines that share the folder."
-    )
-    command.add_argument(
+def add_status(command: ArgumentParser) -> Run:
+    """Show the condition of each training and job in a results folder.
+
+    It is running, locked, crashed (with the last lines of its log), stopped (with the reason), not
+    started or finished. The command only reads files, so the jobs may run on other machines that
+    share the folder.
+    """
+    add_file(
+        command,
         "results",
+        "folder of the results, of a task or of a run [results]",
         nargs="?",
-        type=Path,
         default=Path("results"),
-        help="folder of the results, of a task or of a run [results]",
     )
     forms = command.add_mutually_exclusive_group()
-    forms.add_argument(
-        "--watch", action="store_true", help="update the view every two seconds"
-    )
-    forms.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object, with times in seconds",
-    )
-    command.set_defaults(run=_status)
+    add_flag(forms, "--watch", "update the view every two seconds")
+    add_flag(forms, "--json", "print one JSON object, with times in seconds")
+    return _status
 
 
-def _status(arguments: argparse.Namespace) -> None:
+def _status(arguments: Namespace) -> None:
     from convs2s.pipeline.status import status
     from convs2s.pipeline.status_view import console, view
 
@@ -296,23 +275,19 @@ def _status(arguments: argparse.Namespace) -> None:
             time.sleep(WATCH_SECONDS)
 
 
-def add_remove_states(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``remove-states``."""
-    command.description = (
-        "List or remove the saved states of finished trainings in a folder. Models, records and "
-        "scores stay, and so do the states of trainings that run or were stopped. Without its "
-        "state a model cannot be exported again (docs/operations.md): it is then trained again."
-    )
-    command.add_argument(
-        "folder", type=Path, help="folder of the results, of a task or of a run"
-    )
-    command.add_argument(
-        "--yes", action="store_true", help="remove the states [list them only]"
-    )
-    command.set_defaults(run=_remove_states)
+def add_remove_states(command: ArgumentParser) -> Run:
+    """List or remove the saved states of finished trainings in a folder.
+
+    Models, records and scores stay, and so do the states of trainings that run or were stopped.
+    Without its state a model cannot be exported again (docs/operations.md): it is then trained
+    again.
+    """
+    add_file(command, "folder", "folder of the results, of a task or of a run")
+    add_flag(command, "--yes", "remove the states [list them only]")
+    return _remove_states
 
 
-def _remove_states(arguments: argparse.Namespace) -> None:
+def _remove_states(arguments: Namespace) -> None:
     from convs2s.training.finished import finished_states, megabytes, remove_state
 
     states = finished_states(arguments.folder)
@@ -327,13 +302,12 @@ def _remove_states(arguments: argparse.Namespace) -> None:
     print(f"{total:>12}  of {len(states)} trainings that have ended: {outcome}")
 
 
-def add_kernels(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``kernels``."""
-    command.description = (
-        "Measure the speed of the matrix products in a model's training, by kernel and in GFLOP/s. "
-        "A training uses the kernel that the key products in config.yaml names. With auto it uses "
-        "the one that was faster when kernels were first measured on this machine."
-    )
+def add_kernels(command: ArgumentParser) -> Run:
+    """Measure the speed of the matrix products in a model's training, by kernel and in GFLOP/s.
+
+    A training uses the kernel that the key products in config.yaml names. With auto it uses the one
+    that was faster when kernels were first measured on this machine.
+    """
     command.add_argument(
         "--model",
         default="small",
@@ -341,10 +315,10 @@ def add_kernels(command: argparse.ArgumentParser) -> None:
         help="model in config/models.yaml [small]",
     )
     add_threads(command)
-    command.set_defaults(run=_kernels)
+    return _kernels
 
 
-def _kernels(arguments: argparse.Namespace) -> None:
+def _kernels(arguments: Namespace) -> None:
     import torch
 
     from convs2s.config.load import load

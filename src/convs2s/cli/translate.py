@@ -1,13 +1,16 @@
 """The commands ``convs2s translate``, ``serve`` and ``attention``, which translate raw text."""
 
-import argparse
 import gc
 import os
 import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from convs2s.cli.options import (
+    Run,
     add_device,
+    add_file,
+    add_flag,
     add_models,
     add_section,
     add_threads,
@@ -22,7 +25,7 @@ GRANTS = {"CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "NVIDIA_VISIBLE_DEVICES"}
 """Device files and environment variables of which a machine with a usable GPU has at least one."""
 
 
-def add_translate(command: argparse.ArgumentParser) -> None:
+def add_translate(command: ArgumentParser) -> Run:
     """Translate a file, or the standard input, line by line and in order.
 
     The text is raw, and is prepared like the test sets of the model's task. With --pretokenized it
@@ -30,26 +33,22 @@ def add_translate(command: argparse.ArgumentParser) -> None:
     to resume it.
     """
     add_models(command)
-    command.add_argument(
-        "--input", type=Path, help="file to translate [the standard input]"
-    )
-    command.add_argument(
-        "--output", type=Path, help="file to write, with --input [the standard output]"
-    )
-    command.add_argument(
+    add_file(command, "--input", "file to translate [the standard input]")
+    add_file(command, "--output", "file to write, with --input [the standard output]")
+    add_flag(
+        command,
         "--json",
-        action="store_true",
-        help="print JSON lines with tokens, score, alignment and replaced words",
+        "print JSON lines with tokens, score, alignment and replaced words",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--pretokenized",
-        action="store_true",
-        help="input and output are the model's tokens, separated by blanks, such as lo@@ w",
+        "input and output are the model's tokens, separated by blanks, such as lo@@ w",
     )
-    command.add_argument(
+    add_flag(
+        command,
         "--split-sentences",
-        action="store_true",
-        help="translate each sentence of a line by itself, and join the translations to one line",
+        "translate each sentence of a line by itself, and join the translations to one line",
     )
     command.add_argument(
         "--n-best",
@@ -65,26 +64,22 @@ def add_translate(command: argparse.ArgumentParser) -> None:
         help="processes that translate a file; they share the --threads and the memory of the "
         "weights [1]",
     )
-    command.add_argument(
-        "--quiet", action="store_true", help="print no progress and no hints"
-    )
+    add_flag(command, "--quiet", "print no progress and no hints")
     add_device(command)
     add_threads(command)
     add_section(command, DecodingSettings)
-    command.set_defaults(run=_translate)
+    return _translate
 
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: expected a whole number of at least 1"
-        )
+        raise ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
     return int(text)
 
 
-def _translate(arguments: argparse.Namespace) -> None:
-    # While libraries and models are loaded, next to nothing is garbage. Collecting it would take a
-    # tenth of the time until the first translation.
+def _translate(arguments: Namespace) -> None:
+    # Loading libraries and models makes almost no garbage. Looking for it would take a tenth of the
+    # time until the first translation.
     gc.disable()
     if Path("-") in (arguments.input, arguments.output):
         raise UserError(
@@ -111,7 +106,7 @@ def _translate(arguments: argparse.Namespace) -> None:
         _translate_on(device, arguments)
 
 
-def _translate_on(device: str, arguments: argparse.Namespace) -> None:
+def _translate_on(device: str, arguments: Namespace) -> None:
     from convs2s.decoding.long_files import identity_of, translate_long_file
     from convs2s.decoding.streams import ChunkTranslator, translate_stream
     from convs2s.decoding.translate import LineTranslator
@@ -162,7 +157,7 @@ def _translate_on(device: str, arguments: argparse.Namespace) -> None:
     )
 
 
-def add_serve(command: argparse.ArgumentParser) -> None:
+def add_serve(command: ArgumentParser) -> Run:
     """Run a server that translates for other programs and for a web page (docs/serving.md).
 
     It accepts connections from this machine only, unless --host states another address. Requests
@@ -171,18 +166,18 @@ def add_serve(command: argparse.ArgumentParser) -> None:
     """
     add_models(command)
     add_section(command, ServerSettings)
-    command.add_argument(
+    add_flag(
+        command,
         "--pretokenized",
-        action="store_true",
-        help="texts are the model's tokens, separated by blanks, such as lo@@ w",
+        "texts are the model's tokens, separated by blanks, such as lo@@ w",
     )
     add_device(command)
     add_threads(command)
     add_section(command, DecodingSettings)
-    command.set_defaults(run=_serve)
+    return _serve
 
 
-def _serve(arguments: argparse.Namespace) -> None:
+def _serve(arguments: Namespace) -> None:
     from convs2s.devices import held_device
     from convs2s.serving.server import serve
 
@@ -197,21 +192,21 @@ def _serve(arguments: argparse.Namespace) -> None:
         )
 
 
-def add_attention(command: argparse.ArgumentParser) -> None:
+def add_attention(command: ArgumentParser) -> Run:
     """Translate a sentence and print an HTML page that shows the attention of each decoder layer.
 
     On the page, point at a token, or move to it with Tab and the arrow keys. The page needs no
     network.
     """
-    command.add_argument("model", type=Path, help="model file")
+    add_file(command, "model", "model file")
     command.add_argument("sentence", help="raw text of the sentence to translate")
     # The page is made by one model, from one sentence, on the CPU.
     without_effect = {"batch_sentences", "batch_tokens", "cuda_graphs", "ensemble"}
     add_section(command, DecodingSettings, without=without_effect)
-    command.set_defaults(run=_attention)
+    return _attention
 
 
-def _attention(arguments: argparse.Namespace) -> None:
+def _attention(arguments: Namespace) -> None:
     from convs2s.model_file import describe_model
     from convs2s.paper.attention import attention_page, example_of
 

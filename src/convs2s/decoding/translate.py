@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Event
@@ -58,7 +58,7 @@ It bounds the memory.
 """
 
 _MAY_DIFFER = {"task", "architecture", "training"}
-ALIKE = [part.name for part in fields(ModelDescription) if part.name not in _MAY_DIFFER]
+ALIKE = [name for name in ModelDescription.model_fields if name not in _MAY_DIFFER]
 """Fields of a model's description that must be equal in all models of an ensemble."""
 
 

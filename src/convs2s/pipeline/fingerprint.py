@@ -41,28 +41,23 @@ def fingerprints(scripts: Path, kept: Path) -> dict[str, str]:
         for path in sorted(folder.rglob("*")):
             if "__pycache__" not in path.parts and path.is_file():
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-                digest_of_files.update(
-                    f"{path.relative_to(folder)} {content}\n".encode()
-                )
+                line = f"{path.relative_to(folder)} {content}\n"
+                digest_of_files.update(line.encode())
     state = digest_of_files.hexdigest()
     if kept.is_file():
-        with failures_of_file(
-            str(kept), "not what this program keeps there: remove it"
-        ):
+        problem = "not what this program keeps there: remove it"
+        with failures_of_file(str(kept), problem):
             saved = json.loads(kept.read_text("utf-8"))
             known: dict[str, str] | None = saved.get(state)
         if known is not None:
             return known
-    computed = {}
-    for path in sorted(scripts.glob("*.py")):
-        computed[path.name] = fingerprint(path)
+    computed = {path.name: fingerprint(path) for path in sorted(scripts.glob("*.py"))}
     # Other jobs may read or write it at the same time.
     with atomic_path(kept) as partial:
         partial.write_text(json.dumps({state: computed}), "utf-8")
     return computed
 
 
-@cache
 def fingerprint(script: Path) -> str:
     """Return a digest of the code that a script runs, without comments and docstrings.
 

@@ -64,7 +64,8 @@ def _logged(log: str) -> Iterator[None]:
             yield
             _print(f"done in {time.time() - started:.1f} s\n")
         except UserError as error:
-            _print(f"error: {error}\n", 2, terminal_errors)
+            _print(f"error: {error}\n")
+            _print(f"error: {error}\n", terminal_errors)
             sys.exit(1)
         except KeyboardInterrupt:
             _print("error: interrupted: the same command makes it again\n")
@@ -118,15 +119,14 @@ def _locked(log: str, owner: str) -> Iterator[None]:
         yield
 
 
-def _print(text: str, *descriptors: int) -> None:
-    """Write to the given file descriptors, after everything that was printed before.
+def _print(text: str, descriptor: int = 2) -> None:
+    """Write to a file descriptor, after everything that was printed before.
 
-    The default is descriptor 2, the standard error. Inside `_logged` it is the log. While `_locked`
-    waits for the lock, it still is the terminal. A full disk is ignored here; the job fails when it
-    writes its outputs.
+    The default is the standard error. Inside `_logged` it is the log. While `_locked` waits for the
+    lock, it still is the terminal. A full disk is ignored here; the job fails when it writes its
+    outputs.
     """
     with suppress(OSError):
         sys.stdout.flush()
-    for descriptor in descriptors or (2,):
-        with suppress(OSError):
-            os.write(descriptor, text.encode())
+    with suppress(OSError):
+        os.write(descriptor, text.encode())

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,6 @@ class Plan:
     settings: Settings
     layout: Layout
     logs: str  # the folder of the jobs' logs
-    benchmarks: str  # the folder of Snakemake's benchmark files
     # Whether a file exists, in this folder or in the storage.
     exists: Callable[[str], bool]
     words: Sequence[str]  # words of the command line, the targets among them
@@ -67,10 +67,7 @@ class Plan:
         _ = self.planned  # this property reads and checks the ledger
 
     def source_files(
-        self,
-        name: str,
-        split: str,
-        reference: int | None = None,
+        self, name: str, split: str, reference: int | None = None
     ) -> list[str]:
         """Return the files that a split is extracted from.
 
@@ -86,24 +83,25 @@ class Plan:
         if reference is not None:
             part = f"{split}.reference{reference}"
             pairs = task.reference_pairs(split, reference)
-        if not self.is_module:
-            folder = self.layout.task(name)
-            raw = folder.text("raw", part, "target")
-            # Files that are made from the extracted text. If one exists, the sources are no longer
-            # needed, unless the task names other sources now.
-            made_from_sources = [raw, folder.text("clean", part, "target")]
-            for other_name, other_task in self.settings.tasks.items():
-                if other_task.text_name == name:
-                    made_from_sources.append(self.layout.task(other_name).store(split))
-            is_made = any(map(self.exists, made_from_sources)) and has_sources(
-                raw, pairs
-            )
-            if not is_made:
-                task.require_files(
-                    lambda path: path in self._fetched or self.exists(path)
-                )
-        references = (file for pair in pairs for file in pair)
-        return list(dict.fromkeys(map(self.local_file, references)))
+        if not self.is_module and not self._is_extracted(name, split, part, pairs):
+            task.require_files(lambda path: path in self._fetched or self.exists(path))
+        files = map(self.local_file, chain.from_iterable(pairs))
+        return list(dict.fromkeys(files))
+
+    def _is_extracted(
+        self, name: str, split: str, part: str, pairs: Sequence[Sequence[str]]
+    ) -> bool:
+        """Return whether a text extracted from these files exists, or a file made from that text.
+
+        The files are then no longer needed, unless the task names other ones now.
+        """
+        folder = self.layout.task(name)
+        raw = folder.text("raw", part, "target")
+        made = [raw, folder.text("clean", part, "target")]
+        for other_name, other_task in self.settings.tasks.items():
+            if other_task.text_name == name:
+                made.append(self.layout.task(other_name).store(split))
+        return any(map(self.exists, made)) and has_sources(raw, pairs)
 
     @cached_property
     def _fetched(self) -> set[str]:
@@ -123,10 +121,8 @@ class Plan:
         return [self._model_file(reference, where) for reference in references]
 
     def model_of_vocabulary(self, task: str) -> str:
-        """Return the model file that a task takes its vocabulary from; "" if there is none."""
-        model = self.settings.tasks[task].vocabulary_of
-        if not model:
-            return ""
+        """Return the model file that a task takes its vocabulary from (``vocabulary_of``)."""
+        model = str(self.settings.tasks[task].vocabulary_of)
         return self._model_file(model, f"config/tasks/{task}.yaml: vocabulary_of")
 
     def _model_file(self, reference: str, where: str) -> str:
@@ -237,12 +233,14 @@ class Plan:
         So a table that is asked for alone starts no training. The history of an unfinished training
         counts as missing.
         """
-        are_made = self._asks_for("paper")
+        paths = list(dict.fromkeys(paths))
+        if self._asks_for("paper"):
+            return paths
         found = []
-        for path in dict.fromkeys(paths):
+        for path in paths:
             # A training writes training.json last, so without it the history is not complete.
             record = path.replace("history.jsonl", "training.json")
-            if are_made or (self.exists(path) and self.exists(record)):
+            if self.exists(path) and self.exists(record):
                 found.append(path)
         return found
 
@@ -292,20 +290,20 @@ class Plan:
         }
 
     def can_be_drawn(self, figure: str) -> bool:
-        """Return whether a model that is run here decodes or reads the text that a figure shows.
+        """Return whether the runs here have what a figure shows.
 
-        A figure cannot be drawn from published scores or from another system's n-best list alone.
+        Figure 2 shows scores, which may also be published ones. The other figures show text that a
+        model of these runs decodes or reads. Another system's n-best list alone is not enough.
         """
-        cells_of_figure = self.planned.get(figure, [])
-        return any(cell.decoding or cell.phrases for cell in cells_of_figure)
+        if figure == LAYERS_FIGURE:
+            return bool(self.cells.get(figure))
+        cells = self.planned.get(figure, [])
+        return any(cell.decoding or cell.phrases for cell in cells)
 
     @cached_property
     def figures(self) -> list[str]:
-        """The figures that can be drawn; for figure 2, scores are enough."""
-        from_scores = [LAYERS_FIGURE] if self.cells.get(LAYERS_FIGURE) else []
-        return [
-            name for name in FIGURES if self.can_be_drawn(name) or name in from_scores
-        ]
+        """The figures that can be drawn."""
+        return list(filter(self.can_be_drawn, FIGURES))
 
     def drawn_cells(self, figure: str) -> list[Cell]:
         """Return the cells of a figure, reduced to the runs that are made here.
@@ -320,47 +318,35 @@ class Plan:
             )
         return self.planned[figure]
 
-    def compared_curves(self) -> tuple[Cell, Cell | None]:
-        """Return the cells behind the curves of BLEU by length: a model's, and the baseline's.
+    def curves(self) -> tuple[dict[str, str | list[str]], list[str]]:
+        """Return the files behind the curves of BLEU by length, and the names in their legend.
 
-        Each is the first one of its kind in the figure. The second is None if there is no n-best
-        list of a baseline.
+        The curves are those of the first model in the figure and, if the figure compares it with an
+        n-best list, of the first such list. The files have the names of the job's inputs. The model
+        is named with its run and decoding.
 
         Raises:
             UserError: the figure cannot be drawn (`can_be_drawn`).
         """
         drawn = self.drawn_cells(LENGTH_FIGURE)
-        decoded = next(cell for cell in drawn if cell.decoding)
+        cell = next(cell for cell in drawn if cell.decoding)
+        names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
+        baseline = []
         listed = next((cell for cell in drawn if cell.n_best), None)
-        return decoded, listed
-
-    def files_of_curves(self) -> dict[str, str | list[str]]:
-        """Return the files for `compared_curves`: name of the job's input -> a file, or a list."""
-        cell, listed = self.compared_curves()
+        if listed:
+            names.append(str(listed.n_best))
+            baseline.append(self.baseline_list(listed.task, str(listed.testset)))
         testset = str(cell.testset)
         task = self.settings.tasks[cell.task]
         text = self.layout.task(task.text_name)
-        baseline = []
-        if listed:
-            baseline.append(self.baseline_list(listed.task, str(listed.testset)))
-        return {
-            "system": cell.paths[0].replace(".bleu.json", ".jsonl"),
+        files: dict[str, str | list[str]] = {
+            "system": self._translations(cell),
             "baseline": baseline,
             "source": text.text("tok", testset, "source"),
             "reference": text.text("tok", testset, "target"),
             "vocabulary": self.layout.task(cell.task).vocabulary(task.languages.source),
         }
-
-    def names_of_curves(self) -> list[str]:
-        """Return the names of `compared_curves` in the legend.
-
-        The first one is a model with its run and decoding. The second, if any, is the n-best list.
-        """
-        cell, listed = self.compared_curves()
-        names = [f"{cell.model} {cell.runs[0]}, {cell.decoding}"]
-        if listed:
-            names.append(str(listed.n_best))
-        return names
+        return files, names
 
     def shown_in_report(self) -> list[str]:
         """Return the files that the report shows beside tables and ledger, as `finished` selects.
@@ -379,34 +365,34 @@ class Plan:
         for cell in self.planned_cells:
             is_decoded = cell.testset and cell.decoding and not cell.n_best
             if is_decoded and self.finished(cell.paths[:1]):
-                run = self.layout.task(cell.task).run(cell.model, cell.runs[0])
-                translated = (cell.task, str(cell.testset))
-                decoded.setdefault(
-                    translated, f"{run}/{cell.testset}.{cell.decoding}.jsonl"
-                )
+                translated = cell.task, str(cell.testset)
+                decoded.setdefault(translated, self._translations(cell))
         for (task, testset), translations in sorted(decoded.items()):
             text = self.layout.task(self.settings.tasks[task].text_name)
             paths += [translations, text.text("raw", testset, "target")]
         return self.finished(paths)
 
-    def models_of(self, task: str) -> list[str]:
-        """Return the model files of the runs of a task's headline."""
+    def _translations(self, cell: Cell) -> str:
+        """Return the translations of the first run of a cell."""
+        folder = self.layout.task(cell.task).run(cell.model, cell.runs[0])
+        return f"{folder}/{cell.testset}.{cell.decoding}.jsonl"
+
+    def headline_run_files(self, task: str, file: str) -> list[str]:
+        """Return the file of this name in the folder of each run of a task's headline."""
         settings = self.settings.tasks[task]
         folder = self.layout.task(task)
         return [
-            folder.model(settings.headline.model, run)
+            f"{folder.run(settings.headline.model, run)}/{file}"
             for run in settings.headline_runs()
         ]
 
     def headline_files(self, task: str, suffix: str) -> list[str]:
         """Return the file with this suffix for each test set and run of a task's headline."""
         settings = self.settings.tasks[task]
-        headline = settings.headline
         files = []
         for test in settings.headline_tests():
-            name = f"{test}.{headline.decoding}.{suffix}"
-            runs = settings.headline_runs()
-            files += self.layout.run_files(task, headline.model, runs, name)
+            name = f"{test}.{settings.headline.decoding}.{suffix}"
+            files += self.headline_run_files(task, name)
         return files
 
     def tuned_penalty(
@@ -419,23 +405,22 @@ class Plan:
         itself has to be decoded without the tuned penalty.
         """
         tuned_on = self.settings.scale.development_set(
-            self.settings.tasks[task],
-            self.settings.decodings[decoding],
+            self.settings.tasks[task], self.settings.decodings[decoding]
         )
         if tuned_on is None or tuned_on == listed:
             return []
-        folder = self.layout.task(task)
-        return [
-            folder.translations(model, run, tuned_on, decoding, "length_penalty.json")
-        ]
+        folder = self.layout.task(task).run(model, run)
+        return [f"{folder}/{tuned_on}.{decoding}.length_penalty.json"]
 
     def translations_of_seeds(
         self, task: str, model: str, testset: str, decoding: str
     ) -> list[str]:
         """Return a model's translations of a test set, for each seed of the task's headline."""
-        headline = self.settings.tasks[task].headline
-        runs = [f"seed{seed}" for seed in headline.seeds]
-        return self.layout.run_files(task, model, runs, f"{testset}.{decoding}.jsonl")
+        folder = self.layout.task(task)
+        return [
+            f"{folder.run(model, f'seed{seed}')}/{testset}.{decoding}.jsonl"
+            for seed in self.settings.tasks[task].headline.seeds
+        ]
 
     def baseline_list(self, task: str, testset: str) -> str:
         """Return another system's n-best list of a test set.
@@ -448,11 +433,8 @@ class Plan:
         stand_in = self.settings.scale.n_best
         if stand_in is None:
             return self.settings.tasks[task].n_best_of(testset)
-        folder = self.layout.task(task)
-        model = stand_in.model
-        return folder.translations(
-            model, stand_in.run, testset, stand_in.decoding, "nbest.zst"
-        )
+        folder = self.layout.task(task).run(stand_in.model, stand_in.run)
+        return f"{folder}/{testset}.{stand_in.decoding}.nbest.zst"
 
     def plots_of(self, task: str) -> list[str]:
         """Return the plots of a task's headline.
@@ -461,15 +443,12 @@ class Plan:
         the first run on the sentences of config.yaml's plots, if the model has attention.
         """
         settings = self.settings.tasks[task]
-        model = settings.headline.model
         plots = []
         if settings.released is None:
-            plots += self.layout.run_files(
-                task, model, settings.headline_runs(), "curve.svg"
-            )
-        if self.settings.models[model].architecture.has_attention:
+            plots = self.headline_run_files(task, "curve.svg")
+        model = self.settings.models[settings.headline.model]
+        if model.architecture.has_attention:
             first = self.headline_files(task, "attention")[0]
-            plots += [
-                f"{first}{line}.svg" for line in self.settings.options.plots.sentences
-            ]
+            for line in self.settings.options.plots.sentences:
+                plots.append(f"{first}{line}.svg")
         return plots

@@ -44,8 +44,8 @@ def logged(command: str, before: str) -> str:
 
     A scheduler and Ctrl-C send their signals to the whole process group. ``command`` handles
     SIGTERM, SIGUSR1 and SIGINT itself, and the shell and tee ignore them, so that its last lines
-    are still copied. tee also goes on if nobody reads the terminal's copy any more (``| head``),
-    and its failure on a full disk is not one of the job.
+    are still copied. tee also goes on if nobody reads the terminal's copy any more (``| head``). If
+    it fails because the disk is full, the job does not fail.
     """
     copy = "(trap '' TERM USR1 INT HUP PIPE; tee -a {log:q} || true)"
     return (

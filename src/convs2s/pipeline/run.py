@@ -38,18 +38,12 @@ _ANSWER_SECONDS = 60.0  # how long Slurm may take to answer
 _WITHOUT_BLANKS = {"zh", "ja", "th", "lo", "km", "my"}
 # Codes of the languages for which sacremoses has a list of abbreviations. They are copied here,
 # because importing sacremoses takes half a second.
-# fmt: off
-_WITH_ABBREVIATIONS = {
-    "as", "bn", "ca", "cs", "de", "el", "en", "es", "et", "fi", "fr", "ga", "gu", "hi", "hu", "is",
-    "it", "kn", "lt", "lv", "ml", "mni", "mr", "nl", "or", "pa", "pl", "pt", "ro", "ru", "sk", "sl",
-    "sv", "ta", "tdt", "te", "yue", "zh",
-}
-# fmt: on
-_NO_LOCKS = {
-    errno.ENOLCK,
-    errno.ENOSYS,
-    errno.EOPNOTSUPP,
-}  # errors of a file system without locks
+_WITH_ABBREVIATIONS = (
+    "as bn ca cs de el en es et fi fr ga gu hi hu is it kn lt lv ml mni mr nl or pa pl pt ro ru sk "
+    "sl sv ta tdt te yue zh"
+)
+# Errors of a file system without locks.
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 # Keeps the file of run.lock open, and so locked, until the process ends.
 _held: list[IO[str]] = []
 
@@ -156,7 +150,7 @@ def _waited_for_jobs() -> bool:
         # The lock is freed between two looks: a queued job that starts meanwhile needs it.
         with JOBS_LOCK.open("a+") as lock:
             is_free = _locked(lock)
-        living = list(_slurm_jobs(Path.cwd()))
+        living = list(_slurm_jobs())
         if not is_free:
             living.append("jobs that run")
         if not living:
@@ -173,15 +167,13 @@ def _waited_for_jobs() -> bool:
         time.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
-def _slurm_jobs(folder: Path) -> Iterator[str]:
-    """Yield descriptions of the user's queued and running Slurm jobs that work in a folder.
+def _slurm_jobs() -> Iterator[str]:
+    """Yield descriptions of the user's queued and running Slurm jobs of the working directory.
 
-    Yield nothing if Slurm was never used in the folder.
+    Yield nothing if Slurm was never used in it.
     """
-    if (
-        shutil.which("squeue") is None
-        or not (folder / ".snakemake/slurm_logs").is_dir()
-    ):
+    was_used = Path(".snakemake/slurm_logs").is_dir()
+    if not was_used or shutil.which("squeue") is None:
         return
     # Columns: number of the job, its state, its working directory, its comment.
     command = ["squeue", "--me", "--noheader", "--format=%i|%T|%Z|%k"]
@@ -197,7 +189,7 @@ def _slurm_jobs(folder: Path) -> Iterator[str]:
         number, state, work_folder, comment = line.split("|", 3)
         # Set by Snakemake's Slurm plugin.
         is_of_workflow = comment.startswith(("rule_", "group_"))
-        if number != own and is_of_workflow and Path(work_folder) == folder:
+        if number != own and is_of_workflow and Path(work_folder) == Path.cwd():
             yield f"Slurm job {number} ({state}, {comment})"
 
 
@@ -221,7 +213,7 @@ def task_warnings(tasks: Iterable[Task]) -> list[str]:
                 )
             # The preparation of an extension need not use these lists.
             elif (
-                code not in _WITH_ABBREVIATIONS
+                code not in _WITH_ABBREVIATIONS.split()
                 and task.preparation.train in PREPARATIONS
             ):
                 advice = ""

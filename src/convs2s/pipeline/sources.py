@@ -1,8 +1,8 @@
 """Notes of the files from which a text was extracted.
 
 The note lies beside the text, because the files may be deleted after the extraction. Snakemake then
-regards the text as finished. That is right as long as the task names the same files. Without the
-note, text from other files would be taken for theirs.
+regards the text as finished. That is right as long as the task names the same files. If it names
+other files, the note shows that the text was not extracted from them.
 
 A note is ``corpus/.PART.sources``, a JSON list of pairs of files. PART is ``train``, ``valid`` or a
 test set.

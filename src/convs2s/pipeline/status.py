@@ -41,25 +41,23 @@ Condition = Literal[
     "running", "locked", "crashed", "stopped", "not started", "finished"
 ]
 
-# A condition and the reason for it, if one is known.
 Outcome = tuple[Condition, str | None]
+"""A condition and the reason for it, if one is known."""
 
 ORDER: Sequence[Condition] = get_args(Condition)
 """The conditions in the order in which they are listed: what a person looks for comes first."""
 
 # Folders in the results or in a task that contain no runs of models.
-_NO_RUNS = frozenset(
-    (
-        "alignment",
-        "benchmarks",
-        "corpus",
-        "dataset",
-        "downloads",
-        "logs",
-        "paper",
-        "vocabulary",
-    )
-)
+_NO_RUNS = {
+    "alignment",
+    "benchmarks",
+    "corpus",
+    "dataset",
+    "downloads",
+    "logs",
+    "paper",
+    "vocabulary",
+}
 # Levels from the results down to a run: scales/SCALE/TASK/models/MODEL/RUN.
 _DEEPEST = 6
 _TAIL_BYTES = 4096  # bytes that are read at the end of a log
@@ -85,8 +83,8 @@ _LOG_OF_TRAINING = re.compile(r"/seed\d+/train$")
 ``train`` alone is not enough: logs about the training part of a corpus have this file name, too.
 """
 
-_OWNER = re.compile(r"[-\d]{10} [:\d]{8}, (process \d+ on [^,]+)")
-"""First line of a job's log: date, time and the process (``convs2s.pipeline.job``)."""
+_OWNER = re.compile(r"[-\d]{10} [:\d]{8}, (process \d+ on [^,\n]+)")
+"""What the first line of a log names: date, time and process (``convs2s.pipeline.job``)."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +143,9 @@ def status(results: Path) -> Status:
             f"{results}: no such folder: name the folder of the results, or of a task"
         )
     root = results.absolute()
-    trainings = {}
-    for run in _run_folders(root):
-        trainings[run] = _training_status(run, _name(run, root))
+    trainings = {
+        run: _training_status(run, _name(run, root)) for run in _run_folders(root)
+    }
     jobs = []
     for log, name in _job_logs(root):
         if not _LOG_OF_TRAINING.search(name):
@@ -200,11 +198,11 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     holder = ""
     with suppress(OSError):
         holder = (folder / LOCK).read_text("utf-8", "replace").strip()
-    figures = {figure: progress[figure] for figure in _FIGURES if figure in progress}
     record = _read_fields(run / "training.json")
     if record and not holder and progress.get("phase", "finished") == "finished":
-        return TrainingStatus(name, **{**figures, **_finished_training(record)})
+        return _finished_training(name, record, progress)
     now = time.time()
+    figures: Values = {figure: progress.get(figure) for figure in _FIGURES}
     figures["owner"] = holder.partition(":")[0] or progress.get("owner")
     time_of_state = _time_of_state(folder, progress.get("state") or "*")
     if time_of_state is not None:
@@ -215,39 +213,37 @@ def _training_status(run: Path, name: str) -> TrainingStatus:
     is_alive_elsewhere = has_noted_progress and is_elsewhere and silent < SILENT_SECONDS
     if _is_held(folder / LOCK) or is_alive_elsewhere:
         figures["silent_seconds"] = silent
-        condition, why = _held_training(
-            _read_fields(folder / REFUSED), progress, holder
-        )
+        refused = _read_fields(folder / REFUSED)
+        condition, why = _held_training(refused, progress, holder)
     else:
         condition, why = _ended_training(progress, holder)
     if condition == "running":
         figures |= {figure: progress.get(figure) for figure in _TIME_LEFT}
     elif condition == "crashed":
-        _, last_lines = _read_ends(_log_of_training(run))
-        figures["log"] = tuple(last_lines[-SHOWN_LINES:])
+        _, figures["log"] = _read_log(_log_of_training(run))
     return TrainingStatus(name, condition, why, **figures)
 
 
-def _finished_training(record: Values) -> Values:
-    """Return the fields of ``TrainingStatus`` that follow from the record of a finished training.
+def _finished_training(name: str, record: Values, progress: Values) -> TrainingStatus:
+    """Return the status of a finished training.
 
-    They replace those from ``progress.json``, which may be older or missing.
+    Most figures come from its record. Those in ``progress.json`` may be older, or missing.
     """
     why = record.get("stop_reason")
     ratio = (record.get("source_use") or {}).get("ratio")
     if ratio:
         why = f"{why}; permuted sources {ratio:.3g} times"
-    return {
-        "condition": "finished",
-        "why": why,
-        "epoch": record.get("epochs"),
-        "epochs": None,
-        "batch": None,
-        "batches": None,
-        "updates": record.get("updates"),
-        "perplexity": record.get("validation_perplexity"),
-        "best_epoch": record.get("best_epoch"),
-    }
+    return TrainingStatus(
+        name,
+        "finished",
+        why,
+        epoch=record.get("epochs"),
+        updates=record.get("updates"),
+        loss=progress.get("loss"),
+        perplexity=record.get("validation_perplexity"),
+        best_epoch=record.get("best_epoch"),
+        tokens_per_second=progress.get("tokens_per_second"),
+    )
 
 
 def _time_of_state(folder: Path, state: str) -> float | None:
@@ -286,9 +282,7 @@ def _held_training(refused: Values, progress: Values, holder: str) -> Outcome:
         name = holder or "a process that does not state its name"
         return "locked", f"{name} holds it and has noted no progress of a training"
     phase = progress.get("phase")
-    if phase == "training":
-        return "running", None
-    return "running", phase
+    return "running", None if phase == "training" else phase
 
 
 def _ended_training(progress: Values, lock_text: str) -> Outcome:
@@ -300,16 +294,12 @@ def _ended_training(progress: Values, lock_text: str) -> Outcome:
     if not lock_text:
         if phase != "finished":
             return "not started", None
-        return (
-            "finished",
-            f"{progress.get('why')}; its record is missing: rerun to write it",
-        )
+        why = progress.get("why")
+        return "finished", f"{why}; its record is missing: rerun to write it"
     owner, colon, stated = lock_text.partition(": ")
     if not colon:
-        return (
-            "crashed",
-            f"{owner} has ended without a word: killed, or its machine went down",
-        )
+        why = f"{owner} has ended without a word: killed, or its machine went down"
+        return "crashed", why
     stopped = progress.get("owner") == owner and phase == "stopped"
     return "stopped" if stopped else "crashed", stated
 
@@ -319,19 +309,13 @@ def _failed_training(name: str, log: Path) -> TrainingStatus:
 
     It has not started if the log states no failure.
     """
-    first_line, last_lines = _read_ends(log)
-    owner = _OWNER.search(first_line)
-    process = owner[1] if owner else None
+    owner, last_lines = _read_log(log)
     reason = reason_in(log)
     if not reason:
-        return TrainingStatus(name, "not started", owner=process)
-    return TrainingStatus(
-        name,
-        "stopped" if reason == STOPPED else "crashed",
-        why=reason.removeprefix("failed: "),
-        owner=process,
-        log=tuple(last_lines[-SHOWN_LINES:]),
-    )
+        return TrainingStatus(name, "not started", owner=owner)
+    condition: Condition = "stopped" if reason == STOPPED else "crashed"
+    why = reason.removeprefix("failed: ")
+    return TrainingStatus(name, condition, why, owner, log=last_lines)
 
 
 def _job_status(log: Path, name: str) -> JobStatus:
@@ -341,18 +325,17 @@ def _job_status(log: Path, name: str) -> JobStatus:
     has crashed if not. A log that does not begin with a process is one of a shell command, which
     has no lock. Such a job counts as finished if its log states no failure.
     """
-    first_line, last_lines = _read_ends(log)
-    shown = tuple(last_lines[-SHOWN_LINES:])
-    owner = _OWNER.match(first_line)
+    owner, last_lines = _read_log(log)
+    condition: Condition
     if owner is None:
-        if reason_in(log):
-            return JobStatus(name, "crashed", log=shown)
-        return JobStatus(name, "finished")
-    if last_lines and last_lines[-1].startswith("done in "):
-        return JobStatus(name, "finished", owner[1])
-    if _is_held(lock_beside(log)):
-        return JobStatus(name, "running", owner[1])
-    return JobStatus(name, "crashed", owner[1], shown)
+        condition = "crashed" if reason_in(log) else "finished"
+    elif last_lines and last_lines[-1].startswith("done in "):
+        condition = "finished"
+    else:
+        condition = "running" if _is_held(lock_beside(log)) else "crashed"
+    return JobStatus(
+        name, condition, owner, last_lines if condition == "crashed" else ()
+    )
 
 
 def _run_folders(root: Path) -> Iterator[Path]:
@@ -375,19 +358,15 @@ def _job_logs(results: Path) -> Iterator[tuple[Path, str]]:
     Each log comes with the name of its job: the path of the log below the folder of logs, without
     ``.log``, after ``SCALE/`` or ``TASK/`` where the folder of logs is one of a scale or of a task.
     """
-    log_folders = {
-        f"{scale.name}/": scale / "logs" for scale in results.glob("scales/*")
-    }
-    log_folders[""] = results / "logs"
-    # If it is a task's.
+    log_folders = {"": results / "logs"}
+    for scale in results.glob("scales/*"):
+        log_folders[f"{scale.name}/"] = scale / "logs"
+    # If the results are those of a task.
     log_folders[f"{results.name}/"] = results.parent / "logs" / results.name
     for prefix, log_folder in log_folders.items():
         for log in whole_files(log_folder):
             if log.suffix == ".log":
-                yield (
-                    log,
-                    prefix + str(log.relative_to(log_folder)).removesuffix(".log"),
-                )
+                yield log, f"{prefix}{log.relative_to(log_folder).with_suffix('')}"
 
 
 def _is_held(path: Path) -> bool:
@@ -415,20 +394,21 @@ def _read_fields(path: Path, form: Any = Values) -> Values:
     return fields
 
 
-def _read_ends(path: Path) -> tuple[str, list[str]]:
-    """Return the first line of a log, and its last lines without the blank ones.
+def _read_log(path: Path) -> tuple[str | None, tuple[str, ...]]:
+    """Return the process that the first line of a log names, and the last lines to show.
 
-    They are empty if the log cannot be read. Of the end ``_TAIL_BYTES`` are read, so the first of
-    the last lines may be cut.
+    The last lines are at most ``SHOWN_LINES`` lines that are not blank. The first of them may be
+    cut, as only ``_TAIL_BYTES`` are read. The result has None if no process is named, and no lines
+    if the log cannot be read.
     """
     try:
         with path.open("rb") as stream:
-            first = stream.readline(_TAIL_BYTES)
+            first = stream.readline(_TAIL_BYTES).decode("utf-8", "replace")
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _TAIL_BYTES))
-            last = stream.read()
+            last = stream.read().decode("utf-8", "replace")
     except OSError:
-        return "", []
-    lines = last.decode("utf-8", "replace").splitlines()
-    last_lines = [line for line in lines if line.strip()]
-    return first.decode("utf-8", "replace").rstrip("\n"), last_lines
+        return None, ()
+    owner = _OWNER.search(first)
+    lines = [line for line in last.splitlines() if line.strip()]
+    return owner[1] if owner else None, tuple(lines[-SHOWN_LINES:])

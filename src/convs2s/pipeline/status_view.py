@@ -34,7 +34,9 @@ SILENCE_SHOWN = 120.0
 def console() -> Console:
     """Return the console to print the status on; it has ``WIDTH`` columns if it is no terminal."""
     out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=WIDTH)
+    if not out.is_terminal:
+        out.width = WIDTH
+    return out
 
 
 def view(status: Status, rows: int | None = None, width: int = WIDTH) -> RenderableType:
@@ -73,17 +75,15 @@ def view(status: Status, rows: int | None = None, width: int = WIDTH) -> Rendera
 
 def _counts(statuses: Sequence[TrainingStatus | JobStatus]) -> str:
     counts = Counter(status.condition for status in statuses)
-    named = (
-        f"{counts[condition]:,} {condition}" for condition in ORDER if counts[condition]
-    )
+    named = (f"{counts[name]:,} {name}" for name in ORDER if counts[name])
     return ", ".join(named) or "none"
 
 
 def _table(trainings: Iterable[TrainingStatus], fits: bool, width: int) -> Table:
     """Return a table with a row for each training.
 
-    If the table has to fit on a screen (``fits``), each row takes one line, and of a name that is
-    too long the end is shown. A narrow table has fewer figures.
+    If the table has to fit on a screen (``fits``), each row takes one line, and the beginning of a
+    name that is too long is cut off. A narrow table has fewer figures.
     """
     table = Table(box=None, pad_edge=False)
     overflow: Literal["ellipsis", "fold"] = "ellipsis" if fits else "fold"
@@ -146,6 +146,7 @@ def _why(run: TrainingStatus) -> str:
     words = [run.why]
     if run.condition == "running":
         words.append(run.owner)
-        if run.silent_seconds is not None and run.silent_seconds > SILENCE_SHOWN:
-            words.append(f"silent for {duration(run.silent_seconds)}")
+        silent = run.silent_seconds or 0.0
+        if silent > SILENCE_SHOWN:
+            words.append(f"silent for {duration(silent)}")
     return ", ".join(filter(None, words))

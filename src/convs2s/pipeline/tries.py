@@ -30,13 +30,12 @@ def note_beside(output: str | Path) -> Path:
     return Path(output).with_name(f".{Path(output).name}.try")
 
 
-def failed_tries(output: Sequence[str]) -> list[str]:
-    """Return the name of the last failed try of a job with these outputs, in a list.
+def failed_try(output: str) -> str:
+    """Return the name of the last failed try of a job whose first output is ``output``.
 
-    The list is empty if no try has failed since the last success.
+    It is empty if no try has failed since the last success.
     """
-    name = _read(note_beside(output[0])).get("try")
-    return [name] if name else []
+    return _read(note_beside(output)).get("try", "")
 
 
 @contextmanager

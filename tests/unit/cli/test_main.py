@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -392,7 +391,11 @@ def test_translate_text_that_comes_tokenized(
     """A model of a task with ``none`` takes lines as they are, and writes words as they are."""
     network, description = load_model(model)
     path = tmp_path / "none.safetensors"
-    save_model(path, network.state_dict(), replace(description, preparation="none"))
+    save_model(
+        path,
+        network.state_dict(),
+        description.model_copy(update={"preparation": "none"}),
+    )
     words = ["w1", "<unk>", "##.#", "&amp;", "us-china", "|", "w2"]
     raw = "w1\u00a0<unk>  ##.# &amp; us-china | w2\r\n\n"
     first, empty = map(

@@ -16,7 +16,7 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.rescoring import list_n_best, score_n_best
 from convs2s.decoding.test_sets import decode_test_set, time_decoding
 from convs2s.decoding.translate import LineTranslator, translator_of_job
-from convs2s.devices import VISIBLE, lock_folder, own_gpus
+from convs2s.devices import VISIBLE, own_gpus
 from convs2s.files.text import write_lines
 from tests.support.processes import wait_for
 
@@ -107,7 +107,7 @@ BY_HAND = (translate_by_hand, score_by_hand)
 def test_no_job_takes_the_gpu_of_a_training(
     model: Path, text: Path, computed_on: list[str], work: Callable[[Path, Path], None]
 ) -> None:
-    with own_gpus({}, 8, 1, lock_folder()) as training:
+    with own_gpus(8, 1) as training:
         assert training == ["0"]
         work(model, text)
     assert computed_on == ["1"]
@@ -121,7 +121,7 @@ def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
     capfd: pytest.CaptureFixture[str],
     work: Callable[[Path, Path], None],
 ) -> None:
-    with own_gpus({}, 8, 8, lock_folder()):
+    with own_gpus(8, 8):
         work(model, text)
     assert computed_on == ["0"]
     assert (
@@ -132,7 +132,7 @@ def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
 def test_what_a_scheduler_has_granted_is_taken(
     model: Path, text: Path, computed_on: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with own_gpus({}, 8, 8, lock_folder()):
+    with own_gpus(8, 8):
         monkeypatch.setenv(VISIBLE, "GPU-1f")
         decode(model, text)
     assert computed_on == ["GPU-1f"]
@@ -165,7 +165,7 @@ def test_eight_decodings_land_on_eight_gpus_after_the_training_on_one_has_ended(
     processes = [start() for _ in EIGHT]
     for process in processes:
         process.start()
-    with own_gpus({}, 8, 1, lock_folder()):  # which no fork has inherited
+    with own_gpus(8, 1):  # which no fork has inherited
         (tmp_path / "begin").touch()
         wait_for(lambda: len(taken()) == 7)
         assert taken() == {*EIGHT} - {"0"}

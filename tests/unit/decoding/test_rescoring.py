@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -324,7 +323,9 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
     model: Path, changes: dict[str, Any], why: str
 ) -> None:
     _, description = load_model(model)
-    known = replace(description, bpe_codes="#version: 0.2\nw 1\n", **changes)
+    known = description.model_copy(
+        update={"bpe_codes": "#version: 0.2\nw 1\n", **changes}
+    )
     ensemble = Ensemble([lstm()])
     forms: list[Form] = ["raw", "words"]
     for form in forms:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -234,7 +233,11 @@ def test_text_is_prepared_by_the_recipe_that_the_model_names(
     assert tokens["moses_test"] != tokens["moses_train"]
     for name in PREPARATIONS:
         path = tmp_path / f"{name}.safetensors"
-        save_model(path, loaded.state_dict(), replace(description, preparation=name))
+        save_model(
+            path,
+            loaded.state_dict(),
+            description.model_copy(update={"preparation": name}),
+        )
         assert next(translator(path).translate([line])).source_tokens == tokens[name]
 
 
@@ -253,7 +256,9 @@ def test_pieces_of_words_are_joined_and_counted_as_words(
     network, description = load_model(model)
     path = tmp_path / "model.safetensors"
     save_model(
-        path, network.state_dict(), replace(description, bpe_codes="#version: 0.2\n")
+        path,
+        network.state_dict(),
+        description.model_copy(update={"bpe_codes": "#version: 0.2\n"}),
     )
     of_pieces = translator(path)
     assert of_pieces._words(["a@@", "b", "c"]) == ["ab", "c"]

@@ -1,7 +1,7 @@
 """Phrases by the states of an encoder: the states, their projection, and the figure."""
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +53,9 @@ def lstm(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sizes = description.sizes
     torch.manual_seed(2)
     weights = build_network(architecture, *sizes).state_dict()
-    save_model(path, weights, replace(description, architecture=architecture))
+    save_model(
+        path, weights, description.model_copy(update={"architecture": architecture})
+    )
     return path
 
 

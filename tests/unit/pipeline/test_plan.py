@@ -25,7 +25,7 @@ def plan(
     """Plan where these files are there, and these targets are asked for."""
     layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
     files, logs = frozenset(there), f"{settings.scale.results_dir}/logs"
-    return Plan(settings, layout, logs, "benchmarks", files.__contains__, list(asked))
+    return Plan(settings, layout, logs, files.__contains__, list(asked))
 
 
 def with_options(settings: Settings, **options: object) -> Settings:
@@ -161,7 +161,7 @@ def test_a_figure_of_published_runs_alone_cannot_be_drawn(published: Settings) -
     with pytest.raises(UserError, match=message):
         beside.drawn_cells("figure3")
     with pytest.raises(UserError, match=r"^lstm_figure3\.svg: no model"):
-        beside.files_of_curves()
+        beside.curves()
 
 
 def test_all_figures_of_a_scale_can_be_drawn(demo: Settings) -> None:
@@ -186,7 +186,7 @@ def test_the_stages_cover_the_tasks_that_are_named_else_the_tables(
 
 
 def test_a_headline_rests_on_each_run_of_each_test_set(demo: Settings) -> None:
-    assert plan(demo).models_of("demo_en_fr") == [
+    assert plan(demo).headline_run_files("demo_en_fr", "model.safetensors") == [
         f"{DEMO}/seed1/model.safetensors",
         f"{DEMO}/seed2/model.safetensors",
     ]
@@ -253,12 +253,12 @@ def test_curves_by_length_are_of_the_first_row_and_of_the_list(
     paper: Settings, demo: Settings
 ) -> None:
     own = plan(demo)
-    assert own.names_of_curves() == [
+    assert own.curves()[1] == [
         "demo_lstm ensemble3, lstm_beam12",
         "demo_wmt16_en_ro seed1, list20",
     ]
     task = "results/scales/demo/demo_en_fr"
-    assert own.files_of_curves() == {
+    assert own.curves()[0] == {
         "system": f"{task}_word/models/demo_lstm/ensemble3/test.lstm_beam12.jsonl",
         "baseline": [
             f"{task}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
@@ -267,5 +267,5 @@ def test_curves_by_length_are_of_the_first_row_and_of_the_list(
         "reference": f"{task}/corpus/tok/test.target.zst",
         "vocabulary": f"{task}_word/vocabulary/en.tsv",
     }
-    assert plan(paper).names_of_curves() == ["lstm ensemble5, lstm_beam12"]
-    assert plan(paper).files_of_curves()["baseline"] == []
+    assert plan(paper).curves()[1] == ["lstm ensemble5, lstm_beam12"]
+    assert plan(paper).curves()[0]["baseline"] == []

@@ -42,7 +42,6 @@ def test_alternatives_match_exactly_the_models(root: Path) -> None:
 
 def forget() -> None:
     """Have all code read again, as by another process."""
-    code.fingerprint.cache_clear()
     code._read_code.cache_clear()
 
 

@@ -1,6 +1,5 @@
 """A model as graphs: what ONNX Runtime alone makes of them is what the network says."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +87,11 @@ def test_a_model_of_another_kind_leaves_nothing(model: Path, tmp_path: Path) -> 
     )
     lstm = build_network(architecture, *description.sizes)
     path = tmp_path / "lstm.safetensors"
-    save_model(path, lstm.state_dict(), replace(description, architecture=architecture))
+    save_model(
+        path,
+        lstm.state_dict(),
+        description.model_copy(update={"architecture": architecture}),
+    )
     with pytest.raises(
         UserError, match=r"lstm\.safetensors: its kind of network has no graphs"
     ):

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -80,7 +79,9 @@ def test_the_folder_has_what_the_model_file_says(results: Path, folder: Path) ->
 def test_the_codes_are_those_that_split_the_words(model: Path, tmp_path: Path) -> None:
     (network, description), codes = load_model(model), "#version: 0.2\nw 1</w>\n"
     coded = tmp_path / "coded.safetensors"
-    save_model(coded, network.state_dict(), replace(description, bpe_codes=codes))
+    save_model(
+        coded, network.state_dict(), description.model_copy(update={"bpe_codes": codes})
+    )
     export_hub(coded, tmp_path / "folder", "mit")
     assert (tmp_path / "folder/bpe_codes.txt").read_text("utf-8") == codes
     card = (tmp_path / "folder/README.md").read_text("utf-8")

@@ -1,6 +1,5 @@
 """Truecasing: equally frequent cases, tables, and models that read truecased text."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ def test_a_model_reads_truecased_words_and_writes_capitals(
     save_model(
         path,
         loaded.state_dict(),
-        replace(description, truecasers={"en": ["w1", "W2", "w2"]}),
+        description.model_copy(update={"truecasers": {"en": ["w1", "W2", "w2"]}}),
     )
     settings = DecodingSettings(minimum_length=3)
     plain, cased = (LineTranslator([one], settings, "cpu") for one in (model, path))
@@ -123,7 +122,7 @@ def test_a_model_reads_truecased_words_and_writes_capitals(
 def test_given_text_of_either_side_is_truecased(model: Path) -> None:
     _, description = load_model(model)
     words = {"en": ["w1", "W2"], "fr": ["w1x"]}
-    description = replace(description, truecasers=words)
+    description = description.model_copy(update={"truecasers": words})
     assert Splitter(description, "en", "raw")("W1 w2.") == ["w1", "W2", "."]
     assert Splitter(description, "fr", "words")("W1x . W1X w3x") == [
         "w1x",
@@ -147,6 +146,6 @@ def test_models_of_an_ensemble_read_and_write_alike(
 ) -> None:
     loaded, description = load_model(model)
     path = tmp_path / "other.safetensors"
-    save_model(path, loaded.state_dict(), replace(description, **stated))
+    save_model(path, loaded.state_dict(), description.model_copy(update=stated))
     with pytest.raises(UserError, match=f"their {next(iter(stated))} differ"):
         LineTranslator([model, path], DecodingSettings(), "cpu")

@@ -387,7 +387,9 @@ def test_models_that_select_alike_alone_form_an_ensemble(
         update={"vocabulary_selection": selection}
     )
     save_model(
-        changed, loaded.state_dict(), replace(description, architecture=architecture)
+        changed,
+        loaded.state_dict(),
+        description.model_copy(update={"architecture": architecture}),
     )
     LineTranslator([trained, trained], DecodingSettings(), "cpu")
     for other in (changed, model):

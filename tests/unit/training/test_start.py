@@ -143,7 +143,11 @@ def test_it_goes_on_after_the_epoch_whose_weights_it_has(
     train(tiny.job(task, trained, tiny.settings(**RECIPE, **recipe)))
     network, description = load_model(trained)
     training = {**description.training, "best_epoch": 1}
-    save_model(changed, network.state_dict(), replace(description, training=training))
+    save_model(
+        changed,
+        network.state_dict(),
+        description.model_copy(update={"training": training}),
+    )
     output = tmp_path / "further" / "model.safetensors"
     train(job(task, changed, output, "continue", maximum_epochs=4, **recipe))
     assert [row["epoch"] for row in rows(output)[:-1]] == list(range(first, 5))
@@ -217,7 +221,9 @@ def test_the_other_direction_is_refused(
     network, description = load_model(model)
     source, target = description.languages.values()
     changed = tmp_path / "changed.safetensors"
-    swapped = replace(description, languages={"source": target, "target": source})
+    swapped = description.model_copy(
+        update={"languages": {"source": target, "target": source}}
+    )
     save_model(changed, network.state_dict(), swapped)
     said = refused(job(task, changed, tmp_path / "model.safetensors"))
     assert f"it translates from {target} to {source}, the task in reverse" in said
