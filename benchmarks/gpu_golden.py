@@ -1,4 +1,4 @@
-"""The golden vectors of tests/golden/data on a device: how far from fairseq's they are."""
+"""The golden vectors of tests/reference/data on a device: how far from fairseq's they are."""
 
 import sys
 import tempfile

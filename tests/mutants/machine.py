@@ -122,7 +122,10 @@ def edited(source: str, old: ast.expr, new: ast.expr) -> str:
 def tests_of(module: str, room: str) -> tuple[str, ...]:
     """Return the tests of a module: the files that import it, then the folder of its room."""
     name = re.compile(rf"\b{re.escape(module)}\b")
-    folders = (ROOT / "tests" / tests for tests in ("unit", "golden", "faults"))
+    folders = (
+        ROOT / "tests" / tests
+        for tests in ("unit", "reference", "invariants", "contract", "faults")
+    )
     files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
     direct = [
         str(file.relative_to(ROOT))

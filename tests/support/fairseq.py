@@ -1,4 +1,4 @@
-"""fairseq's tiny models in our layout, and what it found (tests/golden/data)."""
+"""fairseq's tiny models in our layout, and what it found (tests/reference/data)."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from tests.support.networks import convs2s, options
 PERPLEXITY = 14.98
 """Of its Multi30k model after eight epochs, without the six longest pairs.
 
-On all 1,014, where ours are measured, it has 15.44 (tests/golden/shared/test_translations.py).
+On all 1,014, where ours are measured, it has 15.44 (tests/reference/shared/test_translations.py).
 """
 
 LAYERS = ((32, 3), (32, 3), (24, 1))

@@ -1,4 +1,4 @@
-"""What the original tools computed from this project's own text: tests/golden/data."""
+"""What the original tools computed from this project's own text: tests/reference/data."""
 
 from pathlib import Path
 

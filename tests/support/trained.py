@@ -1,4 +1,4 @@
-"""fairseq's small trained network, whose outputs are in tests/golden/data/fairseq."""
+"""fairseq's small trained network, whose outputs are in tests/reference/data/fairseq."""
 
 import argparse
 import json

@@ -16,7 +16,7 @@ from tests.support.pages import Block, blocks
 ELSEWHERE = {
     "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",
     "convs2s export-results results/": "tests/unit/publish/test_results.py",
-    "convs2s import fairseq": "tests/golden/test_interop.py",
+    "convs2s import fairseq": "tests/reference/test_interop.py",
     "convs2s mirror FOLDER": "tests/unit/mirror",
     "convs2s results docs/results/": "tests/house/test_results_page.py",
     "convs2s remove-states": "tests/unit/training/test_finished_states.py",

@@ -1,4 +1,4 @@
-"""BPE on a toy corpus; tests/golden/test_text_bpe.py compares with subword-nmt's commands."""
+"""BPE on a toy corpus; tests/reference/test_text_bpe.py compares with subword-nmt's commands."""
 
 import io
 from collections import Counter

@@ -25,7 +25,7 @@ Lines = list[dict[str, str]]
 @pytest.fixture(scope="module")
 def original(root: Path) -> tuple[dict[str, int], Lines]:
     counts, *lines = map(
-        json.loads, read_lines(root / "tests/golden/moses/truecase.jsonl")
+        json.loads, read_lines(root / "tests/reference/moses/truecase.jsonl")
     )
     return counts, lines
 

@@ -1,0 +1,1 @@
+"""File formats, commands, keys and pages hold what their documentation says."""
