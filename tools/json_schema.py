@@ -6,22 +6,13 @@ from functools import cache
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from convs2s.config.section import Section, field_texts
+from convs2s.config.section import Section
 
 Schema = JsonSchemaValue  # a JSON Schema, or a part of one, without references
 
 
 class _Generator(GenerateJsonSchema):
-    """JSON Schema with the text below each field, and a schema for the names of a mapping."""
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> Schema:
-        """Return a section's schema, each key described by the text below its field."""
-        section: type[Section] = schema["cls"]
-        described = super().model_schema(schema)
-        for name, text in field_texts(section).items():
-            key = section.model_fields[name].alias or name
-            described["properties"][key]["description"] = text
-        return described
+    """JSON Schema with the messages of fields, and a schema for the names of a mapping."""
 
     def custom_error_schema(self, schema: core_schema.CustomErrorSchema) -> Schema:
         """Return the schema with its message, by the name that yaml-language-server knows."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 from convs2s.config.corpus import PreparationRecipes
 from convs2s.config.messages import validated
 from convs2s.config.options import CommandOptions, Options
-from convs2s.config.section import S, Section, field_texts
+from convs2s.config.section import S, Section
 from convs2s.files.atomic import check_parent, check_place
 from convs2s.files.limits import MOST_PROCESSES
 from convs2s.files.text import read_lines, text_lines
@@ -57,11 +57,10 @@ def add_choice(command: argparse.ArgumentParser, name: str, shown_default: str) 
     ``shown_default`` in brackets.
     """
     field = Options.model_fields[name]
-    meaning = field_texts(Options)[name]
     command.add_argument(
         f"--{name}",
         choices=get_args(field.annotation),
-        help=f"{meaning} [{shown_default}]",
+        help=f"{field.description} [{shown_default}]",
     )
 
 
@@ -174,17 +173,12 @@ def _settings(
 
     A setting of an inner section is named ``SECTION.KEY``.
     """
-    for key, meaning in field_texts(type(defaults)).items():
+    for key, field in type(defaults).model_fields.items():
         default = getattr(defaults, key)
         if isinstance(default, Section):
             yield from _settings(default, f"{prefix}{key}.")
         else:
-            yield (
-                prefix + key,
-                default,
-                type(defaults).model_fields[key].annotation,
-                meaning,
-            )
+            yield prefix + key, default, field.annotation, str(field.description)
 
 
 def check_options(arguments: argparse.Namespace) -> None:

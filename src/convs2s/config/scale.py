@@ -178,16 +178,12 @@ class Scale(Section):
             self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
         )
 
-    def task_for(self, name: str) -> str:
-        """Return the task that stands in for a task of the paper."""
-        return self.tasks.get(name, name)
+    def task_for(self, name: str) -> str | None:
+        """Return the task that stands in for a task of the paper; None if there is no stand-in.
 
-    def has_task(self, name: str | None) -> bool:
-        """Return whether rows on a task of the paper are run.
-
-        All are if the scale lists no tasks; otherwise, only the rows on listed tasks are.
+        If the scale lists no tasks, every task is used itself.
         """
-        return not self.tasks or name in self.tasks
+        return self.tasks.get(name) if self.tasks else name
 
     def model_for(self, name: str) -> str | None:
         """Return the model that stands in for a model of the paper; None if there is no stand-in.

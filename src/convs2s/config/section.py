@@ -1,10 +1,6 @@
 """The base class of the configuration's sections, and the types of their values."""
 
-import ast
-import inspect
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 from pydantic import (
@@ -35,44 +31,25 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,
+        use_attribute_docstrings=True,
     )
 
     @model_validator(mode="before")
     @classmethod
     def _check_keys(cls, stated: object) -> object:
         """Refuse an unknown key with an error that also has the known keys, for the message."""
-        if cls.model_config["extra"] != "forbid" or not isinstance(stated, dict):
-            return stated
-        if stated.keys() <= cls.model_fields.keys():
-            return stated  # the usual case, without the list below
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        for key in stated:
-            if isinstance(key, str) and key not in known:
-                context = {"key": key, "known": known}
-                raise PydanticCustomError("unknown_key", "unknown key", context)
+        if cls.model_config["extra"] == "forbid" and isinstance(stated, dict):
+            known = [field.alias or name for name, field in cls.model_fields.items()]
+            for key in stated:
+                if isinstance(key, str) and key not in known:
+                    context = {"key": key, "known": known}
+                    raise PydanticCustomError("unknown_key", "unknown key", context)
         return stated
-
-
-@cache
-def field_texts(section: type[Section]) -> dict[str, str]:
-    """Return the descriptions of a section's fields: field -> the text below it, on one line."""
-    # pydantic's use_attribute_docstrings does the same, but it reads the source of every class
-    # whenever the configuration is loaded. Only tools need the descriptions.
-    texts = {}
-    for base in reversed(section.__mro__):
-        if not issubclass(base, Section):
-            continue
-        (definition,) = ast.parse(inspect.getsource(base)).body
-        assert isinstance(definition, ast.ClassDef)
-        for field, below in pairwise(definition.body):
-            match field, below:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(text))),
-                ):
-                    texts[name] = " ".join(text.split())
-    return texts
 
 
 PositiveInt = Annotated[int, Field(ge=1)]

@@ -19,7 +19,7 @@ from convs2s.config.corpus import (
     VocabularySettings,
 )
 from convs2s.config.file_reference import Download, known_download, parse_file_reference
-from convs2s.config.messages import check_known, validated
+from convs2s.config.messages import check_known
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
     DistinctItems,
@@ -194,21 +194,10 @@ class Task(Section):
     """Test set -> how ROUGE scores it. A test set that is not listed is scored with the
     defaults."""
 
-    @classmethod
-    def named(
-        cls, name: str, stated: object, where: str | None = None, lax: bool = False
-    ) -> Self:
-        """Return the task that NAME.yaml states.
-
-        ``stated`` is the file's content, with the keys of the task that ``text`` names. ``lax``:
-        texts may stand for other values, as in `convs2s.config.messages.validated`.
-
-        Raises:
-            UserError: It is not valid. The message begins with ``where``, or else with the name.
-        """
-        task = validated(cls, stated, where or name, lax=lax)
-        task._name = name
-        return task
+    def named(self, name: str) -> Self:
+        """Set the task's name, which is the stem of its file's name, and return the task."""
+        self._name = name
+        return self
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from convs2s.config.corpus import HoldOutPart, VocabularySettings
+from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import (
     CorpusMetadata,
@@ -31,7 +32,7 @@ def task(**changes: object) -> Task:
         },
         "hold_out": {"every": 100},
     }
-    return Task.named("mine", stated | changes)
+    return validated(Task, stated | changes, "mine").named("mine")
 
 
 TEST_PAIR = {"source": "t.en", "target": "t.fr"}
@@ -241,7 +242,7 @@ def test_papers_are_files_of_the_task(settings: Settings) -> None:
 def test_the_pages_summarizer_is_a_task(root: Path) -> None:
     page = (root / "docs/summarization.md").read_text("utf-8")
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    summarizer = Task.named("mine_headlines", yaml.safe_load(block))
+    summarizer = Task.model_validate(yaml.safe_load(block)).named("mine_headlines")
     assert summarizer.reference_count("test") == 3
     assert summarizer.metric == "rouge"
     assert summarizer.alignment.dictionary == "identity"
