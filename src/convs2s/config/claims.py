@@ -129,7 +129,7 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     # Index of a row -> its name. These are the rows of the group, or all rows if no group is named.
     systems = {}
     for index, row in enumerate(rows):
-        if cell.group is None or row.group == cell.group:
+        if cell.group in (None, row.group):
             systems[index] = row.system
     check_known(where, f"row of {cell.table}", cell.row, systems.values())
     found = [index for index, system in systems.items() if system == cell.row]
@@ -154,8 +154,7 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
             f"{where}: expected comparisons, trends, lengths or phrases, or only untested with a "
             "reason"
         )
-    for cell in cells:
-        _row_with_value(cell, tables, where)
+    rows = {cell: _row_with_value(cell, tables, where) for cell in cells}
     for compared in claim.comparisons:
         if compared.margin and compared.within is not None:
             raise UserError(
@@ -167,11 +166,10 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
                 f"{len(compared.worse)}; expected the same number"
             )
         both = (*compared.better, *compared.worse)
-        rows = [_row_with_value(cell, tables, where) for cell in both]
-        if all(row.kind == "cited" for row in rows):
+        if all(rows[cell].kind == "cited" for cell in both):
             raise UserError(
-                f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' have only "
-                "printed values, which no run can change; name a row of kind ours"
+                f"{where}: comparisons: '{both[0].row}' and '{both[-1].row}' have only printed "
+                "values, which no run can change; name a row of kind ours"
             )
 
 

@@ -252,8 +252,5 @@ def known_download(url: str, downloads: Mapping[str, Download]) -> Download | No
 
     The same address with http and with https names the same file.
     """
-    _, _, rest = url.partition("://")
-    for name in (url, f"https://{rest}", f"http://{rest}"):
-        if name in downloads:
-            return downloads[name]
-    return None
+    _, _, address = url.partition("://")
+    return downloads.get(f"https://{address}") or downloads.get(f"http://{address}")

@@ -51,9 +51,8 @@ def validated(section: type[S], stated: object, where: str, *, lax: bool = False
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
-    except (
-        UserError
-    ) as error:  # raised by the settings of an extension's network (`_by_kind`)
+    except UserError as error:
+        # No extension adds the kind of network that is stated, or the code of an extension failed.
         raise UserError(f"{where}: {error}") from None
 
 

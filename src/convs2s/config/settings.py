@@ -80,7 +80,7 @@ class Settings:
         its vocabularies are taken.
         """
         task = self.tasks[name]
-        references = task.needed_references()
+        references = task.references(task.splits)
         if task.released:
             return references
         models = []

@@ -1,6 +1,7 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and the runs behind its headline score."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
@@ -301,23 +302,17 @@ class Task(Section):
             return None
         return HoldOutPart(self.hold_out.every, held=split == "valid")
 
-    def references(self) -> list[str]:
-        """Return every file reference of the task once, including those of a released model."""
-        return self._references_of(("train", "valid", *self.corpus.tests))
+    def references(self, splits: Sequence[str] | None = None) -> list[str]:
+        """Return the file references of splits and those of a released model, each once.
 
-    def needed_references(self) -> list[str]:
-        """Return the file references that the headline needs.
-
-        A released model needs no training or validation text.
+        By default, they are the references of all splits.
         """
-        return self._references_of(self.splits)
-
-    def _references_of(self, splits: Sequence[str]) -> list[str]:
+        if splits is None:
+            splits = "train", "valid", *self.corpus.tests
         sides: list[str] = []
         further: list[str] = []
         for split in splits:
-            for source, target in self.file_pairs(split):
-                sides += [source, target]
+            sides += chain.from_iterable(self.file_pairs(split))
             for pair in self.corpus.tests.get(split, ()):
                 further += pair.references
         is_made_of_papers = any(side.startswith("titles://") for side in sides)
@@ -341,7 +336,7 @@ class Task(Section):
         Raises:
             UserError: Files are missing. The message names all of them and says how to get them.
         """
-        files = map(parse_file_reference, self.needed_references())
+        files = map(parse_file_reference, self.references(self.splits))
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
         missing = [path for path in paths if not is_made(path)]
         if missing:
@@ -418,14 +413,14 @@ class Task(Section):
         generated files stand in for the downloads, because it does not describe those.
         """
         sources = []
-        for file in self._references_of(("train", "valid")):
-            facts = {}
+        for file in self.references(("train", "valid")):
+            known = {}
             download = known_download(parse_file_reference(file).location, downloads)
             if file.startswith("demo://"):
-                facts = {"licence": "MIT: this project generates it"}
+                known = {"licence": "MIT: this project generates it"}
             elif download is not None:
-                facts = download.model_dump(include={"sha256", "md5", "licence"})
-            sources.append(DataSource(file=file, **facts))
+                known = download.model_dump(include={"sha256", "md5", "licence"})
+            sources.append(DataSource(file=file, **known))
         return DatasetMetadata(
             **dict(self.model_metadata()),
             vocabulary=self.vocabulary,

@@ -294,9 +294,7 @@ class _Handlers:
         libretranslate_request = None
         if KEYS & fields.keys():
             libretranslate_request = validated(LibreTranslateRequest, fields, "request")
-            fields = libretranslate_request.as_own(
-                self._languages, self._search.most_n_best
-            )
+            fields = libretranslate_request.as_own(self._languages, self._search.beam)
         lines, options = check_request(
             fields, settings, self._search, self._languages["source"]
         )

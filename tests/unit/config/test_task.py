@@ -202,7 +202,11 @@ def test_a_test_set_may_have_further_references() -> None:
     assert mine.reference_count("test") == 3
     assert mine.reference_pairs("test", 2) == [("t.fr", "t2.fr")]
     assert mine.file_pairs("test") == [("t.en", "t.fr")]
-    assert mine.references()[-2:] == mine.needed_references()[-2:] == ["t1.fr", "t2.fr"]
+    assert (
+        mine.references()[-2:]
+        == mine.references(mine.splits)[-2:]
+        == ["t1.fr", "t2.fr"]
+    )
     with pytest.raises(
         UserError, match=r"'test' of the task mine has 3 references, .* number 3"
     ):
@@ -234,7 +238,7 @@ def test_missing_files_are_named_with_how_to_come_by_them() -> None:
 def test_papers_are_files_of_the_task(settings: Settings) -> None:
     titles = settings.tasks["arxiv_titles"]
     assert titles.titles
-    assert set(titles.titles.files) <= set(titles.needed_references())
+    assert set(titles.titles.files) <= set(titles.references(titles.splits))
     sources = titles.dataset_metadata(settings.downloads, None).sources
     assert {source.licence for source in sources if source.sha256} == {"CC0-1.0"}
 
