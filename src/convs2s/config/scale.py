@@ -235,9 +235,9 @@ class Scale(Section):
         or, if it has none, by an ensemble of at most as many models as there may be seeds.
         """
         seeds = self.seeds_of.get(table, self.seeds)
-        fewer = []
-        for name in names:
-            fewer.append(self.ensembles.get(name) or limited_ensemble(name, seeds))
+        fewer = (
+            self.ensembles.get(name) or limited_ensemble(name, seeds) for name in names
+        )
         return list(dict.fromkeys(fewer))[:seeds]
 
     def headline_of(self, task: Task) -> Headline:

@@ -181,13 +181,13 @@ class Settings:
         options = self.options.model_dump(mode="json", exclude={"scale", "overrides"})
         return {**values, "options": options}
 
-    def check_name(self, where: str, noun: str, name: str | None) -> None:
-        """Check that a name that the configuration states is known; None is not checked.
+    def check_names(self, where: str, noun: str, *names: str | None) -> None:
+        """Check that names that the configuration states are known; None is not checked.
 
-        ``noun`` says what it is the name of: task, model, decoding, phrases or table.
+        ``noun`` says what they are the names of: task, model, decoding, phrases or table.
 
         Raises:
-            UserError: It is unknown. The message begins with ``where`` and names a similar name.
+            UserError: One is unknown. The message begins with ``where`` and names a similar name.
         """
         known: dict[str, Mapping[str, Section]] = {
             "task": self.tasks,
@@ -196,7 +196,8 @@ class Settings:
             "phrases": self.phrases,
             "table": self.tables,
         }
-        check_known(where, noun, name, known[noun])
+        for name in names:
+            check_known(where, noun, name, known[noun])
 
 
 def _named(known: Mapping[str, T], noun: str, name: str) -> T:
@@ -221,13 +222,12 @@ def check_references(
             similar one.
     """
     options = settings.options
-    for noun in ("task", "model", "decoding"):
-        for name in getattr(options.overrides, f"{noun}s"):
-            where = f"{origins['overrides']}: overrides.{noun}s"
-            settings.check_name(where, noun, name)
+    where = f"{origins['overrides']}: overrides"
+    settings.check_names(f"{where}.tasks", "task", *options.overrides.tasks)
+    settings.check_names(f"{where}.models", "model", *options.overrides.models)
+    settings.check_names(f"{where}.decodings", "decoding", *options.overrides.decodings)
+    settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
     _check_scale(f"config/scales/{options.scale}.yaml", settings)
-    for name in options.tasks or ():
-        settings.check_name(f"{origins['tasks']}: tasks", "task", name)
     for name, model in settings.models.items():
         where = f"{place('models', 'config/models.yaml', name)}: {name}"
         check_model(where, model.architecture, model.training)
@@ -235,8 +235,8 @@ def check_references(
         _check_task(place("tasks", f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
-        settings.check_name(f"{where}: text", "task", training.text)
-        settings.check_name(f"{where}: model", "model", training.model)
+        settings.check_names(f"{where}: text", "task", training.text)
+        settings.check_names(f"{where}: model", "model", training.model)
     for name, table in settings.paper.items():
         for column in table.columns:
             where = f"config/paper.yaml: {name}: column {column.key}: measure"
@@ -256,26 +256,22 @@ def _check_scale(where: str, settings: Settings) -> None:
             f"{where}: results_dir: expected a folder outside of downloads_dir whose name does not "
             "begin with - and is not ."
         )
-    for name in scale.without:
-        settings.check_name(f"{where}: without", "table", name)
-    for name in scale.seeds_of:
-        settings.check_name(f"{where}: seeds_of", "table", name)
+    settings.check_names(f"{where}: without", "table", *scale.without)
+    settings.check_names(f"{where}: seeds_of", "table", *scale.seeds_of)
     for left_out in scale.left_out:
-        for name in left_out.models:
-            settings.check_name(f"{where}: left_out.models", "model", name)
-        for name in left_out.tasks:
-            settings.check_name(f"{where}: left_out.tasks", "task", name)
+        settings.check_names(f"{where}: left_out.models", "model", *left_out.models)
+        settings.check_names(f"{where}: left_out.tasks", "task", *left_out.tasks)
     for key, noun, stand_ins in (
         ("tasks", "task", scale.tasks),
         ("models", "model", scale.models),
         ("phrases", "phrases", scale.phrases),
     ):
+        settings.check_names(f"{where}: {key}", noun, *stand_ins)
         for name, stand_in in stand_ins.items():
-            settings.check_name(f"{where}: {key}", noun, name)
-            settings.check_name(f"{where}: {key}.{name}", noun, stand_in)
+            settings.check_names(f"{where}: {key}.{name}", noun, stand_in)
     if scale.shrink is not None:
-        for name in scale.shrink.keep_recipe:
-            settings.check_name(f"{where}: shrink.keep_recipe", "model", name)
+        models = scale.shrink.keep_recipe
+        settings.check_names(f"{where}: shrink.keep_recipe", "model", *models)
     if scale.n_best is not None:
         _check_run(
             f"{where}: n_best.",
@@ -293,8 +289,8 @@ def _check_run(
 
     The place of a message is ``where`` and then the key, model or decoding.
     """
-    settings.check_name(f"{where}model", "model", model)
-    settings.check_name(f"{where}decoding", "decoding", decoding)
+    settings.check_names(f"{where}model", "model", model)
+    settings.check_names(f"{where}decoding", "decoding", decoding)
     network = settings.models[model].architecture
     # Words are selected by the word alignment, which does not know pieces of words.
     if task and network.selection and task.vocabulary.kind != "word":
@@ -411,8 +407,8 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     if compared is None:
         return
     task_name, model = compared
-    settings.check_name(f"{where}: task", "task", task_name)
-    settings.check_name(f"{where}: phrases", "phrases", row.phrases)
+    settings.check_names(f"{where}: task", "task", task_name)
+    settings.check_names(f"{where}: phrases", "phrases", row.phrases)
     task = settings.tasks[task_name]
     check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
     _check_run(f"{where}: ", task, model, row.decoding, settings)

@@ -63,8 +63,10 @@ def option_files(root: Path) -> dict[str, object]:
     stated = {}
     for file in (options, "config.local.yaml"):
         if (root / file).exists():
-            stated[file] = read_yaml(root / file, file)
-    return {file: content for file, content in stated.items() if content is not None}
+            content = read_yaml(root / file, file)
+            if content is not None:
+                stated[file] = content
+    return stated
 
 
 def read_yaml(path: Path, name: str) -> object:
@@ -118,9 +120,10 @@ def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
     keys = set()
     for key, _ in node.value:
         if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
-            if (key.tag, key.value) in keys:
+            typed = key.tag, key.value
+            if typed in keys:
                 raise _fault(f"duplicate key '{key.value}'", key)
-            keys.add((key.tag, key.value))
+            keys.add(typed)
 
 
 def _fault(problem: str, node: yaml.Node) -> ConstructorError:
