@@ -149,7 +149,7 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
     """
     cells = list(claim.cells())
     has_reason = claim.untested is not None
-    if bool(cells) == has_reason:  # neither or both
+    if bool(cells) == has_reason:
         raise UserError(
             f"{where}: expected comparisons, trends, lengths or phrases, or only untested with a "
             "reason"
@@ -178,9 +178,11 @@ def _row_with_value(cell: CellName, tables: Mapping[str, Table], where: str) -> 
 
     A row of kind cited needs a printed number; a row of kind ours needs a measure.
     """
-    index = row_index(cell, tables, where)  # also checks the name of the table
-    row = tables[cell.table].rows[index]
-    columns = {column.key: column for column in tables[cell.table].columns}
+    # This also checks the name of the table.
+    index = row_index(cell, tables, where)
+    table = tables[cell.table]
+    row = table.rows[index]
+    columns = {column.key: column for column in table.columns}
     check_known(where, f"column of {cell.table}", cell.column, columns)
     value: object = row.measures.get(cell.column, columns[cell.column].measure)
     if row.kind == "cited":

@@ -113,7 +113,8 @@ def check_added(
         return None
     known = added(registry, built_in)
     if name not in known:
-        noun = registry.lower().removesuffix("s")  # architecture, preparation or metric
+        # architecture, preparation or metric
+        noun = registry.lower().removesuffix("s")
         message = unknown(noun, name, [*built_in, *known])
         raise UserError(
             f"{where}: {message} (docs/extending.md: extensions of config.yaml)"
@@ -150,12 +151,13 @@ def failures_of_code(where: object) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:  # the user's code may raise any exception
+    # The user's code may raise any exception.
+    except Exception as error:
         place = where
         extensions = [str(file) for file in extension_files()]
+        # The innermost line of an extension is the last one.
         for step in traceback.extract_tb(error.__traceback__):
             if step.filename in extensions:
-                # The innermost such line is the last.
                 place = f"{step.filename}:{step.lineno}"
         if isinstance(error, SyntaxError):
             place = f"{error.filename}:{error.lineno}"

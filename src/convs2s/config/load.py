@@ -141,9 +141,8 @@ class _Files:
     """
 
     own: Path  # folder of the user's config/
-    shipped: (
-        Path  # folder of the workflow's config/, for files that the user does not have
-    )
+    # Folder of the workflow's config/, for files that the user does not have.
+    shipped: Path
     # "tasks", "models" or "decodings" -> entry -> keys to replace.
     overrides: Mapping[str, Entries]
     overrides_from: str  # the file or flag that states the overrides

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -10,9 +11,6 @@ from pydantic_core import ErrorDetails
 from convs2s.config.file_reference import masked
 from convs2s.config.section import S
 from convs2s.errors import UserError
-
-# The path to a value: keys of mappings and indices of lists.
-Place = tuple[str | int, ...]
 
 _MOST_NAMES = 12  # maximum number of known names that a message lists
 _MOST_SHOWN = 60  # maximum number of characters of a value that a message shows
@@ -84,18 +82,18 @@ def check_known(
         raise UserError(f"{where}: {unknown(noun, name, known)}")
 
 
-def _place_of(location: Sequence[str | int], value: object) -> Place:
-    """Return the place in ``value`` that pydantic's location describes.
+def _place_of(location: Sequence[str | int], value: Any) -> list[str | int]:
+    """Return the keys and indices in ``value`` that pydantic's location names.
 
     A location also has the names of union branches. They are not keys of the value and are skipped.
     """
-    place: list[str | int] = []
+    place = []
     for part in location:
         is_key = isinstance(value, dict) and part in value
         if is_key or (isinstance(value, list) and isinstance(part, int)):
             place.append(part)
-            value = value[part]  # type: ignore[index]
-    return tuple(place)
+            value = value[part]
+    return place
 
 
 def _message(failures: list[ErrorDetails], stated: object) -> str:

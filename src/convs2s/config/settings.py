@@ -168,18 +168,16 @@ class Settings:
         task = _named(self.tasks, "task", task_name)
         model = model or task.headline.model
         decoding = decoding or task.headline.decoding
-        sections: dict[str, tuple[str, Section]] = {
-            "task": (task_name, task),
-            "model": (model, self.model(model)),
-            "decoding": (decoding, _named(self.decodings, "decoding", decoding)),
-            "scale": (self.options.scale, self.scale),
+        decoding_settings = _named(self.decodings, "decoding", decoding)
+        return {
+            "task": _with_name(task_name, task),
+            "model": _with_name(model, self.model(model)),
+            "decoding": _with_name(decoding, decoding_settings),
+            "scale": _with_name(self.options.scale, self.scale),
+            "options": self.options.model_dump(
+                mode="json", exclude={"scale", "overrides"}
+            ),
         }
-        values = {
-            key: {"name": name, **section.model_dump(mode="json")}
-            for key, (name, section) in sections.items()
-        }
-        options = self.options.model_dump(mode="json", exclude={"scale", "overrides"})
-        return {**values, "options": options}
 
     def check_names(self, where: str, noun: str, *names: str | None) -> None:
         """Check that names that the configuration states are known; None is not checked.
@@ -198,6 +196,10 @@ class Settings:
         }
         for name in names:
             check_known(where, noun, name, known[noun])
+
+
+def _with_name(name: str, section: Section) -> Values:
+    return {"name": name, **section.model_dump(mode="json")}
 
 
 def _named(known: Mapping[str, T], noun: str, name: str) -> T:
@@ -382,7 +384,8 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
             title_files += [f"titles://{name}/{file}" for file in TITLE_FILES]
     for reference in task.references():
         try:
-            parse_file_reference(reference).path(Path())  # also checks the URL
+            # Both calls check the reference.
+            parse_file_reference(reference).path(Path())
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
         if reference.startswith("titles://"):

@@ -152,7 +152,8 @@ def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
         staged = scratch / output.name
         staged.mkdir()
         yield staged
-        _refuse_existing(output)  # another program may have made it during the block
+        # Another program may have made it during the block.
+        _refuse_existing(output)
         if as_zip:
             _zip(staged, output)
         else:
