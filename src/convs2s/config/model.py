@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from convs2s.config.architecture import Architecture, NetworkSettings
-from convs2s.config.file_reference import check_model_reference
+from convs2s.config.file_reference import ModelFile
 from convs2s.config.section import (
-    FileName,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -24,7 +23,7 @@ class Start(Section):
     # The keys from and as are keywords of Python, so the fields have other names.
     model_config = ConfigDict(serialize_by_alias=True)
 
-    model: FileName = Field(alias="from")
+    model: ModelFile = Field(alias="from")
     """The model file, as a path or an http(s) URL. config/downloads.yaml may state the checksum of
     the URL. The model must have the same vocabularies, BPE codes and network as the training; a
     task takes the vocabularies and codes from the file by vocabulary_of."""
@@ -156,8 +155,6 @@ def check_model(where: str, network: NetworkSettings, recipe: Recipe) -> None:
         UserError: They do not; the message begins with ``where`` and names the key.
     """
     schedule = recipe.schedule
-    if recipe.start is not None:
-        check_model_reference(recipe.start.model, f"{where}.training.start.from")
     if recipe.batch.sentences is None and recipe.batch.tokens is None:
         raise UserError(
             f"{where}.training.batch: expected a number of sentences, tokens or both"

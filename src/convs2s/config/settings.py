@@ -12,7 +12,6 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import check_added
 from convs2s.config.file_reference import (
     Download,
-    check_model_reference,
     download_size,
     known_download,
     local_path,
@@ -352,13 +351,12 @@ def _check_vocabulary(where: str, task: Task) -> None:
             f"{where}: expected either a threshold or sizes with BPE, as tokens that a size leaves "
             "out are not split again; leave out source_size and target_size"
         )
-    if task.vocabulary_of is not None:
-        check_model_reference(task.vocabulary_of, f"{where}_of")
-        if not vocabulary.joint or vocabulary.threshold:
-            raise UserError(
-                f"{where}: the vocabulary of a model (vocabulary_of) is joint and has no "
-                "threshold; leave out joint and threshold"
-            )
+    is_joint = vocabulary.joint and not vocabulary.threshold
+    if task.vocabulary_of is not None and not is_joint:
+        raise UserError(
+            f"{where}: the vocabulary of a model (vocabulary_of) is joint and has no threshold; "
+            "leave out joint and threshold"
+        )
 
 
 def _check_corpus(where: str, task: Task, settings: Settings) -> None:

@@ -19,7 +19,12 @@ from convs2s.config.corpus import (
     Titles,
     VocabularySettings,
 )
-from convs2s.config.file_reference import Download, known_download, parse_file_reference
+from convs2s.config.file_reference import (
+    Download,
+    ModelFile,
+    known_download,
+    parse_file_reference,
+)
 from convs2s.config.messages import check_known
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
@@ -169,7 +174,7 @@ class Task(Section):
     number of this task; null: the paper states none."""
     vocabulary: VocabularySettings = VocabularySettings()
     """The kind of tokens and how the vocabularies are made."""
-    vocabulary_of: FileName | None = None
+    vocabulary_of: ModelFile | None = None
     """A model file, as a path or an http(s) URL. The task takes its BPE codes and vocabularies from
     the model, so that trainings can start from it (docs/fine_tuning.md). vocabulary.merges, the
     sizes and minimum_count are then ignored. null: codes and vocabularies are learned from the
