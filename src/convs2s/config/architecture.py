@@ -352,9 +352,12 @@ def _by_kind(
     kind = str(stated.get("kind", "convs2s"))[:100]
     section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
     if section is None:
-        return read_built_in({"kind": "convs2s"} | stated)
-    strict = False if info.context else None
-    return section.model_validate(stated, strict=strict, context=info.context)
+        network = read_built_in({"kind": "convs2s"} | stated)
+    else:
+        strict = False if info.context else None
+        network = section.model_validate(stated, strict=strict, context=info.context)
+    network.check("architecture")
+    return network
 
 
 Architecture: TypeAlias = Annotated[
@@ -379,8 +382,4 @@ def parse_architecture(
     Raises:
         UserError: It is not valid; the message begins with ``where``.
     """
-    architecture: Architecture = validated(
-        _Stated, {"architecture": stated}, where
-    ).architecture
-    architecture.check(f"{where}: architecture")
-    return architecture
+    return validated(_Stated, {"architecture": stated}, where).architecture

@@ -117,6 +117,9 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         text = unknown("key", context["key"], context["known"])
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
+    elif failure["type"] == "keys":
+        # Keys that do not fit each other; the message says which.
+        text = failure["msg"]
     else:
         value = failure["input"]
         is_constant = value is None or isinstance(value, bool)

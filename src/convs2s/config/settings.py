@@ -19,7 +19,7 @@ from convs2s.config.file_reference import (
 )
 from convs2s.config.measures import MEASURES
 from convs2s.config.messages import check_known, unknown
-from convs2s.config.model import ModelSettings, check_model
+from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
@@ -212,8 +212,8 @@ def check_references(
 ) -> None:
     """Check the parts of the configuration against each other.
 
-    Every name must refer to something that exists, and the keys of each model, task, claim and row
-    must fit each other.
+    Every name must refer to something that exists, and the keys of each task, claim and row must
+    fit each other.
 
     ``origins`` has the file or flag that states each key of config.yaml. ``place`` returns the
     beginning of messages about an entry.
@@ -229,9 +229,6 @@ def check_references(
     settings.check_names(f"{where}.decodings", "decoding", *options.overrides.decodings)
     settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
     _check_scale(f"config/scales/{options.scale}.yaml", settings)
-    for name, model in settings.models.items():
-        where = f"{place('models', 'config/models.yaml', name)}: {name}"
-        check_model(where, model.architecture, model.training)
     for name, task in settings.tasks.items():
         _check_task(place("tasks", f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):

@@ -38,7 +38,7 @@ def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
         ),
         (
             "{extends: wmt14_en_de, architecture: {attention_weights: shared}}",
-            "mine.architecture.attention_weights: blocks of 512 and 768 and 2048 channels cannot "
+            "mine: architecture.attention_weights: blocks of 512 and 768 and 2048 channels cannot "
             "share them: give the attending blocks one width",
         ),
     ],
