@@ -340,6 +340,8 @@ def _by_kind(
 ) -> Any:
     """Read the settings of a network with the class of their kind, convs2s by default.
 
+    Then check that its keys fit each other.
+
     ``read_built_in`` is pydantic's validator for the kinds of this package. The context of ``info``
     says whether texts may stand for other values (`convs2s.config.messages.validated`).
     """

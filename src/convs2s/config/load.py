@@ -241,7 +241,8 @@ def _read_options(
         # leaves numbers, truth values and null as texts. It also leaves 1e-4 in a file as text.
         values = with_texts(given, lambda text: None if text == "null" else text)
         for key, value in values.items():
-            if stated.get(key) != value:  # not from a file
+            # A value of a file is the same as there.
+            if stated.get(key) != value:
                 origins[key] = giver
         stated = values
     return validated(Options, stated, giver, lax=given is not None), origins

@@ -27,9 +27,6 @@ from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
 
-# Kind, file, entry -> the beginning of messages about it.
-_Place = Callable[[str, str, str], str]
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -82,10 +79,9 @@ class Settings:
         references = task.references(task.splits)
         if task.released:
             return references
-        models = []
+        models = self.start_of(task.headline.model)
         if task.vocabulary_of is not None:
             models.append(task.vocabulary_of)
-        models += self.start_of(task.headline.model)
         return references + [model for model in models if "://" in model]
 
     def downloads_by_place(self) -> dict[str, Download]:
@@ -208,7 +204,9 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
 
 
 def check_references(
-    settings: Settings, origins: Mapping[str, str], place: _Place
+    settings: Settings,
+    origins: Mapping[str, str],
+    place: Callable[[str, str, str], str],
 ) -> None:
     """Check the parts of the configuration against each other.
 
@@ -216,7 +214,7 @@ def check_references(
     fit each other.
 
     ``origins`` has the file or flag that states each key of config.yaml. ``place`` returns the
-    beginning of messages about an entry.
+    beginning of messages about an entry from its kind (such as "tasks"), its file and its name.
 
     Raises:
         UserError: A check fails. The message names the file and the key, and for an unknown name a
