@@ -85,6 +85,11 @@ class DecodingSettings(Section):
     limit bounds memory and padding if sentences are long. On a CPU, the result does not depend on
     it. null: no limit."""
 
+    @property
+    def most_n_best(self) -> int:
+        """The maximum number of translations that a search finds for a line."""
+        return self.beam
+
     def check_n_best(self, wanted: int, place: str) -> None:
         """Check that a search finds ``wanted`` translations of a line.
 

@@ -294,7 +294,9 @@ class _Handlers:
         libretranslate_request = None
         if KEYS & fields.keys():
             libretranslate_request = validated(LibreTranslateRequest, fields, "request")
-            fields = libretranslate_request.as_own(self._languages, self._search.beam)
+            fields = libretranslate_request.as_own(
+                self._languages, self._search.most_n_best
+            )
         lines, options = check_request(
             fields, settings, self._search, self._languages["source"]
         )
