@@ -171,9 +171,9 @@ def _cell(
     papers_task, papers_model = compared
     model = scale.model_for(papers_model)
     runs = scale.runs_for(row.runs, address.table)
-    if model is None or not runs or not scale.has_task(papers_task):
-        return None
     task = scale.task_for(papers_task)
+    if task is None or model is None or not runs:
+        return None
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file

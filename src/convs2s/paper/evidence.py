@@ -199,8 +199,9 @@ def _why_missing(settings: Settings, table: str, row: Row) -> str:
     if table not in settings.paper or settings.scale.why_left_out(row):
         return "left out at this scale"
     if (
-        row.model
-        and settings.scale.has_task(row.task)
+        row.task
+        and row.model
+        and settings.scale.task_for(row.task)
         and settings.scale.model_for(row.model)
     ):
         return "not run"

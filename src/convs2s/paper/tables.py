@@ -260,7 +260,7 @@ def _why_absent(
         )
     if row.task is None:
         return "not run"
-    has_task = settings.scale.has_task(row.task)
+    has_task = settings.scale.task_for(row.task) is not None
     if not has_task or not row.model or not settings.scale.model_for(row.model):
         return "no stand-in"
     measure = row.measures.get(column.key, column.measure)

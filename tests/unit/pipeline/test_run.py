@@ -239,7 +239,7 @@ def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -
 
 def own_task(language: str, **stated: object) -> Task:
     own = yaml.safe_load(TASK) | {"languages": {"source": "en", "target": language}}
-    return Task.named("mine", own | stated)
+    return Task.model_validate(own | stated).named("mine")
 
 
 def test_text_without_blanks_is_told_of(
