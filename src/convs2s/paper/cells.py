@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from convs2s.config.measures import MEASURES, RESCORED
 from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
+from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
 from convs2s.paper.ledger import LedgerEntry, RunNames, planned_entry
@@ -152,6 +153,14 @@ def cells(settings: Settings, name: str, results: str | None = None) -> list[Cel
     return found
 
 
+def stand_ins(scale: Scale, row: Row) -> tuple[str, str] | None:
+    """Return the task and the model that a scale runs for a row; None if it runs neither."""
+    if row.task is None or row.model is None or not scale.has_task(row.task):
+        return None
+    model = scale.model_for(row.model)
+    return None if model is None else (scale.task_for(row.task), model)
+
+
 def _cell(
     settings: Settings,
     address: CellAddress,
@@ -165,20 +174,15 @@ def _cell(
     measure = row.measures.get(column.key, column.measure)
     if row.kind != "ours" or measure is None or scale.why_left_out(row):
         return None
-    compared = row.comparison(f"row {address.row + 1}", [column])
-    if compared is None:
+    names_of_model = stand_ins(scale, row)
+    if names_of_model is None:
         return None
-    papers_task, papers_model = compared
-    model = scale.model_for(papers_model)
-    runs = scale.runs_for(row.runs, address.table)
-    if model is None or not runs or not scale.has_task(papers_task):
-        return None
-    task = scale.task_for(papers_task)
+    task, model = names_of_model
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
-    # The parts of the path of the numbers. `Row.comparison` has checked that the row states those
-    # that the measure's file needs.
+    # The parts of the path of the numbers. The loading of the configuration has checked that the
+    # row states those that the measure's file needs, and runs (`Row.comparison`).
     stated = {
         "testset": scale.testset_for(row.testset or ""),
         "decoding": row.decoding,
@@ -195,7 +199,7 @@ def _cell(
             return None
     path = file.pattern.format(**names)
     records = []
-    for run in runs:
+    for run in scale.runs_for(row.runs, address.table):
         inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
         numbers_file = f"{layout.task(task).run(model, run)}/{path}"
         run_names = RunNames(task, model, run, testset, names["decoding"])
