@@ -95,11 +95,11 @@ class Sheet:
     @property
     def filled(self) -> list[str]:
         """The columns that have a text in at least one row, in the order of the table."""
-        if not self.rows:
-            return []
-        return [
-            column for column in self.rows[0] if any(row[column] for row in self.rows)
-        ]
+        filled = []
+        for column in next(iter(self.rows), {}):
+            if any(row[column] for row in self.rows):
+                filled.append(column)
+        return filled
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the header of the printed table, its rows, and its footnotes by number.
@@ -111,7 +111,9 @@ class Sheet:
         printed = []
         numbers: dict[str, int] = {}  # footnote -> its number, from 1
         for row in self.rows:
-            texts = {column: as_one_text(row[column]) for column in header}
+            texts = {}
+            for column in header:
+                texts[column] = as_one_text(row[column])
             for column, behind in self.joined.items():
                 if row[behind]:
                     texts[column] += f" ({as_one_text(row[behind])})"

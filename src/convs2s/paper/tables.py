@@ -132,7 +132,10 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
         headings.append(f"Left out at this scale, as {reason}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
-        rows.append({heading: value.content for heading, value in values.items()})
+        contents = {}
+        for heading, value in values.items():
+            contents[heading] = value.content
+        rows.append(contents)
     left_out_columns = ["Scale", "Lines"]
     joined = {}
     for column in printed.columns:
@@ -290,14 +293,15 @@ def _provenance(
                 value = _number(values[column.key], column.digits)
                 notes.append(f"{source}: {column.name} {value}")
     notes += filter(None, (row.note, as_one_text(texts["Notes"])))
-    contents: dict[str, CellText] = {
-        **texts,
-        "Scale": scale_name(settings),
-        "Command": _command(row_cells.values(), settings.options.scale),
-        "Cost": _cost(settings, row_cells.values()),
-        "Notes": "; ".join(notes),
-    }
-    return {heading: TableValue(content) for heading, content in contents.items()}
+    provenance = {}
+    for heading, text_by_column in texts.items():
+        provenance[heading] = TableValue(text_by_column)
+    provenance["Scale"] = TableValue(scale_name(settings))
+    command = _command(row_cells.values(), settings.options.scale)
+    provenance["Command"] = TableValue(command)
+    provenance["Cost"] = TableValue(_cost(settings, row_cells.values()))
+    provenance["Notes"] = TableValue("; ".join(notes))
+    return provenance
 
 
 def _provenance_of(cell: Cell) -> dict[str, str]:
@@ -309,12 +313,20 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     if not entries:
         return {}
     digests: list[str] = []
-    # Both scores of an n-best list depend only on the list, not on the model that rescores it.
-    if cell.measure not in ("bleu_of_list", "bleu_oracle"):
-        for entry in entries:
-            digests += [digest[:_DIGITS_OF_CHECKSUM] for digest in entry.model_files]
-    days = [entry.date for entry in entries]
-    lines = next((entry.lines for entry in entries if entry.lines is not None), None)
+    processors = []
+    origins = []
+    days = []
+    lines = None
+    for entry in entries:
+        # Both scores of an n-best list depend only on the list, not on the model that rescores it.
+        if cell.measure not in ("bleu_of_list", "bleu_oracle"):
+            for digest in entry.model_files:
+                digests.append(digest[:_DIGITS_OF_CHECKSUM])
+        processors.append(entry.processor or "")
+        origins.append(entry.origin or "")
+        if lines is None:
+            lines = entry.lines
+        days.append(entry.date)
     test_set = ""
     if cell.testset:
         counted = "" if lines is None else f" ({lines:,} lines)"
@@ -323,24 +335,17 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     # An ensemble is a single run: its name is printed, not "1 of 1".
     first_run = cell.records[0].run.run
     is_ensemble = first_run.startswith("ensemble")
-    first_day = min(days)
-    last_day = max(days)
     return {
         "Runs": first_run if is_ensemble else f"{len(entries)} of {len(cell.records)}",
         "Test set": test_set,
         "Lines": "" if lines is None else str(lines),
         "Metric": " ".join([MEASURES[cell.measure].label, *cell.signatures]),
-        "Model files": _distinct(" ", digests),
-        "Processor": _distinct("; ", (entry.processor for entry in entries)),
-        "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
-        "Origin": _distinct(", ", (entry.origin for entry in entries)),
+        "Model files": " ".join(dict.fromkeys(digests)),
+        "Processor": "; ".join(dict.fromkeys(filter(None, processors))),
+        "Date": " to ".join(sorted({min(days), max(days)})),
+        "Origin": ", ".join(dict.fromkeys(filter(None, origins))),
         "Notes": "; ".join(f"{run} {why}" for run, why in cell.failures.items()),
     }
-
-
-def _distinct(separator: str, texts: Iterable[str | None]) -> str:
-    """Return the texts that are not empty as one text, each once, in their order."""
-    return separator.join(dict.fromkeys(filter(None, texts)))
 
 
 def _command(row_cells: Iterable[Cell], scale: str) -> str:
@@ -386,7 +391,9 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []
-    trainings = Counter((text, model) for text, model, _ in sorted(missing))
+    trainings = Counter[tuple[str, str]]()
+    for text, model, _ in sorted(missing):
+        trainings[text, model] += 1
     for (text, model), count in trainings.items():
         hours = "hours: see preflight"
         if known := settings.costs.training(text, model):
