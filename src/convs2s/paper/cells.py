@@ -87,20 +87,24 @@ class Cell:
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs that compute the numbers from the models, in their order."""
-        names = {
-            "testset": self.testset,
-            "decoding": self.decoding,
-            "phrases": self.phrases,
-        }
-        return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
+        return [
+            job.format(
+                testset=self.testset, decoding=self.decoding, phrases=self.phrases
+            )
+            for job in MEASURES[self.measure].file.jobs
+        ]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of the jobs that tune the length penalty on a development set.
 
         The list is empty for numbers that training itself writes, with no job after it.
         """
-        names = {"testset": development_set, "decoding": self.decoding}
-        return [job.format(**names) for job in _TUNING] if self.jobs else []
+        if not self.jobs:
+            return []
+        return [
+            job.format(testset=development_set, decoding=self.decoding)
+            for job in _TUNING
+        ]
 
 
 def cells_of_tables(
@@ -181,15 +185,15 @@ def _cell(
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
-    # The parts of the path of the numbers. The loading of the configuration has checked that the
-    # row states those that the measure's file needs, and runs (`Row.comparison`).
-    stated = {
-        "testset": scale.testset_for(row.testset or ""),
-        "decoding": row.decoding,
-        "phrases": scale.phrases_for(row.phrases or ""),
-    }
-    names = {key: stated[key] if key in file.named_by else None for key in stated}
-    testset = names["testset"]
+    # The names in the path of the numbers. When the configuration was loaded, `Row.comparison` has
+    # checked that the row states those that the measure's file needs, and its runs.
+    testset = decoding = phrases = None
+    if "testset" in file.named_by:
+        testset = scale.testset_for(row.testset or "")
+    if "decoding" in file.named_by:
+        decoding = row.decoding
+    if "phrases" in file.named_by:
+        phrases = scale.phrases_for(row.phrases or "")
     n_best = None
     if file == RESCORED:
         n_best = settings.tasks[task].n_best.get(testset or "")
@@ -197,23 +201,21 @@ def _cell(
             n_best = str(scale.n_best)
         if n_best is None:
             return None
-    path = file.pattern.format(**names)
+    path = file.pattern.format(testset=testset, decoding=decoding, phrases=phrases)
     records = []
     for run in scale.runs_for(row.runs, address.table):
-        inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
-        numbers_file = f"{layout.task(task).run(model, run)}/{path}"
-        run_names = RunNames(task, model, run, testset, names["decoding"])
-        records.append(
-            planned_entry(inputs, numbers_file, run_names, settings.options.scale)
-        )
+        names = RunNames(task, model, run, testset, decoding)
+        inputs = known.of(file.suffix, names, phrases)
+        numbers = f"{layout.task(task).run(model, run)}/{path}"
+        records.append(planned_entry(inputs, numbers, names, settings.options.scale))
     return Cell(
         address,
         measure,
         task,
         model,
         testset,
-        decoding=names["decoding"],
-        phrases=names["phrases"],
-        records=records,
+        decoding,
+        phrases,
+        records,
         n_best=n_best,
     )

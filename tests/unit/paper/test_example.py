@@ -18,11 +18,11 @@ from convs2s.paper import attention_maps
 from convs2s.paper.attention import attend_to_example, sentence_of
 from convs2s.paper.attention_maps import (
     ExampleAttention,
-    LayerCount,
     plot_example,
     read_example,
 )
 from convs2s.paper.charts import PANEL_WIDTH
+from convs2s.paper.ledger import RunScore
 from tests.support.documents import svg_texts
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
@@ -106,7 +106,7 @@ def test_two_maps_side_by_side_are_as_large_as_a_column_has_room_for(
         source_tokens=["a", "b"],
         translation="c d e f g h i",
         target_tokens=list("cdefghi"),
-        layers=LayerCount(1, ""),
+        layers=RunScore(1, ""),
         weights=np.full((1, 7, 2), 0.5).tolist(),
     )
     write_json(tmp_path / "example.json", asdict(shown))

@@ -210,7 +210,7 @@ def _exhibit(
     charts: list[list[Panel]] = []
     trends: list[list[Panel]] = []
     if printed.is_by_layers:
-        networks = depths(printed, settings.scale.shown_rows(printed), shown)
+        networks = depths(settings, name, shown)
         on_stand_in = settings.scale.stand_in is not None
         charts.append(layer_panels(networks, on_stand_in=on_stand_in))
     else:
