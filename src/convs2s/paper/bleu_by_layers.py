@@ -154,7 +154,7 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
             label=label_lines,
             layers=[0, 1 + max(network.layers for network in networks)],
             sides=list(dict.fromkeys(network.side for network in networks)),
-            scale={"domain": domain, "nice": False},
+            bleu=domain,
         )
         if not points:
             # A line without points makes the browser log a warning, so only the layer of the

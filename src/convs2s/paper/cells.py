@@ -158,7 +158,7 @@ def cells(settings: Settings, name: str, results: str | None = None) -> list[Cel
 
 
 def stand_ins(scale: Scale, row: Row) -> tuple[str, str] | None:
-    """Return the task and the model that a scale runs for a row; None if it runs neither."""
+    """Return the task and the model that stand in for those of a row; None if one has none."""
     if row.task is None or row.model is None or not scale.has_task(row.task):
         return None
     model = scale.model_for(row.model)

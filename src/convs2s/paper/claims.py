@@ -203,7 +203,7 @@ def correct(findings: Iterable[Finding]) -> None:
     p_values: list[float] = []
     for finding in tested:
         p_values += [p for p in (finding.p, finding.p_reversal) if p is not None]
-    # One correction for all tests; it keeps their order.
+    # All tests of the claim are corrected together. `holm` keeps their order.
     corrected = iter(holm(p_values))
     for finding in tested:
         finding.p_holm = next(corrected)

@@ -46,7 +46,7 @@ Kernels = tuple[str | None, str | None]
 """Kind of network and precision of a training."""
 
 EqualProcessors = Mapping[tuple[Kernels, str | None], set[str | None]]
-"""Kernels and processor -> the processors that give the same numbers, with itself.
+"""Kernels and processor -> the processors that give the same numbers, including itself.
 
 A processor that has made no training with these kernels is not in the mapping.
 """
@@ -199,7 +199,7 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
 
 
 def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
-    """Return the processors that give the same numbers as a processor, with itself.
+    """Return the processors that give the same numbers, for each processor and kind of training.
 
     Two processors are equal if both have made some of the same trainings, and all these have the
     same perplexity to the last digit. Only trainings of the same kind of network and precision
