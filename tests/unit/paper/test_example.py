@@ -86,7 +86,8 @@ def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> Non
     plot_example(example=example, outputs=outputs)
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts, found = svg_texts(outputs[0]), read_example(example)
-    maps = {f"layer {number}" for number in range(1, found.layers.score + 1)}
+    assert found.layers.score == len(found.weights) > 0
+    maps = {f"layer {number}" for number, _ in enumerate(found.weights, start=1)}
     assert maps | {"source", "target", "attention (share)"} <= texts
     assert {*found.source_tokens, *found.target_tokens} <= texts
     assert "STAND-IN DATA: a test's" in texts
