@@ -8,7 +8,8 @@ import pytest
 from convs2s.cli.main import main
 from convs2s.files.text import write_lines
 from convs2s.paper.attention import attention_page
-from convs2s.paper.attention_maps import ExampleAttention, LayerCount
+from convs2s.paper.attention_maps import ExampleAttention
+from convs2s.paper.ledger import RunScore
 from tests.support.chromium import Page
 
 HOSTILE = "</script><b>&"
@@ -23,7 +24,7 @@ EXAMPLE = ExampleAttention(
     source_tokens=["the", HOSTILE, "</s>"],
     translation="das",
     target_tokens=["das", "</s>"],
-    layers=LayerCount(2, "a test"),
+    layers=RunScore(2, "a test"),
     weights=WEIGHTS,
 )
 SHOWN = "document.querySelector('.attention output').textContent"
