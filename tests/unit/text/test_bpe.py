@@ -9,7 +9,15 @@ from subword_nmt.apply_bpe import BPE
 
 from convs2s.errors import UserError
 from convs2s.text import bpe as module
-from convs2s.text.bpe import Bpe, Glossaries, count_tokens, join, learn_codes
+from convs2s.text.bpe import (
+    Bpe,
+    Glossaries,
+    count_tokens,
+    join,
+    learn_codes,
+    merges_of,
+    types_of_other_codes,
+)
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
@@ -132,6 +140,13 @@ def test_broken_codes_are_an_error_with_the_line() -> None:
         UserError, match=r"BPE codes, line 3: expected two tokens .* found 'x'"
     ):
         Bpe("#version: 0.2\na b\nx\n")
+
+
+@pytest.mark.parametrize("version", ["", "#version: 0.1\n", "#version: 0.2\n"])
+def test_merges_are_all_lines_but_the_version(version: str) -> None:
+    codes = f"{version}a \u2028\na\u2028 b</w>\n"
+    assert merges_of(codes) == ["a \u2028", "a\u2028 b</w>"]
+    assert types_of_other_codes(codes, ["a\u2028@@", "a\u2028b"]) is None
 
 
 def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
