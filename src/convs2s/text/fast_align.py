@@ -90,10 +90,9 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
         model.probability = kept["probability"].astype(np.float32)
         model.null = kept["null"].astype(np.float64)
     for iteration in range(done, _ITERATIONS - 1):
-        distance = model.expect()
+        distance = model.iterate()
         if iteration:
             model.tension = tightened(model.tension, distance, shapes)
-        model.maximize()
         state.keep(
             iterations=iteration + 1,
             tension=model.tension,
@@ -150,8 +149,7 @@ class _Model:
     """The probabilities of all words as translations of each source word, and of no source word.
 
     The key of a target and a source word, ``target number * source types + source number``,
-    identifies the two words. ``probability`` and ``_count`` are in the order of the sorted
-    ``_keys``.
+    identifies the two words. ``probability`` is in the order of the sorted ``_keys``.
     """
 
     def __init__(self, source: Side, target: Side):
@@ -159,12 +157,10 @@ class _Model:
         self._source = source
         self._target = target
         self._keys = self._word_pairs()
-        # All probabilities are equal at first, and their value does not matter, because expect
-        # normalizes them. float32 takes half the memory of float64.
+        # All probabilities are equal at first, and their value does not matter, because they are
+        # normalized when they are used. float32 takes half the memory of float64.
         self.probability = np.ones(len(self._keys), dtype=np.float32)
-        self._count = np.zeros(len(self._keys), dtype=np.float32)
         self.null = np.ones(target.types)
-        self._null_count = np.zeros_like(self.null)
 
     def _word_pairs(self) -> Integers:
         """Return the sorted keys of all pairs of words that occur in the same sentence pair."""
@@ -211,52 +207,43 @@ class _Model:
         null = self.null[self._target.words[pairs.targets]] * _NULL_SHARE  # (T,)
         return slots, joint, null
 
-    def expect(self) -> float:
-        """Add up the expected counts of aligned words (E step).
+    def iterate(self) -> float:
+        """Run one iteration of EM.
 
-        Return the mean expected distance |j/m - i/n| from the diagonal. As in fast_align, it is
-        measured from the position before the target word, with j - 1 in place of j.
+        Return the mean expected distance |j/m - i/n| from the diagonal under the model before the
+        iteration. As in fast_align, it is measured from the position before the target word, with
+        j - 1 in place of j.
         """
+        # E step: add up the expected counts of aligned words.
+        count = np.zeros_like(self.probability)
+        null_count = np.zeros_like(self.null)
         distances = 0.0
         for pairs in self._pairs():
             slots, joint, null = self._joint(pairs)
             total = np.add.reduceat(joint, pairs.first) + null  # (T,)
             posterior = joint / total[pairs.target]  # (P,)
-            np.add.at(self._count, slots, posterior.astype(np.float32))
-            np.add.at(self._null_count, self._target.words[pairs.targets], null / total)
+            np.add.at(count, slots, posterior.astype(np.float32))
+            np.add.at(null_count, self._target.words[pairs.targets], null / total)
             before = pairs.target_share - pairs.target_step  # (T,)
             distance = abs(before[pairs.target] - pairs.source_share)  # (P,)
             distances += float((posterior * distance).sum())
-        return distances / len(self._target.words)
-
-    def maximize(self) -> None:
-        """Set the probabilities from the counts by variational Bayes (M step).
-
-        The counts are then reset to 0 for the next iteration.
-        """
+        # M step: set the probabilities from the counts by variational Bayes. The tables are
+        # processed in parts because temporary arrays of float64 would take twice their memory.
+        starts = range(0, len(count), _AT_ONCE)
+        parts = [slice(start, start + _AT_ONCE) for start in starts]
         # Sum of the counts of each source word, with the prior.
         totals = np.zeros(self._source.types)
-        for part in self._parts():
+        for part in parts:
             source_words = self._keys[part] % self._source.types
-            np.add.at(totals, source_words, self._count[part] + _CONCENTRATION)
+            np.add.at(totals, source_words, count[part] + _CONCENTRATION)
         norms = _digamma(np.maximum(totals, _CONCENTRATION))
-        for part in self._parts():
+        for part in parts:
             source_words = self._keys[part] % self._source.types
-            logarithm = _digamma(self._count[part].astype(np.float64) + _CONCENTRATION)
+            logarithm = _digamma(count[part].astype(np.float64) + _CONCENTRATION)
             self.probability[part] = np.exp(logarithm - norms[source_words])
-        counted = self._null_count + _CONCENTRATION
+        counted = null_count + _CONCENTRATION
         self.null = np.exp(_digamma(counted) - _digamma(counted.sum(keepdims=True)))
-        self._count[:] = 0
-        self._null_count[:] = 0
-
-    def _parts(self) -> Iterator[slice]:
-        """Yield slices that cover the tables of word pairs.
-
-        The tables are processed in parts because temporary arrays of float64 would take twice the
-        memory of the tables.
-        """
-        for start in range(0, len(self._keys), _AT_ONCE):
-            yield slice(start, start + _AT_ONCE)
+        return distances / len(self._target.words)
 
     def links(self) -> Integers:
         """Return the most probable source position of each target word, or -1 for no source word.

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from convs2s.data.batches import EpochPlan, plan_batches
+from convs2s.data.batches import Rows, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.devices import return_freed_memory
 from convs2s.errors import LastingError, UnfinishedError, UserError, failures_of_file
@@ -189,7 +189,7 @@ class Trainer:
                     self._save()
                     saved = time.monotonic()
 
-    def plan(self, epoch: int) -> EpochPlan:
+    def plan(self, epoch: int) -> list[Rows]:
         """Return the rows of each update of an epoch, in order."""
         return plan_batches(
             self.train.lengths("source"),

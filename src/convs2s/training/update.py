@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import Indices, collate
+from convs2s.data.batches import Indices, Rows, collate
 from convs2s.data.shortlist import Shortlist
 from convs2s.data.store import TokenStore
 from convs2s.errors import UserError
@@ -154,7 +154,7 @@ class Updater:
         tokens = [update.tokens for update in started]
         return list(map(UpdateReport, total_losses, tokens, norms))
 
-    def update(self, store: TokenStore, rows: Indices, moment: Moment) -> UpdateReport:
+    def update(self, store: TokenStore, rows: Rows, moment: Moment) -> UpdateReport:
         """Make one update from the pairs ``rows``, wait for it, and return its figures."""
         loaded = self.loader.load(store, rows)
         (report,) = self.read([self.start(loaded, moment)])

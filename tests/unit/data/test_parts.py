@@ -138,11 +138,26 @@ def test_more_parts_than_lines_are_refused_with_the_option_that_sets_them(
     assert not list((tmp_path / "made").iterdir())
 
 
-def write_report(path: Path, kept: int) -> Path:
+def write_report(path: Path, kept: int, **settings: str) -> Path:
     """Write a filter's report of which each reason has dropped two pairs."""
     dropped = dict.fromkeys(("empty", "too_long", "too_short", "ratio", "long_word"), 2)
-    path.write_text(json.dumps({"read": kept + 10, "kept": kept, "dropped": dropped}))
+    report = {"read": kept + 10, "kept": kept, "dropped": dropped, **settings}
+    path.write_text(json.dumps(report))
     return path
+
+
+def test_texts_of_different_settings_are_not_counted_together(tmp_path: Path) -> None:
+    metadata = CorpusMetadata(task="mine", clean=CLEAN, paper_pairs=None, stand_in=None)
+    table = tmp_path / "counts.txt"
+    train = write_report(tmp_path / "train", 1200, settings="maximum 250")
+    valid = write_report(tmp_path / "valid", 3, settings="maximum 250")
+    count_pairs(train=train, valid=valid, table=table, metadata=metadata)
+    valid = write_report(tmp_path / "valid", 3, settings="maximum 12")
+    message = (
+        "train: was made with maximum 250, .*valid with maximum 12: restore the task's"
+    )
+    with pytest.raises(UserError, match=message):
+        count_pairs(train=train, valid=valid, table=table, metadata=metadata)
 
 
 def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:

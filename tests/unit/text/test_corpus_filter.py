@@ -13,7 +13,6 @@ from convs2s.text.corpus_filter import (
     REASONS,
     FilterReport,
     added_reports,
-    check_same_settings,
     reason_to_drop,
     tidy,
     tokenize_and_filter,
@@ -106,20 +105,6 @@ def test_a_report_of_an_earlier_version_states_no_settings(tmp_path: Path) -> No
     del report["settings"]
     (tmp_path / "report.json").write_text(json.dumps(report))
     assert added_reports([tmp_path / "report.json"]) == report
-
-
-def test_text_of_former_settings_is_told_from_that_of_these(tmp_path: Path) -> None:
-    reports = []
-    for name, maximum in (("train", 250), ("other", 250), ("valid", 12)):
-        clean(tmp_path, ["a b"], ["x y"], maximum=maximum)
-        reports.append((tmp_path / "report.json").rename(tmp_path / name))
-    check_same_settings(reports[:2])
-    message = (
-        "train: was made with preparation none, minimum 2, maximum 250, ratio 1.5, "
-        ".*valid with preparation none, minimum 2, maximum 12, ratio 1.5: restore the task's"
-    )
-    with pytest.raises(UserError, match=message):
-        check_same_settings(reports)
 
 
 def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -> None:
