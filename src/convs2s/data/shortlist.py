@@ -7,7 +7,7 @@ nothing but the sentences, this table and the two vocabularies.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -37,8 +37,10 @@ class Shortlist:
     frequent: int
     """Number of most frequent target types that are always selected, besides special tokens."""
 
-    offsets: npt.NDArray[np.int64]  # (source types + 1,)
-    candidates: npt.NDArray[np.int32]  # (C,), target indices
+    # (source types + 1,)
+    offsets: npt.NDArray[np.int64]
+    # (C,), target indices
+    candidates: npt.NDArray[np.int32]
 
     @classmethod
     def from_words(
@@ -76,15 +78,6 @@ class Shortlist:
         offsets = np.cumsum([0, *lengths], dtype=np.int64)
         candidates = np.fromiter(chain.from_iterable(rows), np.int32)
         return cls(len(target), frequent, offsets, candidates)
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, so that both select the same types."""
-        if not isinstance(other, Shortlist):
-            return False
-        return all(
-            np.array_equal(getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-        )
 
     def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
         """Return the types that are selected for source sentences.

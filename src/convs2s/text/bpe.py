@@ -207,17 +207,11 @@ class Bpe:
         self._remembered_split = lru_cache(_CACHED_WORDS)(self._split_word)
 
     def split(self, words: str) -> str:
-        """Split each word of a line, and return the tokens joined by single spaces.
-
-        Spaces, carriage returns and line feeds at both ends of the line are kept.
-        """
+        """Split each word of a line, and return the tokens joined by single spaces."""
         inner = words.strip("\r\n ")
-        start = words.index(inner)
-        end = start + len(inner)
-        tokens = " ".join(
+        return " ".join(
             [self._remembered_split(word) for word in inner.split(" ") if word]
         )
-        return words[:start] + tokens + words[end:]
 
     def _split_word(self, word: str) -> str:
         return " ".join(self.tokens(word))

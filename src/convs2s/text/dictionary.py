@@ -44,7 +44,8 @@ def build_dictionary(
         UserError: ``links`` is not what `align_words` wrote for this text. It has another number of
             lines, or a position beyond the end of a sentence.
     """
-    frequencies: Counter[str] = Counter()  # source word -> its occurrences
+    # Source word -> number of its occurrences.
+    frequencies: Counter[str] = Counter()
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def mismatch(line_number: int) -> UserError:

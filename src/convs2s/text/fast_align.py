@@ -370,8 +370,8 @@ def _falling(
     """
     ratio = np.exp(-tension * step)
     last = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
-    plain = (1 - last) / (1 - ratio)  # the sum of ratio ** k
-    # The sum of k * ratio ** k.
+    # The sums of ratio ** k and of k * ratio ** k over k = 0, 1, ..., terms - 1.
+    plain = (1 - last) / (1 - ratio)
     rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2
     scale = np.exp(-tension * first)
     return scale * plain, scale * (first * plain + step * rising)
