@@ -30,8 +30,8 @@ def count_pairs(
     """
     training = read_report(train)
     validation = read_report(valid)
-    settings = training.get("settings")
-    other_settings = validation.get("settings")
+    settings = training["settings"]
+    other_settings = validation["settings"]
     if other_settings != settings:
         raise UserError(
             f"{train}: was made with {settings}, {valid} with {other_settings}: restore the "

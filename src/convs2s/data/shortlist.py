@@ -7,7 +7,7 @@ nothing but the sentences, this table and the two vocabularies.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 
 import numpy as np
@@ -78,6 +78,15 @@ class Shortlist:
         offsets = np.cumsum([0, *lengths], dtype=np.int64)
         candidates = np.fromiter(chain.from_iterable(rows), np.int32)
         return cls(len(target), frequent, offsets, candidates)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all fields are equal, so that both select the same types."""
+        if not isinstance(other, Shortlist):
+            return False
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name))
+            for field in fields(self)
+        )
 
     def types(self, source: npt.ArrayLike, target: npt.ArrayLike = ()) -> Types:
         """Return the types that are selected for source sentences.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Literal, NotRequired, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
@@ -38,8 +38,8 @@ class FilterReport(TypedDict):
     read: NumberOfPairs
     kept: NumberOfPairs
     dropped: dict[Reason, NumberOfPairs]
-    settings: NotRequired[str]
-    """The preparation's name and the limits. Reports of an earlier version do not have this key."""
+    settings: str
+    """The preparation's name and the limits."""
 
 
 def remove_bars(line: str) -> str:
@@ -115,7 +115,13 @@ def tokenize_and_filter(
         prepare: The functions that turn a raw line into words, for the source and the target. By
             default they only delete ``|``, as clean-corpus-n.perl does.
     """
-    counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
+    counts = FilterReport(
+        read=0,
+        kept=0,
+        dropped=dict.fromkeys(REASONS, 0),
+        settings=f"preparation {preparation}, {limits}",
+    )
     source_path, target_path = sides
     prepare_source, prepare_target = prepare
     with (
@@ -135,8 +141,6 @@ def tokenize_and_filter(
                 counts["kept"] += 1
                 source_out.write(source + "\n")
                 target_out.write(target + "\n")
-    limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
-    counts["settings"] = f"preparation {preparation}, {limits}"
     write_json(report, counts)
     return counts
 
@@ -158,12 +162,11 @@ def added_reports(paths: Iterable[Path]) -> FilterReport:
     The parts must have been filtered with the same settings, which is not checked. The settings of
     the last part are returned.
     """
-    total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0), settings="")
     for report in map(read_report, paths):
         total["read"] += report["read"]
         total["kept"] += report["kept"]
         for reason, count in report["dropped"].items():
             total["dropped"][reason] += count
-        if "settings" in report:
-            total["settings"] = report["settings"]
+        total["settings"] = report["settings"]
     return total

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.data.corpus import Sides, extract_corpus
+from convs2s.data.corpus import RawText, Sides, extract_corpus
 from convs2s.decoding.test_sets import decode_test_set
 from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
@@ -82,7 +82,7 @@ def extracted(folder: Path, hazard: Hazard) -> list[str]:
     (folder / "own.en").write_bytes(hazard.file())
     write_lines(folder / "own.fr", ["un", "deux", "trois"])
     pairs = [(str(folder / "own.en"), str(folder / "own.fr"))]
-    extract_corpus(pairs=pairs, files=FilesBelow(folder), output=sides(folder, "raw"))
+    extract_corpus(RawText(pairs, FilesBelow(folder)), output=sides(folder, "raw"))
     return list(read_lines(sides(folder, "raw")[0]))
 
 

@@ -339,12 +339,7 @@ def test_the_model_file_has_all_that_translation_needs(
     trained: Path, task: Path, run: Terminal
 ) -> None:
     _, description = load_model(trained)
-    kept = description.shortlist
-    made = of_task(TrainingData.read(task), task)
-    assert kept is not None
-    assert (kept.target_types, kept.frequent) == (made.target_types, made.frequent)
-    np.testing.assert_array_equal(kept.offsets, made.offsets)
-    np.testing.assert_array_equal(kept.candidates, made.candidates)
+    assert description.shortlist == of_task(TrainingData.read(task), task)
     lines = [" ".join(tiny.WORDS[start : start + 3]) for start in range(8)]
     text = "".join(f"{line}\n" for line in lines).encode()
     selected = run(
