@@ -139,8 +139,8 @@ def _repetitions(pattern: str) -> float:
     """Return an upper bound on how many copies of a character the compiled pattern contains.
 
     The library ``regex`` compiles the expression before ``{n}`` or ``{n,m}`` n times. As such
-    repetitions can be nested, the bound is the product of all counts n. The flag ``(?x)`` allows
-    blanks between the digits of a count, which are removed here, and also comments, for which the
+    repetitions can be nested, the bound is the product of all counts n. With the flag ``(?x)``, a
+    count may contain blanks, which are removed here. It may also contain comments, for which the
     bound is infinite.
     """
     if "#" in pattern and re.search(r"\(\?\w*x", pattern):
