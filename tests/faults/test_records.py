@@ -69,12 +69,12 @@ def read_tuning(path: Path) -> object:
         (read_report, "{", "f: no report of a corpus filter"),
         (
             read_report,
-            '{"read": 1, "kept": -1, "dropped": {}}',
+            '{"read": 1, "kept": -1, "dropped": {}, "settings": ""}',
             "f: no report of a corpus filter",
         ),
         (
             read_report,
-            '{"read": 1, "kept": 1, "dropped": {"x": 1}}',
+            '{"read": 1, "kept": 1, "dropped": {"x": 1}, "settings": ""}',
             "f: no report of a corpus",
         ),
         (read_example, "{}", "f: not the attention on an example"),
