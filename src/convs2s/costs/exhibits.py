@@ -209,18 +209,17 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     Trainings whose files do not exist have no epochs and no summary. Released models are not
     trained, so they have none.
     """
-    folders = {}
+    trainings = {}
     for cell in cells:
         if settings.tasks[cell.task].released:
             continue
         for record in cell.records:
             for task, model, run in record.trainings:
                 # The folder of each run is beside that of the record's run, such as an ensemble.
-                folders[task, model, run] = Path(record.file).parent.with_name(run)
-    trainings = []
-    for (task, model, run), folder in folders.items():
-        trainings.append(read_training(task, model, run, folder))
-    return trainings
+                folder = Path(record.file).parent.with_name(run)
+                if folder not in trainings:
+                    trainings[folder] = read_training(task, model, run, folder)
+    return list(trainings.values())
 
 
 def _benchmarks_of(
@@ -229,9 +228,9 @@ def _benchmarks_of(
     """Yield the existing benchmark files of the jobs that make cells' scores from their models."""
     for cell in cells:
         stems = list(cell.jobs)
-        if decoding := settings.decodings.get(cell.decoding or ""):
+        if cell.decoding:
             tuned_on = settings.scale.development_set(
-                settings.tasks[cell.task], decoding
+                settings.tasks[cell.task], settings.decodings[cell.decoding]
             )
             if tuned_on:
                 stems += cell.tuning_jobs(tuned_on)
@@ -293,6 +292,6 @@ def _core_hours(benchmarks: Iterable[Path]) -> float:
     for path in benchmarks:
         with failures_of_file(str(path), "not a benchmark of Snakemake's: remove it"):
             for row in csv.DictReader(read_lines(path), delimiter="\t"):
-                has_processor_time = row["cpu_time"] != "NA"
-                seconds += float(row["cpu_time" if has_processor_time else "s"])
+                is_sampled = row["cpu_time"] != "NA"
+                seconds += float(row["cpu_time"] if is_sampled else row["s"])
     return seconds / SECONDS_PER_HOUR
