@@ -159,30 +159,31 @@ class Expectation:
 
         They are hours of the kind of device, GPUs or cores, that most of these trainings ran on.
         """
-        tokens_per_epoch = [0]  # of trainings on this task; the largest number counts
-        # Tokens per hour of a device.
-        rates: dict[str, list[float]] = {"gpus": [], "cores": []}
-        for run, _ in self._timed:
+        most_tokens = 0  # in an epoch of this task
+        per_gpu_hour: list[float] = []  # tokens, of each training with GPUs
+        per_core_hour: list[float] = []
+        for run, hours in self._timed:
             if run.task == task:
-                tokens_per_epoch += [epoch.tokens for epoch in run.epochs]
+                most_tokens = max(most_tokens, *(epoch.tokens for epoch in run.epochs))
             if self._kinds[run.model] != self._kinds[model]:
                 continue
             # A training may have run on both kinds of device, each for some of its epochs.
-            for device, rates_of_device in rates.items():
-                tokens = 0
-                hours = 0.0
-                for tokens_of_epoch, hours_of_epoch in run.timed_epochs:
-                    hours_on_device = getattr(hours_of_epoch, device)
-                    if hours_on_device:
-                        tokens += tokens_of_epoch
-                        hours += hours_on_device
-                if hours:
-                    rates_of_device.append(tokens / hours)
-        device = max(rates, key=lambda name: len(rates[name]))
-        to_read = epochs * max(tokens_per_epoch)
-        if not to_read or not rates[device]:
+            if hours.gpus:
+                tokens = sum(
+                    read for read, of_epoch in run.timed_epochs if of_epoch.gpus
+                )
+                per_gpu_hour.append(tokens / hours.gpus)
+            if hours.cores:
+                tokens = sum(
+                    read for read, of_epoch in run.timed_epochs if of_epoch.cores
+                )
+                per_core_hour.append(tokens / hours.cores)
+        to_read = epochs * most_tokens
+        if not to_read or not (per_gpu_hour or per_core_hour):
             return None
-        return Hours(**{device: to_read / statistics.median(rates[device])})
+        if len(per_gpu_hour) >= len(per_core_hour):
+            return Hours(gpus=to_read / statistics.median(per_gpu_hour))
+        return Hours(cores=to_read / statistics.median(per_core_hour))
 
     def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
         """Return the hours by the first measured model of this kind in config/costs.yaml."""

@@ -135,16 +135,13 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--executor", "-e", default="local")
     parser.add_argument("--cores", "-c", nargs="?", const="all")
     parser.add_argument("--resources", "--res", nargs="+")
-    parser.add_argument("--directory", "-d")
+    parser.add_argument("--directory", "-d", default="")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
     # To find the profiles; read again below.
     options, _ = parser.parse_known_args(words)
     folder = Path.cwd()
-    if (
-        options.directory is not None
-        and (started_in / options.directory).resolve() == folder
-    ):
+    if (started_in / options.directory).resolve() == folder:
         folder = started_in
     user_config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     profile_folders = [
@@ -262,10 +259,9 @@ def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
     for kind in kinds.values():
         resources = dict(kind[0].resources)
         for name in ("threads", "mem_mb", "runtime", "gpu"):
-            numbers = [request.number(name) for request in kind]
-            known = [number for number in numbers if number is not None]
-            if known:
-                resources[name] = str(max(known))
+            largest = max(request.number(name) or 0 for request in kind)
+            if largest:
+                resources[name] = str(largest)
         found.append((replace(kind[0], resources=resources), kind))
     return sorted(found, key=lambda kind: _size(kind[0]), reverse=True)
 
