@@ -191,15 +191,15 @@ def found(most: int = 10, source: list[str] | None = None) -> OutputComparison:
 
 def test_words_of_one_output_alone_are_mark_differences() -> None:
     one, other = mark_differences(BASELINE[0], SYSTEM[0])
-    assert one == (
+    assert one == [
         Part("the man sees", False),
         Part("a", True),
         Part("red", False),
         Part("car", True),
         Part(".", False),
-    )
+    ]
     assert [part.text for part in other if part.differs] == ["two", "cars"]
-    assert mark_differences("", "x") == ((), (Part("x", True),))
+    assert mark_differences("", "x") == ([], [Part("x", True)])
 
 
 def test_lines_go_from_the_largest_gain_to_the_largest_loss() -> None:
