@@ -139,7 +139,6 @@ def report(
     templates.globals |= {"levels": levels, "estimate": estimate}
     templates.filters |= {
         "amount": _amount,
-        "downloads": _downloads,
         "hours": _hours,
         "number": "{:,}".format,
         "underlined": lambda title: "\n".join(underlined(title)),
@@ -214,15 +213,6 @@ def _memory(task_budgets: Sequence[Budget]) -> float:
     return max(
         (stage.memory for budget in task_budgets for stage in budget.stages), default=0
     )
-
-
-def _downloads(files: Mapping[str, int | None]) -> str:
-    """Describe files to download by their total size and number."""
-    if not files:
-        return "nothing"
-    unknown = sum(size is None for size in files.values())
-    rest = f", {unknown} of unknown size" if unknown else ""
-    return f"{_amount(sum(size or 0 for size in files.values()))} in {len(files)} files{rest}"
 
 
 def _amount(size: float) -> str:

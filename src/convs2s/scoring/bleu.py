@@ -195,12 +195,11 @@ def compare(
     system: Lines,
     *references: Lines,
     form: BleuForm = "tokenized",
-    samples: int = SAMPLES,
     names: tuple[str, str] = ("baseline", "system"),
 ) -> Comparison:
     """Test whether the BLEU of two systems differs by more than chance.
 
-    The test is a paired bootstrap (Koehn 2004) with ``samples`` resamples of the test set.
+    The test is a paired bootstrap (Koehn 2004) with `SAMPLES` resamples of the test set.
     sacrebleu's seed is in the signature. The references are one or more lists of lines, in the form
     that ``form`` needs. Messages call the systems by their ``names``.
     """
@@ -211,7 +210,7 @@ def compare(
         {"BLEU": _ScriptBleu(form)},
         references,
         test_type="bs",
-        n_samples=samples,
+        n_samples=SAMPLES,
     )
     signatures, columns = test()
     results: Any = columns["BLEU"]  # a `Result` of sacrebleu for each system

@@ -35,7 +35,6 @@ def compare_models(
     report: Report,
     test_set: str,
     manifest: Mapping[str, object],
-    samples: int = SAMPLES,
 ) -> None:
     """Compare two systems by paired bootstrap resampling, and write a report as text and as JSON.
 
@@ -46,7 +45,6 @@ def compare_models(
         report: the files to write. Its header must name the two models.
         test_set: the test set's name for the report.
         manifest: everything else that the numbers depend on.
-        samples: number of bootstrap resamples.
     """
     outputs = {
         path: read_translations(path) for paths in pairs.values() for path in paths
@@ -65,7 +63,6 @@ def compare_models(
                 _lines_of(outputs[system], form),
                 reference,
                 form=form,
-                samples=samples,
                 names=(str(baseline), str(system)),
             )
             comparisons.append(comparison)
@@ -83,7 +80,7 @@ def compare_models(
     report.write(
         "comparison.txt.j2",
         test_set=test_set,
-        samples=samples,
+        samples=SAMPLES,
         lines=len(references["detokenized"]),
         bleu=bleu,
         manifest=manifest,

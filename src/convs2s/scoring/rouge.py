@@ -131,23 +131,18 @@ class RougeOptions:
         )
 
 
-def rouge(
-    hypotheses: Lines,
-    *references: Lines,
-    options: RougeOptions,
-    samples: int = ROUGE_SAMPLES,
-) -> RougeScores:
+def rouge(hypotheses: Lines, *references: Lines, options: RougeOptions) -> RougeScores:
     """Return the mean ROUGE scores of texts against one or more lists of references.
 
-    Each line is one item. ``samples`` is the number of bootstrap resamples for the confidence
-    intervals.
+    Each line is one item. The confidence intervals are from `ROUGE_SAMPLES` bootstrap resamples.
 
     Raises:
         UserError: there are no lines, or a list of references differs in length from the
             hypotheses.
     """
     items = rouge_items(hypotheses, *references, options=options)
-    return mean_rouge(items, options.signature(len(references), samples), samples)
+    signature = options.signature(len(references), ROUGE_SAMPLES)
+    return mean_rouge(items, signature, ROUGE_SAMPLES)
 
 
 def rouge_items(
