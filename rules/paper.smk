@@ -243,19 +243,6 @@ rule preflight:
         # To list the requests to a cluster, the job plans with this command line and other targets.
         command=[sys.executable, "-m", "snakemake", *sys.argv[1:]],
         targets=["evaluate" if options.tasks else "paper"],
-        submission=lambda w: {
-            "executor": workflow.executor_plugin.name,
-            "is_local": workflow.local_exec,
-            "limits_cores": workflow.resource_settings.cores is not None,
-            "chooses_partition": "SNAKEMAKE_SLURM_PARTITIONS" in os.environ
-            or getattr(workflow.executor_settings, "partition_config", None) is not None,
-            "translations": workflow.global_resources.get("translations").value,
-            "local_rules": [
-                each.name
-                for each in workflow.rules
-                if each.norun or each.name in workflow._localrules
-            ],
-            "folder": workflow.rundir,
-        },
+        started_in=os.environ.get("PWD", "."),
     script:
         "../workflow/scripts/preflight.py"

@@ -7,7 +7,7 @@ from typing import Any
 
 from convs2s.config.load import load_for_job
 from convs2s.costs.preflight import preflight
-from convs2s.costs.requests import Submission, requests_report
+from convs2s.costs.requests import requests_report, submission_of
 from convs2s.paper.cells import planned_cells
 from convs2s.pipeline.job import prefix_of
 from convs2s.pipeline.process import failures_in_one_line
@@ -24,14 +24,16 @@ def _from(folder: Path, lines: Iterable[str]) -> Iterator[str]:
 with failures_in_one_line():
     root = Path(snakemake.scriptdir).parents[1]
     prefix = prefix_of(snakemake.log[0], snakemake.params.stated_log)
-    submission = Submission(**snakemake.params.submission)
+    command = snakemake.params.command
+    submission = submission_of(command, Path(snakemake.params.started_in))
     settings = load_for_job(snakemake.config, root)
     log = Path(snakemake.log[0]).absolute()
     requests = requests_report(
-        snakemake.params.command,
+        command,
         submission,
         targets=snakemake.params.targets,
         prefix=snakemake.rule.removesuffix("preflight"),
+        snakefiles=[root / "workflow/Snakefile", *root.glob("rules/*.smk")],
     )
     here = Path.cwd()
     # All files of a module are below its prefix, also the user's.

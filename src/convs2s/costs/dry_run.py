@@ -1,4 +1,7 @@
-"""The jobs of a run and the resources that each requests, parsed from Snakemake's dry run."""
+"""The jobs of a run and the resources that each requests, parsed from Snakemake's dry run.
+
+The dry run does not print which rules are local, so `local_rules` reads the files of the rules.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -13,6 +16,11 @@ Without ``--cores`` Snakemake would plan every job with one thread.
 """
 
 _UNKNOWN = "<TBD>"  # Snakemake's word for a resource that it does not know yet
+
+# These match lines in the files of rules.
+_RULE = re.compile(r"^ *(?:rule|checkpoint) (?=\w+:$)", re.MULTILINE)
+_LOCAL = re.compile(r"^ +localrule: True$", re.MULTILINE)
+_ACTION = re.compile(r"^ +(?:script|shell|run):", re.MULTILINE)
 
 # This matches parts of the plan that Snakemake prints:
 # - the first line of a group of jobs;
@@ -90,6 +98,20 @@ def dry_run(
     return [*words[:end], *added, "--", *targets, *words[end + 1 :]]
 
 
+def local_rules(texts: Iterable[str]) -> set[str]:
+    """Return the names of the rules that are never submitted, from the texts of rule files.
+
+    These are the rules with ``localrule: True``, and the rules without an action.
+    """
+    local = set()
+    for text in texts:
+        for rule in _RULE.split(text)[1:]:
+            name, _, body = rule.partition(":")
+            if _LOCAL.search(body) or not _ACTION.search(body):
+                local.add(name)
+    return local
+
+
 class _Job:
     """A job of the plan, parsed from the lines with its properties."""
 
@@ -108,8 +130,7 @@ def parse_plan(text: str, local: Collection[str], translations: int | None) -> D
 
     Args:
         text: the standard output of the dry run.
-        local: the rules whose jobs run on this machine and are not submitted. The dry run does not
-            print them.
+        local: the rules whose jobs run on this machine and are not submitted.
         translations: the number of jobs with the resource ``translations`` that a group runs at a
             time; None if there is no limit.
     """

@@ -1,22 +1,29 @@
 """The requests of a run to a cluster: a line for each kind, and warnings on impossible ones."""
 
+import argparse
 import importlib.util
+import os
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import yaml
 
 from convs2s.costs.dry_run import (
     ALL_CORES,
     DryRun,
     Request,
     dry_run,
+    local_rules,
     parse_plan,
 )
 from convs2s.costs.partitions import ask_sinfo, refusals
 from convs2s.scoring.text_table import aligned, underlined
+
+LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
 
 # The resources in the last column of the table, besides threads, mem_mb, runtime and gpu, which
 # have their own columns.
@@ -35,16 +42,16 @@ _FURTHER = (
     "clusters",
     "slurm_extra",
 )
+# The file in a folder of a profile, with the lowest version of Snakemake that may read it.
+_PROFILE = re.compile(r"(?:profile|config)(?:\.v(\d+)\+)?\.yaml")
 
 
 @dataclass(frozen=True)
 class Submission:
-    """How Snakemake submits the jobs of the present run (rules/paper.smk)."""
+    """The options of a command line and its profiles that decide how jobs are submitted."""
 
     executor: str
     """The name of Snakemake's executor plugin."""
-    is_local: bool
-    """Whether jobs run on this machine."""
     limits_cores: bool
     """Whether a number of cores is stated, which limits the threads of all jobs."""
     chooses_partition: bool
@@ -54,10 +61,13 @@ class Submission:
 
     It is a resource of the rules (``resource_scopes`` in rules/common.smk).
     """
-    local_rules: Collection[str]
-    """The rules whose jobs run on this machine in any case."""
-    folder: str
-    """The folder in which Snakemake was started, before its option ``--directory``."""
+    folder: Path
+    """The folder in which the command line was given."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether jobs run on this machine."""
+        return self.executor in LOCAL_EXECUTORS
 
 
 def requests_report(
@@ -66,6 +76,7 @@ def requests_report(
     *,
     targets: Sequence[str],
     prefix: str,
+    snakefiles: Iterable[Path],
 ) -> Iterator[str]:
     """Plan a run and yield the lines of a report on its requests to a cluster.
 
@@ -74,10 +85,11 @@ def requests_report(
 
     Args:
         command: the command line of this process: Python, ``-m snakemake`` and its arguments.
-        submission: how that command submits jobs.
+        submission: the options of that command line for submission.
         targets: the targets of the run to plan. They replace the target ``preflight``.
         prefix: the prefix that a module's ``use rule`` adds to the names of all rules, and so to
             the targets.
+        snakefiles: the files of the rules.
     """
     asked = f"{prefix}preflight"
     # If another program runs Snakemake, the command is that program's and lacks the target.
@@ -101,9 +113,81 @@ def requests_report(
         last_line = output.rpartition("\n")[2]
         yield f"WARNING: the requests are not known, because planning failed: {last_line}"
         return
-    plan = parse_plan(done.stdout, submission.local_rules, submission.translations)
+    local = local_rules(path.read_text("utf-8") for path in snakefiles)
+    plan = parse_plan(
+        done.stdout, {prefix + name for name in local}, submission.translations
+    )
     yield from table(plan)
     yield from warnings(plan, submission)
+
+
+def submission_of(words: Sequence[str], started_in: Path) -> Submission:
+    """Read the options for submission from the words of a command line and from its profiles.
+
+    Args:
+        words: the words of the command line.
+        started_in: the folder in which the command line was given. Snakemake may have changed to
+            the folder of its option ``--directory`` since then.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--profile", default=os.environ.get("SNAKEMAKE_PROFILE"))
+    parser.add_argument("--workflow-profile", default="profiles/default")
+    parser.add_argument("--executor", "-e", default="local")
+    parser.add_argument("--cores", "-c", nargs="?", const="all")
+    parser.add_argument("--resources", "--res", nargs="+")
+    parser.add_argument("--directory", "-d", default="")
+    partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+    parser.add_argument("--slurm-partition-config", default=partitions)
+    # To find the profiles; read again below.
+    options, _ = parser.parse_known_args(words)
+    folder = Path.cwd()
+    if (started_in / options.directory).resolve() == folder:
+        folder = started_in
+    user_config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    profile_folders = [
+        folder,
+        Path(user_config, "snakemake"),
+        Path("/etc/xdg/snakemake"),
+    ]
+    # The options in a profile are defaults of the command line's options. The workflow's profile
+    # comes last, because it overrides the other one.
+    for profile in (options.profile, options.workflow_profile):
+        if profile:
+            parser.set_defaults(**_profile(profile, profile_folders))
+    options, _ = parser.parse_known_args(words)
+    # Limits are words NAME=NUMBER on a command line. In a profile they may be a mapping.
+    limits = options.resources or {}
+    if isinstance(limits, list):
+        limits = dict(word.split("=", 1) for word in limits)
+    return Submission(
+        executor=options.executor,
+        limits_cores=options.cores is not None,
+        chooses_partition=options.slurm_partition_config is not None,
+        translations=int(limits["translations"]) if "translations" in limits else None,
+        folder=folder,
+    )
+
+
+def _profile(name: str, folders: Iterable[Path]) -> dict[str, object]:
+    """Read a profile of Snakemake, which is a file, or a folder with one; return option -> value.
+
+    Search the folders in their order. If none has the profile, return an empty mapping.
+    """
+    for folder in folders:
+        path = folder / name
+        if path.is_dir():
+            versions = {}
+            for file in path.glob("*.yaml"):
+                if found := _PROFILE.fullmatch(file.name):
+                    versions[file] = int(found[1] or 0)
+            # Take the file for the newest version of Snakemake, such as config.v8+.yaml.
+            path = max(versions, key=versions.__getitem__, default=path)
+        if path.is_file():
+            options = yaml.safe_load(path.read_text("utf-8")) or {}
+            return {
+                option.replace("-", "_"): value for option, value in options.items()
+            }
+    return {}
 
 
 def table(plan: DryRun) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""What each job asks for, read from Snakemake's dry run."""
+"""What each job asks for, read from Snakemake's dry run and from the files of rules."""
 
 import pytest
 
-from convs2s.costs.dry_run import ALL_CORES, Request, dry_run, parse_plan
+from convs2s.costs.dry_run import ALL_CORES, Request, dry_run, local_rules, parse_plan
 
 PLAN = """\
 Building DAG of jobs...
@@ -47,6 +47,56 @@ rule settings:
     resources: tmpdir=/tmp
 Reasons:
     (check individual jobs above for details)
+"""
+
+RULES = """\
+rule all:
+    input:
+        "a.txt",
+
+
+rule fetch:
+    output:
+        "b.txt",
+    localrule: True
+    shell:
+        "touch {output}"
+
+
+if True:
+
+    rule settings:
+        output:
+            "c.txt",
+        localrule: True
+        script:
+            "settings.py"
+
+
+rule train:
+    params:
+        localrule=True,
+    shell:
+        "touch {output}"
+
+
+def helper():
+    return True
+
+
+checkpoint timed:
+    script:
+        "time.py"
+"""
+LATER_RULES = """\
+rule decode:
+    script:
+        "decode.py"
+
+
+rule put:
+    input:
+        "d.txt",
 """
 
 
@@ -110,6 +160,10 @@ def test_nothing_to_do() -> None:
         "Nothing to be done (all requested files are present and up to date).", (), None
     )
     assert (plan.requests, plan.local, plan.not_shown) == ([], 0, 0)
+
+
+def test_rules_that_nobody_submits() -> None:
+    assert local_rules([RULES, LATER_RULES]) == {"all", "fetch", "settings", "put"}
 
 
 def test_targets_take_the_place_of_the_one_that_is_asked_for() -> None:

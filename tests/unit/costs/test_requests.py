@@ -12,6 +12,7 @@ from convs2s.costs.dry_run import DryRun, Request
 from convs2s.costs.requests import (
     Submission,
     requests_report,
+    submission_of,
     table,
     torch_has_gpus,
     warnings,
@@ -19,12 +20,10 @@ from convs2s.costs.requests import (
 
 SLURM = Submission(
     "slurm",
-    is_local=False,
     limits_cores=False,
     chooses_partition=False,
     translations=None,
-    local_rules=["settings"],
-    folder=".",
+    folder=Path(),
 )
 FAKE_SNAKEMAKE = """\
 import sys
@@ -38,13 +37,26 @@ rule count:
 rule settings:
     resources: mem_mb=4000, runtime=60
 """
+RULES = """\
+rule settings:
+    localrule: True
+    script:
+        "settings.py"
+
+
+rule count:
+    script:
+        "count.py"
+"""
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, without Slurm."""
+    """An empty folder, without profiles at home and without Slurm."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
     return tmp_path
 
 
@@ -149,18 +161,55 @@ def test_torch_for_gpus(
     ) is not expected
 
 
-def report(here: Path, plan: str, submission: Submission = SLURM) -> list[str]:
+def test_who_runs_the_jobs(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def executor(*words: str) -> str:
+        return submission_of(words, here).executor
+
+    for place, name in (
+        ("profiles/default/profile.yaml", "rerun-incomplete: true"),
+        ("profiles/slurm/profile.yaml", "executor: slurm\ncores: 4"),
+        ("profiles/old/config.yaml", "executor: lsf"),
+        (
+            "profiles/old/config.v8+.yaml",
+            "executor: slurm\nslurm-partition-config: p.yaml",
+        ),
+        ("home/snakemake/site/config.yaml", "executor: cluster-generic"),
+    ):
+        (here / place).parent.mkdir(parents=True, exist_ok=True)
+        (here / place).write_text(name)
+    assert executor("preflight") == "local"
+    assert executor("--executor", "slurm") == "slurm"
+    assert executor("--profile", "profiles/slurm", "-e", "dryrun") == "dryrun"
+    assert executor("--workflow-profile=profiles/slurm") == "slurm"
+    assert executor("--profile", "profiles/slurm/profile.yaml") == "slurm"
+    old = submission_of(["--profile", "profiles/old"], here)
+    assert old == replace(SLURM, chooses_partition=True, folder=here)
+    assert submission_of(["--profile", "profiles/slurm"], here).limits_cores
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "site")
+    assert executor() == "cluster-generic"
+    assert executor("--profile", "none") == "local"
+
+
+def report(here: Path, plan: str, *words: str) -> list[str]:
     (here / "fake.py").write_text(FAKE_SNAKEMAKE)
+    (here / "rules.smk").write_text(RULES)
     (here / "plan.txt").write_text(plan)
-    command = [sys.executable, "fake.py", "preflight"]
-    return list(requests_report(command, submission, targets=["paper"], prefix=""))
+    command = [sys.executable, "fake.py", *words]
+    lines = requests_report(
+        command,
+        submission_of(command, here),
+        targets=["paper"],
+        prefix="",
+        snakefiles=[here / "rules.smk"],
+    )
+    return list(lines)
 
 
 def test_the_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert report(here, PLAN, replace(SLURM, is_local=True)) == []
+    assert report(here, PLAN, "preflight") == []
     # By another interface of Snakemake's.
-    assert list(requests_report(["x"], SLURM, targets=["paper"], prefix="")) == []
-    lines = report(here, PLAN)
+    assert report(here, PLAN, "--executor", "slurm") == []
+    lines = report(here, PLAN, "preflight", "--executor", "slurm")
     assert lines[:4] == [
         "",
         "requests to the cluster, by its executor slurm",
@@ -168,27 +217,29 @@ def test_the_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "planning paper, without running anything",
     ]
     assert lines[-2] == "submissions: 1; jobs that run here: 1"
-    # Snakemake has changed to a folder.
     (here / "results").mkdir()
     monkeypatch.chdir(here / "results")
-    lines = report(here, PLAN, replace(SLURM, folder=str(here)))
-    assert lines[-2] == "submissions: 1; jobs that run here: 1"
+    words = ["--executor", "slurm", "--directory", "results", "preflight"]
+    assert report(here, PLAN, *words)[-2] == "submissions: 1; jobs that run here: 1"
 
 
 def test_the_names_of_a_module(here: Path) -> None:
     (here / "fake.py").write_text(FAKE_SNAKEMAKE.replace('"paper"', '"ours_paper"'))
+    (here / "rules.smk").write_text(RULES)
     (here / "plan.txt").write_text(PLAN.replace("rule ", "rule ours_"))
+    command = [sys.executable, "fake.py", "ours_preflight", "--executor", "slurm"]
     lines = requests_report(
-        [sys.executable, "fake.py", "ours_preflight"],
-        replace(SLURM, local_rules=["ours_settings"]),
+        command,
+        submission_of(command, here),
         targets=["paper"],
         prefix="ours_",
+        snakefiles=[here / "rules.smk"],
     )
     assert "submissions: 1; jobs that run here: 1" in list(lines)
 
 
 def test_a_plan_that_fails(here: Path) -> None:
-    said = report(here, "")[-1]
+    said = report(here, "", "preflight", "--executor", "slurm")[-1]
     assert (
         said
         == "WARNING: the requests are not known, because planning failed: no such task"
