@@ -24,9 +24,12 @@ def test_the_requests_of_the_demo(checkout: Checkout) -> None:
         line for line in done.said.splitlines() if line.startswith("train_model")
     )
     assert train.split()[4:] == ["1,440", "1"]
-    (warning,) = [line for line in done.said.splitlines() if "gives at most 60" in line]
-    assert warning.startswith("WARNING: train_model, group ")
-    assert "1,440 minutes" in warning
+    warnings = [line for line in done.said.splitlines() if "gives at most 60" in line]
+    assert warnings[0] == (
+        "WARNING: train_model: asks for 1,440 minutes, partition cpu gives at most 60: "
+        "--set-resources train_model:runtime=60"
+    )
+    assert all(line.startswith("WARNING: group ") for line in warnings[1:])
     assert "write_model_settings" not in done.said  # a local rule
     log = (checkout / "results/scales/demo/logs/preflight.log").read_text("utf-8")
     assert "submissions: " in log
