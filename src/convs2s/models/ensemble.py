@@ -62,11 +62,7 @@ class InferenceNetwork(Protocol):
 
     output: LinearMap
 
-    def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-    ) -> IncrementalState:
+    def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
 
 
@@ -116,10 +112,7 @@ class Ensemble:
         return least_positions(network.positions[side] for network in self.networks)
 
     def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-        shortlist: Shortlisted | None = None,
+        self, source: Tensor, hypotheses: int, shortlist: Shortlisted | None = None
     ) -> "DecoderState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each.
 
@@ -132,21 +125,11 @@ class Ensemble:
         types = torch.as_tensor(shortlist.types, device=source.device)
         mask = torch.as_tensor(shortlist.mask, device=source.device)
         outputs = [output.of(types) for output in outputs]
-        return DecoderState(
-            states,
-            outputs,
-            source,
-            self._average,
-            types,
-            mask,
-        )
+        return DecoderState(states, outputs, source, self._average, types, mask)
 
     @torch.inference_mode()
     def start_search(
-        self,
-        source: Indices,
-        hypotheses: int,
-        shortlist: Shortlisted | None,
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "DecoderState":
         """Encode a source that is an array on the CPU, for a search; see ``start``.
 
@@ -205,11 +188,7 @@ class DecoderState:
 
     @torch.inference_mode()
     def best(
-        self,
-        previous: Indices,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
+        self, previous: Indices, scores: Numbers, count: int, limits: Limits
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
@@ -257,11 +236,7 @@ class DecoderState:
             places=None if attention is None else indices[:, 2 * count :],
         )
 
-    def _limit(
-        self,
-        predictions: Tensor,
-        limits: Limits,
-    ) -> None:
+    def _limit(self, predictions: Tensor, limits: Limits) -> None:
         """Apply constraints on the next token to predictions (B, K, S), in place.
 
         Special tokens have the same indices in a shortlist as in the whole vocabulary, because they

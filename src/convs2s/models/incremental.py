@@ -25,11 +25,7 @@ from convs2s.models.windows import Windows
 class DecodingConvS2S:
     """A copy of a network with its weights prepared for decoding."""
 
-    def __init__(
-        self,
-        network: ConvS2S,
-        precision: Precision,
-    ) -> None:
+    def __init__(self, network: ConvS2S, precision: Precision) -> None:
         """Copy a network, normalize the weights of the copy and round them to ``precision``."""
         copied = deepcopy(network)
         copied.eval()
@@ -52,11 +48,7 @@ class DecodingConvS2S:
                     module.register_parameter(name, rounded)
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
-    def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-    ) -> "ConvS2SState":
+    def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         encoded = self.encode(source)
         return ConvS2SState(self, encoded, source.shape[1], hypotheses)

@@ -26,11 +26,7 @@ class WeightNormalized(nn.Module):
     the output dimension first. ``weight_g``, which is g, and ``bias`` are (outputs,).
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        standard_deviation: float,
-    ) -> None:
+    def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
         """Draw v from a normal distribution with mean 0, and set the bias to 0.
 
         g is the norm of v, so that at first the weight is v itself.
@@ -78,12 +74,7 @@ class WeightNormalized(nn.Module):
 class Linear(WeightNormalized):
     """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        keep_prob: float = 1.0,
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
         """Initialize with the standard deviation sqrt(keep_prob / inputs) (section 3.5).
 
         ``keep_prob`` is the probability that dropout right before the map keeps an input.
@@ -108,11 +99,7 @@ class GatedConvolution(WeightNormalized):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        kernel: int,
-        keep_prob: float = 1.0,
+        self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0
     ) -> None:
         """Initialize with the standard deviation sqrt(4 * keep_prob / n), n = kernel * inputs.
 
@@ -124,11 +111,7 @@ class GatedConvolution(WeightNormalized):
         self.inputs = inputs
         self.kernel = kernel
 
-    def forward(
-        self,
-        x: Tensor,
-        left: int,
-    ) -> Tensor:
+    def forward(self, x: Tensor, left: int) -> Tensor:
         """Map (B, n, inputs) to (B, n, outputs).
 
         The window of a position begins ``left`` positions before it.
@@ -145,11 +128,7 @@ class GatedConvolution(WeightNormalized):
 class PlainOutput(nn.Module):
     """A map from features to logits without weight normalization, as the LSTM has it."""
 
-    def __init__(
-        self,
-        inputs: int,
-        types: int,
-    ) -> None:
+    def __init__(self, inputs: int, types: int) -> None:
         """Allocate the parameters; the network that has this layer must initialize them."""
         super().__init__()
         self.table = nn.Parameter(torch.empty(types, inputs))
@@ -171,11 +150,7 @@ class OutputTable(PlainOutput):
     weight-normalized.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        types: int,
-    ) -> None:
+    def __init__(self, inputs: int, types: int) -> None:
         """Draw the table and the bias with the standard deviation 0.1, as any lookup table."""
         super().__init__(inputs, types)
         for parameter in self.parameters():
@@ -186,11 +161,7 @@ class Embedding(nn.Module):
     """The sum of a token's and its position's learned embedding, then dropout (section 3.1)."""
 
     def __init__(
-        self,
-        types: int,
-        width: int,
-        positions: int | None,
-        drop_probability: float,
+        self, types: int, width: int, positions: int | None, drop_probability: float
     ) -> None:
         """Draw both tables with mean 0 and the standard deviation 0.1 (section 3.5).
 
@@ -205,11 +176,7 @@ class Embedding(nn.Module):
             )
         self.dropout = drop_probability
 
-    def forward(
-        self,
-        tokens: Tensor,
-        positions: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Map indices (B, n) to (B, n, width).
 
         ``positions`` (n,) are the positions of the tokens, or (1,) if all tokens are at the same
@@ -242,11 +209,7 @@ class _ScaleGradient(torch.autograd.Function):
     """The identity, whose gradient is multiplied by a factor."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        factor: float,
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
         ctx.factor = factor
         return x.view_as(x)
 

@@ -47,11 +47,7 @@ class LstmLayer(nn.LSTM):
     precision. In float16 small gradients vanish, and the next layers expect autocast's precision.
     """
 
-    def forward(
-        self,
-        x: Any,
-        state: State | None = None,
-    ) -> tuple[Any, State]:
+    def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
         """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
 
         Outputs are in the precision of autocast, if it is on.
@@ -95,11 +91,7 @@ class Layers(nn.ModuleList):
 class LstmEncoder(nn.Module):
     """Embeddings and layers, whose final states are the encoded source."""
 
-    def __init__(
-        self,
-        architecture: LstmArchitecture,
-        types: int,
-    ) -> None:
+    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
         super().__init__()
         self.embedding = Embedding(
             types, architecture.embedding, None, architecture.dropout
@@ -107,10 +99,7 @@ class LstmEncoder(nn.Module):
         self.layers = Layers(architecture)
 
     def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        lengths_on_cpu: Tensor,
+        self, source: Tensor, lengths: Tensor, lengths_on_cpu: Tensor
     ) -> list[State]:
         """Read source indices (B, m); return the last state of each layer.
 
@@ -141,11 +130,7 @@ class LstmEncoder(nn.Module):
 class LstmDecoder(nn.Module):
     """Embeddings, layers that start from the encoder's final states, and the output layer."""
 
-    def __init__(
-        self,
-        architecture: LstmArchitecture,
-        types: int,
-    ) -> None:
+    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
         super().__init__()
         self.embedding = Embedding(
             types, architecture.embedding, None, architecture.dropout
@@ -154,9 +139,7 @@ class LstmDecoder(nn.Module):
         self.output = PlainOutput(architecture.cells, types)
 
     def forward(
-        self,
-        previous: Tensor,
-        states: list[State],
+        self, previous: Tensor, states: list[State]
     ) -> tuple[Tensor, list[State]]:
         """Read target tokens (B, n), starting from the state of each layer.
 
@@ -181,10 +164,7 @@ class Lstm(Network):
     decoder: LstmDecoder
 
     def __init__(
-        self,
-        architecture: LstmArchitecture,
-        source_types: int,
-        target_types: int,
+        self, architecture: LstmArchitecture, source_types: int, target_types: int
     ) -> None:
         """Draw every parameter from U(-initialization, initialization) (section 3.4)."""
         encoder = LstmEncoder(architecture, source_types)
@@ -195,11 +175,7 @@ class Lstm(Network):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -bound, bound)
 
-    def encode(
-        self,
-        source: Tensor,
-        lengths: Tensor | None = None,
-    ) -> list[State]:
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> list[State]:
         """Encode padded source indices (B, m); return the final state of each layer.
 
         ``lengths`` (B,) on the CPU are computed, which waits for the device, if they are not given.
@@ -230,11 +206,7 @@ class InferenceLstm:
     does not (see ``LstmLayer``).
     """
 
-    def __init__(
-        self,
-        network: Lstm,
-        precision: Precision,
-    ) -> None:
+    def __init__(self, network: Lstm, precision: Precision) -> None:
         """Take a network; ``precision`` is fp32, which keeps that of the weights, or bf16."""
         self._network = network
         weight = network.output.weight().detach()
@@ -245,11 +217,7 @@ class InferenceLstm:
             weight.device.type, torch.bfloat16, enabled=is_bf16
         )
 
-    def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-    ) -> "LstmIncrementalState":
+    def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         with self._autocast:
             # The states of a sentence must not depend on the others of its batch. But torch takes

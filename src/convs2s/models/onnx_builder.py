@@ -80,11 +80,7 @@ TypedValue = tuple[Value, int]
 class Graph:
     """A graph under construction."""
 
-    def __init__(
-        self,
-        precision: str,
-        name: str = "",
-    ) -> None:
+    def __init__(self, precision: str, name: str = "") -> None:
         """Begin an empty graph, whose linear maps are computed in ``precision``: fp32 or int8.
 
         ``name`` is a prefix of the names of nodes and constants. Graphs that are joined must have
@@ -99,22 +95,13 @@ class Graph:
         # Second name of a value -> its name.
         self._aliases: dict[str, str] = {}
 
-    def op(
-        self,
-        kind: str,
-        *inputs: Operand,
-        **attributes: Any,
-    ) -> Value:
+    def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
         """Add a node with one output, and return the output."""
         (value,) = self.ops(kind, 1, *inputs, **attributes)
         return value
 
     def ops(
-        self,
-        kind: str,
-        outputs: int,
-        *inputs: Operand,
-        **attributes: Any,
+        self, kind: str, outputs: int, *inputs: Operand, **attributes: Any
     ) -> list[Value]:
         """Add a node with ``outputs`` outputs, and return them."""
         input_names = []
@@ -154,56 +141,32 @@ class Graph:
         return Value(self, self._aliases.get(name, name))
 
     def input(
-        self,
-        name: str,
-        kind: int,
-        shape: Sequence[int | str] | None = None,
+        self, name: str, kind: int, shape: Sequence[int | str] | None = None
     ) -> Value:
         """Add an input with elements of type ``kind`` and return it; None means any shape."""
         info = helper.make_tensor_value_info(name, kind, shape)
         self._inputs.append(info)
         return self.value(name)
 
-    def output(
-        self,
-        name: str,
-        value: Value,
-        kind: int = FLOATS,
-    ) -> None:
+    def output(self, name: str, value: Value, kind: int = FLOATS) -> None:
         """Make a value an output of the graph, under a name."""
         self.alias(name, value)
         self._declare_output(name, kind)
 
-    def alias(
-        self,
-        name: str,
-        value: Value,
-    ) -> None:
+    def alias(self, name: str, value: Value) -> None:
         """Give a value a second name, by which joined graphs read it."""
         self._aliases[name] = value.name
 
-    def _declare_output(
-        self,
-        name: str,
-        kind: int,
-    ) -> None:
+    def _declare_output(self, name: str, kind: int) -> None:
         """Make the value with this name an output of the graph."""
         info = helper.make_tensor_value_info(name, kind, None)
         self._outputs.append(info)
 
-    def rows(
-        self,
-        x: Value,
-        columns: int,
-    ) -> Value:
+    def rows(self, x: Value, columns: int) -> Value:
         """Reshape (..., columns) to (rows, columns)."""
         return self.op("Reshape", x, [-1, columns])
 
-    def columns(
-        self,
-        x: Value,
-        width: int,
-    ) -> Value:
+    def columns(self, x: Value, width: int) -> Value:
         """Transpose (B, K, width) to (B, width, K).
 
         The Reshape does not change the shape. Without it, ONNX Runtime would fuse the Transpose
@@ -218,23 +181,13 @@ class Graph:
             return values[0]
         return self.op("Mean", *values)
 
-    def linear(
-        self,
-        x: Value,
-        weight: AnyArray,
-        bias: AnyArray,
-    ) -> Value:
+    def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
         if self._is_int8:
             return self._linear_int8(x, weight, bias)
         return self.op("Gemm", x, weight.T, bias)
 
-    def _linear_int8(
-        self,
-        x: Value,
-        weight: AnyArray,
-        bias: AnyArray,
-    ) -> Value:
+    def _linear_int8(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
         """Map (rows, inputs) by a product of 8-bit integers.
 
         The weight has a scale for each output, and x has a scale for each row, so that no row
@@ -323,18 +276,9 @@ class Graph:
             else:
                 self._constants[name] = array
         body_graph = helper.make_graph(
-            body._nodes,
-            "body",
-            body._inputs,
-            body._outputs,
-            body_constants,
+            body._nodes, "body", body._inputs, body._outputs, body_constants
         )
-        node = helper.make_node(
-            "Loop",
-            node_inputs,
-            node_outputs,
-            body=body_graph,
-        )
+        node = helper.make_node("Loop", node_inputs, node_outputs, body=body_graph)
         self._nodes.append(node)
 
     def session(self) -> InferenceSession:

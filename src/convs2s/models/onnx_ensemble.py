@@ -59,10 +59,7 @@ class OnnxEnsemble:
     attends = True
 
     def __init__(
-        self,
-        networks: Sequence[Weights],
-        precision: str,
-        average: str,
+        self, networks: Sequence[Weights], precision: str, average: str
     ) -> None:
         """Build the graphs of the networks. This takes all weights out of ``networks``.
 
@@ -109,10 +106,7 @@ class OnnxEnsemble:
         return least_positions(limits)
 
     def start_search(
-        self,
-        source: Indices,
-        hypotheses: int,
-        shortlist: Shortlisted | None,
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "OnnxDecoder":
         """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
 
@@ -127,23 +121,14 @@ class OnnxEnsemble:
         for weight, bias in self._layers:
             layers.append((weight[types], bias[types]))
         output = continuations(
-            layers,
-            self.precision,
-            self._average,
-            types,
-            is_masked=True,
+            layers, self.precision, self._average, types, is_masked=True
         )
         missing = -len(types) % GROUP
         # The graph adds types that fill the last group.
         mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with these)
         barred = np.where(mask, np.float32(BARRED), np.float32(0))
         return OnnxDecoder(
-            self,
-            parts,
-            hypotheses,
-            output.session(),
-            len(types),
-            barred[:, None],
+            self, parts, hypotheses, output.session(), len(types), barred[:, None]
         )
 
     def search_alone(
@@ -206,10 +191,7 @@ class OnnxEnsemble:
 
 
 def search_inputs(
-    types: int,
-    hypotheses: int,
-    candidates: int,
-    unknown_penalty: float,
+    types: int, hypotheses: int, candidates: int, unknown_penalty: float
 ) -> dict[str, AnyArray]:
     """Return the inputs of a ``continuations`` graph that are the same for all sentences.
 
@@ -259,11 +241,7 @@ class OnnxDecoder:
         self._states = ensemble.first_states(rows)
 
     def best(
-        self,
-        previous: Indices,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
+        self, previous: Indices, scores: Numbers, count: int, limits: Limits
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 

@@ -57,11 +57,7 @@ class Weights:
         self.architecture = cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
 
-    def take(
-        self,
-        name: str,
-        *shape: int,
-    ) -> AnyArray:
+    def take(self, name: str, *shape: int) -> AnyArray:
         """Remove a weight of this shape and return it in fp32.
 
         Raises:
@@ -76,11 +72,7 @@ class Weights:
         return array.astype(np.float32, copy=False)
 
     def linear(
-        self,
-        name: str,
-        outputs: int,
-        *inputs: int,
-        share: float | AnyArray = 1.0,
+        self, name: str, outputs: int, *inputs: int, share: float | AnyArray = 1.0
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
@@ -146,14 +138,7 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
         z_by_sentence = op("Reshape", z, by_sentence)  # (B, m, f)
         scaled = (z_by_sentence + embedded) * scale
         values = graph.rows(scaled, weights.architecture.embedding)  # (B * m, f)
-        attended = _attended(
-            graph,
-            weights,
-            by_sentence,
-            z,
-            values,
-            barred,
-        )
+        attended = _attended(graph, weights, by_sentence, z, values, barred)
         for part, value in attended.items():
             name = f"{number}.{part}"
             parts.append(name)
@@ -162,11 +147,7 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
 
 
 def _encode(
-    graph: Graph,
-    weights: Weights,
-    source: Value,
-    by_sentence: Value,
-    present: Value,
+    graph: Graph, weights: Weights, source: Value, by_sentence: Value, present: Value
 ) -> tuple[Value, Value]:
     """Add a network's encoder; return the embedded source (B, m, f) and its output z (B * m, f).
 
@@ -188,23 +169,8 @@ def _encode(
         x = graph.rows(kept, inputs)  # (B * m, inputs)
         window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * inputs)
         name = f"encoder.blocks.{number}"
-        hidden = _convolution(
-            graph,
-            weights,
-            name,
-            window,
-            inputs,
-            layer,
-            ROOT_OF_HALF,
-        )
-        residual = _residual(
-            graph,
-            weights,
-            name,
-            x,
-            inputs,
-            layer.width,
-        )
+        hidden = _convolution(graph, weights, name, window, inputs, layer, ROOT_OF_HALF)
+        residual = _residual(graph, weights, name, x, inputs, layer.width)
         x = hidden + residual  # (B * m, d) of this block
         inputs = layer.width
     out_weight, out_bias = weights.linear("encoder.out_projection", f, inputs)
@@ -252,12 +218,7 @@ def _attended(
         block_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
         parts[f"keys{number}"] = graph.op("Reshape", block_keys, by_sentence)
         # The context goes through two sums, each of which is multiplied by sqrt(0.5).
-        out_weight, out_bias = weights.linear(
-            f"{name}.out_projection",
-            d,
-            f,
-            share=0.5,
-        )
+        out_weight, out_bias = weights.linear(f"{name}.out_projection", d, f, share=0.5)
         block_values = graph.linear(values, out_weight, out_bias)  # (B * m, d)
         parts[f"values{number}"] = graph.op("Reshape", block_values, by_sentence)
     return parts
@@ -287,11 +248,7 @@ def _by_sentence(graph: Graph, tokens: Value) -> Value:
 
 
 def _embed(
-    graph: Graph,
-    weights: Weights,
-    side: str,
-    tokens: Value,
-    positions: Value,
+    graph: Graph, weights: Weights, side: str, tokens: Value, positions: Value
 ) -> Value:
     """Embed tokens (..., n) of a side at positions (n,), or all at one position ().
 
@@ -309,12 +266,7 @@ def _embed(
     return embedded + graph.op("Gather", table, positions)
 
 
-def _windows(
-    graph: Graph,
-    x: Value,
-    layer: Layer,
-    inputs: int,
-) -> Value:
+def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs).
 
     Positions past the ends of the source are zeros.
@@ -347,11 +299,7 @@ def _convolution(
     # The first d outputs are values, which are multiplied by the share. The others are gates.
     shares = np.repeat([share, 1.0], d)  # (2d,)
     weight, bias = weights.linear(
-        f"{name}.convolution",
-        2 * d,
-        layer.kernel,
-        inputs,
-        share=shares,
+        f"{name}.convolution", 2 * d, layer.kernel, inputs, share=shares
     )
     values_and_gates = graph.linear(window, weight, bias)  # (rows, 2d)
     value, gate = graph.ops("Split", 2, values_and_gates, axis=1, num_outputs=2)
@@ -359,29 +307,17 @@ def _convolution(
 
 
 def _residual(
-    graph: Graph,
-    weights: Weights,
-    name: str,
-    x: Value,
-    inputs: int,
-    d: int,
+    graph: Graph, weights: Weights, name: str, x: Value, inputs: int, d: int
 ) -> Value:
     """Return the residual (rows, d) of a block's input ``x`` (rows, inputs), times sqrt(0.5)."""
     if inputs == d:
         return x * ROOT_OF_HALF
-    weight, bias = weights.linear(
-        f"{name}.residual",
-        d,
-        inputs,
-        share=ROOT_OF_HALF,
-    )
+    weight, bias = weights.linear(f"{name}.residual", d, inputs, share=ROOT_OF_HALF)
     return graph.linear(x, weight, bias)
 
 
 def decoder(
-    networks: Sequence[Weights],
-    precision: str,
-    parts: Sequence[str],
+    networks: Sequence[Weights], precision: str, parts: Sequence[str]
 ) -> tuple[Graph, dict[str, int]]:
     """Return the graph of a decoder step without output layers, and the widths of its states.
 
@@ -420,11 +356,7 @@ def decoder(
     return graph, states
 
 
-def _decode(
-    graph: Graph,
-    weights: Weights,
-    prefix: str,
-) -> tuple[int, Value]:
+def _decode(graph: Graph, weights: Weights, prefix: str) -> tuple[int, Value]:
     """Add a network's step; return the width of its state, and its mean attention (B, K, m).
 
     The state (R, width) holds the inputs that the convolutions read again at the next position. The
@@ -489,11 +421,7 @@ def _decode(
 
 
 def _attend(
-    graph: Graph,
-    prefix: str,
-    owner: int,
-    query: Value,
-    common: Value,
+    graph: Graph, prefix: str, owner: int, query: Value, common: Value
 ) -> tuple[Value, Value]:
     """Add a block's attention; return it (B, K, m), and the projected context (B, K, d).
 

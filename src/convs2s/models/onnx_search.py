@@ -182,10 +182,7 @@ def continuations(
 
 
 def _best(
-    graph: Graph,
-    totals: Value,
-    count: Value,
-    group_count: Value,
+    graph: Graph, totals: Value, count: Value, group_count: Value
 ) -> tuple[Value, Value]:
     """Add the search for the best totals of each sentence; return them and their indices (B, C).
 

@@ -90,10 +90,7 @@ class InPlaceConvS2SState(ConvS2SState):
     """
 
     def __init__(
-        self,
-        decoding: DecodingConvS2S,
-        source: Tensor,
-        hypotheses: int,
+        self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int
     ) -> None:
         """Encode padded source indices (B', m), to decode K hypotheses of each sentence."""
         encoded = decoding.encode(source)
@@ -149,10 +146,7 @@ class RecordedEnsemble(Ensemble):
 
     @torch.inference_mode()
     def start_search(
-        self,
-        source: Indices,
-        hypotheses: int,
-        shortlist: Shortlisted | None,
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> DecoderState:
         """Encode source indices (B, m) and return a decoder for K hypotheses of each sentence.
 
@@ -226,11 +220,7 @@ class RecordedDecoder(DecoderState):
         self._has_run = False  # whether the first step was run
         self._predicted: Predicted | None = None  # the results of a recorded step
 
-    def restart(
-        self,
-        source: Tensor,
-        filled: Tensor,
-    ) -> None:
+    def restart(self, source: Tensor, filled: Tensor) -> None:
         """Begin with another source (B, m), and the same source filled up (B', m)."""
         self._no_word = (source == PADDING) | (source == END)
         for state in self._in_place:
@@ -238,11 +228,7 @@ class RecordedDecoder(DecoderState):
 
     @torch.inference_mode()
     def best(
-        self,
-        previous: Indices,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
+        self, previous: Indices, scores: Numbers, count: int, limits: Limits
     ) -> Candidates:
         """Predict, and return the most probable continuations, as ``DecoderState.best`` does."""
         sentences = len(previous)
