@@ -145,7 +145,7 @@ class _Search:
         batch = len(source)
         beam = settings.beam
         self.settings = settings
-        self.decoder = ensemble.start_search(source, beam, shortlist)
+        self.decoder = ensemble.start(source, beam, shortlist)
         # (A,): row -> index of its sentence in the batch.
         self.sentences = np.arange(batch)
         # (A,): whether the search for a sentence goes on. If the decoder keeps all sentences, the

@@ -105,7 +105,7 @@ class OnnxEnsemble:
         ]
         return least_positions(limits)
 
-    def start_search(
+    def start(
         self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "OnnxDecoder":
         """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
