@@ -43,11 +43,11 @@ Python's floats and arrays of fp64 become fp32. Python's integers become 64-bit 
 """
 
 
-def _operator(kind: str) -> Callable[["Value", Operand], "Value"]:
+def _operator(name: str) -> Callable[["Value", Operand], "Value"]:
     """Return a method that adds a node with two inputs."""
 
     def apply(left: "Value", right: Operand) -> "Value":
-        return left.graph.op(kind, left, right)
+        return left.graph.op(name, left, right)
 
     return apply
 
@@ -73,10 +73,6 @@ class Value:
     __or__ = _operator("Or")
 
 
-TypedValue = tuple[Value, int]
-"""A value, and the type of its elements (``FLOATS``, ``INDICES`` or ``TRUTHS``)."""
-
-
 class Graph:
     """A graph under construction."""
 
@@ -95,13 +91,13 @@ class Graph:
         # Second name of a value -> its name.
         self._aliases: dict[str, str] = {}
 
-    def op(self, kind: str, *inputs: Operand, **attributes: Any) -> Value:
+    def op(self, operator: str, *inputs: Operand, **attributes: Any) -> Value:
         """Add a node with one output, and return the output."""
-        (value,) = self.ops(kind, 1, *inputs, **attributes)
+        (value,) = self.ops(operator, 1, *inputs, **attributes)
         return value
 
     def ops(
-        self, kind: str, outputs: int, *inputs: Operand, **attributes: Any
+        self, operator: str, outputs: int, *inputs: Operand, **attributes: Any
     ) -> list[Value]:
         """Add a node with ``outputs`` outputs, and return them."""
         input_names = []
@@ -114,10 +110,10 @@ class Graph:
         node_name = f"{self._name}{len(self._nodes)}"
         output_names = [f"{node_name}.{number}" for number in range(outputs)]
         node = helper.make_node(
-            kind,
+            operator,
             inputs=input_names,
             outputs=output_names,
-            domain=MICROSOFT if kind == "MatMulIntegerToFloat" else "",
+            domain=MICROSOFT if operator == "MatMulIntegerToFloat" else "",
             **attributes,
         )
         self._nodes.append(node)
@@ -141,26 +137,22 @@ class Graph:
         return Value(self, self._aliases.get(name, name))
 
     def input(
-        self, name: str, kind: int, shape: Sequence[int | str] | None = None
+        self, name: str, element_type: int, shape: Sequence[int | str] | None = None
     ) -> Value:
-        """Add an input with elements of type ``kind`` and return it; None means any shape."""
-        info = helper.make_tensor_value_info(name, kind, shape)
+        """Add an input and return it; None means any shape."""
+        info = helper.make_tensor_value_info(name, element_type, shape)
         self._inputs.append(info)
         return self.value(name)
 
-    def output(self, name: str, value: Value, kind: int = FLOATS) -> None:
+    def output(self, name: str, value: Value, element_type: int = FLOATS) -> None:
         """Make a value an output of the graph, under a name."""
         self.alias(name, value)
-        self._declare_output(name, kind)
+        info = helper.make_tensor_value_info(name, element_type, None)
+        self._outputs.append(info)
 
     def alias(self, name: str, value: Value) -> None:
         """Give a value a second name, by which joined graphs read it."""
         self._aliases[name] = value.name
-
-    def _declare_output(self, name: str, kind: int) -> None:
-        """Make the value with this name an output of the graph."""
-        info = helper.make_tensor_value_info(name, kind, None)
-        self._outputs.append(info)
 
     def rows(self, x: Value, columns: int) -> Value:
         """Reshape (..., columns) to (rows, columns)."""
@@ -232,8 +224,8 @@ class Graph:
         body: "Graph",
         runs: Value,
         goes_on: Value,
-        carried: Mapping[str, TypedValue],
-        results: Mapping[str, TypedValue],
+        carried: Mapping[str, Value],
+        results: Mapping[str, Value],
     ) -> None:
         """Add a loop that runs ``body`` until ``goes_on``, a value of the body, is false.
 
@@ -241,7 +233,7 @@ class Graph:
         as ``position``.
 
         ``carried`` are values of the body that its next run reads, by the names under which it
-        reads them. The first run reads the inputs ``NAME.first``, which this adds to the graph.
+        reads them. The first run reads ``NAME.first``, an input of this graph.
 
         ``results`` are values of the body by name. They become outputs of this graph, with the
         values of all runs stacked in a new first dimension.
@@ -252,19 +244,21 @@ class Graph:
         # inputs of the body: number of the run, whether it takes place, carried values;
         # outputs of the body: whether the next run takes place, carried values, results;
         # outputs of the node: last values of the carried ones, stacked results.
-        node_inputs = [runs.name, self.constant(True).name]
-        node_outputs = []
         body.input("position", INDICES, [])
         body.input("goes_on", TRUTHS, [])
-        body._declare_output(goes_on.name, TRUTHS)
-        for name, (following, kind) in carried.items():
-            body.input(name, kind)
-            body._declare_output(following.name, kind)
-            node_inputs.append(self.input(f"{name}.first", kind).name)
+        # ONNX Runtime infers the types of the others.
+        untyped = helper.make_empty_tensor_value_info
+        body._outputs.append(untyped(goes_on.name))
+        node_inputs = [runs.name, self.constant(True).name]
+        node_outputs = []
+        for name, following in carried.items():
+            body._inputs.append(untyped(name))
+            body._outputs.append(untyped(following.name))
+            node_inputs.append(f"{name}.first")
             node_outputs.append(f"{name}.last")
-        for name, (value, kind) in results.items():
-            body._declare_output(value.name, kind)
-            self._declare_output(name, kind)
+        for name, value in results.items():
+            body._outputs.append(untyped(value.name))
+            self._outputs.append(untyped(name))
             node_outputs.append(name)
         # The body can read constants of the surrounding graph. Large ones go there, because
         # ``session`` passes them to ONNX Runtime without a copy. Those of int8 stay in the body,

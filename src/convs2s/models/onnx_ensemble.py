@@ -4,7 +4,6 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, C ca
 sentence, S target types, T steps, f_out width of what enters an output layer.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
@@ -15,14 +14,14 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.onnx_builder import AnyArray, InferenceSession
 from convs2s.models.onnx_graphs import Weights, decoder, encoder
 from convs2s.models.onnx_search import (
-    BARRED,
     FREE,
     GROUP,
+    MASKED_LOGIT,
     NOT_THE_END,
     THE_END_ALONE,
     continuations,
-    penalties,
     search,
+    search_inputs,
 )
 from convs2s.models.steps import (
     VECTOR,
@@ -112,24 +111,24 @@ class OnnxEnsemble:
 
         ``shortlist`` restricts the target types; None allows all.
         """
-        parts = self._encode(source)
+        types = self.types
+        mask = None
         if shortlist is None:
-            session = self.session("output")
-            return OnnxDecoder(self, parts, hypotheses, session, len(self.types))
-        types = shortlist.types
-        layers = []
-        for weight, bias in self._layers:
-            layers.append((weight[types], bias[types]))
-        output = continuations(
-            layers, self.precision, self._average, types, is_masked=True
-        )
-        missing = -len(types) % GROUP
-        # The graph adds types that fill the last group.
-        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with these)
-        barred = np.where(mask, np.float32(BARRED), np.float32(0))
-        return OnnxDecoder(
-            self, parts, hypotheses, output.session(), len(types), barred[:, None]
-        )
+            output = self.session("output")
+        else:
+            types = shortlist.types
+            layers = [(weight[types], bias[types]) for weight, bias in self._layers]
+            graph = continuations(
+                layers, self.precision, self._average, types, is_masked=True
+            )
+            output = graph.session()
+            # The graph adds types that fill the last group.
+            missing = -len(types) % GROUP
+            filled = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S)
+            mask = np.where(filled, np.float32(MASKED_LOGIT), np.float32(0))
+            mask = mask[:, None]  # (B, 1, S)
+        parts = self._encode(source)
+        return OnnxDecoder(self, parts, hypotheses, output, len(types), mask)
 
     def search_alone(
         self,
@@ -190,24 +189,6 @@ class OnnxEnsemble:
         return dict(zip(self._parts, encoded, strict=True))
 
 
-def search_inputs(
-    types: int, hypotheses: int, candidates: int, unknown_penalty: float
-) -> dict[str, AnyArray]:
-    """Return the inputs of a ``continuations`` graph that are the same for all sentences.
-
-    ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
-    """
-    groups = math.ceil(types / GROUP)
-    filled_types = groups * GROUP  # S, with those that fill the last group
-    searched_groups = min(candidates, hypotheses * groups)
-    return {
-        "penalties": penalties(types, filled_types, unknown_penalty),
-        "candidates": np.array([candidates]),
-        "groups": np.array([searched_groups]),
-        "shape": np.array([-1, hypotheses, filled_types]),
-    }
-
-
 class OnnxDecoder:
     """The incremental state of decoding one batch."""
 
@@ -226,7 +207,7 @@ class OnnxDecoder:
 
         ``parts`` are the outputs of the encoder's graph, ``hypotheses`` is K. ``output`` is the
         session of a ``continuations`` graph, and ``types`` is the number of its target types.
-        ``mask`` (B, 1, S) is BARRED if a sentence may not use a type, else 0. None allows all.
+        ``mask`` is an input of that graph; None allows all types.
         """
         rows = len(parts["words"]) * hypotheses  # R
         self._decoder = ensemble.session("decoder")
