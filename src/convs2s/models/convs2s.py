@@ -19,7 +19,6 @@ from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import (
-    SQRT_HALF,
     Embedding,
     GatedConvolution,
     Linear,
@@ -27,6 +26,7 @@ from convs2s.models.layers import (
     scale_gradient,
 )
 from convs2s.models.network import Network
+from convs2s.models.steps import SQRT_HALF
 from convs2s.models.windows import Windows
 
 

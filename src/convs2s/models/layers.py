@@ -15,9 +15,6 @@ from convs2s.models.kernels.dropout import dropout
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.steps import Precision
 
-SQRT_HALF = math.sqrt(0.5)
-"""Factor of a sum of two terms, which keeps the variance of the terms (section 3.4)."""
-
 
 class WeightNormalized(nn.Module):
     """A map whose weight is ``g * v / ||v||`` (Salimans & Kingma 2016; section 4.2).

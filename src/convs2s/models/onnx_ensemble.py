@@ -99,10 +99,9 @@ class OnnxEnsemble:
 
         ``side`` is ``source`` or ``target``.
         """
-        limits = [
+        return least_positions(
             architecture.positions.rows(side) for architecture in self._architectures
-        ]
-        return least_positions(limits)
+        )
 
     def start(
         self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
@@ -165,19 +164,16 @@ class OnnxEnsemble:
             given[f"{state}.first"] = zeros
         names = [f"{name} of steps" for name in Candidates._fields]
         # Scores, parents and tokens (T, 1, C), and places (T, 1, K).
-        found = self.session("search").run(names, given)
-        lists = []
-        for steps in found:
-            of_sentence = steps[:, 0]  # (T, C) or (T, K)
-            lists.append(of_sentence.tolist())
+        fields = self.session("search").run(names, given)
+        lists = [field[:, 0].tolist() for field in fields]
         return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
         """Return the state of each network before the first step, which is zeros, by name."""
-        states = {}
-        for name, width in self.states.items():
-            states[name] = np.zeros((rows, width), np.float32)
-        return states
+        return {
+            name: np.zeros((rows, width), np.float32)
+            for name, width in self.states.items()
+        }
 
     def _encode(self, source: Indices) -> dict[str, AnyArray]:
         """Encode padded source indices (B, m); return the outputs of the encoder's graph."""
@@ -230,15 +226,13 @@ class OnnxDecoder:
         hypothesis. ``count`` is the number of continuations of each sentence.
         """
         batch, hypotheses = previous.shape
-        places, *features = self._read(previous)
-        limit = FREE if limits.may_end else NOT_THE_END
-        # The inputs of the graph with a row for each sentence, of which each call gets a part.
-        given: dict[str, AnyArray] = {"scores": scores}
+        # The inputs of the graph with a row for each sentence. Each call gets some of the rows.
+        places, given = self._read(previous)
+        given["scores"] = scores
         if self._mask is not None:
             given["mask"] = self._mask
-        for number, x in enumerate(features):
-            given[f"{number}.features"] = x.reshape(batch, hypotheses, -1)
         inputs = search_inputs(self._types, hypotheses, count, limits.unknown_penalty)
+        limit = FREE if limits.may_end else NOT_THE_END
         if limits.must_end.any():
             given["limits"] = np.where(limits.must_end, THE_END_ALONE, limit)
         else:
@@ -246,20 +240,20 @@ class OnnxDecoder:
             inputs["limits"] = np.array([limit])
         rows = max(PART_ROWS, PART_NUMBERS // self._types)  # of a part
         sentences = max(1, rows // hypotheses)  # of a part
-        found = []
+        results = []
         for start in range(0, batch, sentences):
             part = slice(start, start + sentences)
             for name, array in given.items():
                 inputs[name] = array[part]
-            found.append(self._output.run(["best", "parents", "chosen"], inputs))
-        best, parents, chosen = map(np.concatenate, zip(*found, strict=True))
+            results.append(self._output.run(["best", "parents", "chosen"], inputs))
+        best, parents, chosen = map(np.concatenate, zip(*results, strict=True))
         return Candidates(best, parents, chosen, places)
 
-    def _read(self, previous: Indices) -> list[AnyArray]:
+    def _read(self, previous: Indices) -> tuple[Indices, dict[str, AnyArray]]:
         """Run the decoder's step on the last tokens (B, K).
 
-        Return the source positions with the most attention (B, K), and the input of each network's
-        output layer (R, f_out). This updates the states and advances the position.
+        Return the source positions with the most attention (B, K), and by name the input of each
+        network's output layer (B, K, f_out). This updates the states and advances the position.
         """
         given = {
             "previous": previous,
@@ -268,16 +262,19 @@ class OnnxDecoder:
             **self._parts,
             **self._states,
         }
-        results = ["places"]
-        for number in range(len(self._states)):
-            results.append(f"{number}.features")
-        next_states = [f"{name}.next" for name in self._states]
-        found = self._decoder.run([*results, *next_states], given)
-        count = len(results)
-        self._states = dict(zip(self._states, found[count:], strict=True))
+        outputs = ["places"]
+        for number, name in enumerate(self._states):
+            outputs += [f"{number}.features", f"{name}.next"]
+        arrays = self._decoder.run(outputs, given)
+        results = dict(zip(outputs, arrays, strict=True))
+        features = {}
+        for number, name in enumerate(self._states):
+            self._states[name] = results[f"{name}.next"]
+            x = results[f"{number}.features"]  # (R, f_out)
+            features[f"{number}.features"] = x.reshape(*previous.shape, -1)
         self._position += 1
         self._rows = np.arange(previous.size)  # each hypothesis continues its own row
-        return list(found[:count])
+        return results["places"], features
 
     def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""
@@ -287,10 +284,7 @@ class OnnxDecoder:
         """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
         by_sentence = self._rows.reshape(-1, self._hypotheses)  # (B, K)
         self._rows = by_sentence[sentences].reshape(-1)
-        kept = {}
-        for name, part in self._parts.items():
-            kept[name] = part[sentences]
-        self._parts = kept
+        self._parts = {name: part[sentences] for name, part in self._parts.items()}
         if self._mask is not None:
             self._mask = self._mask[sentences]
 

@@ -64,15 +64,13 @@ def _predict(
     graph: Graph,
     layers: Sequence[Map],
     average: str,
-    shape: Value | None = None,
     mask: Value | None = None,
+    shape: Value | None = None,
 ) -> Value:
-    """Add the output layers of the networks; return the averaged log-probabilities (R, S).
+    """Add the output layers of the networks; return the averaged log-probabilities.
 
-    This adds an input ``N.features`` for each network N, (R, f_out) or (B, K, f_out).
-
-    ``mask`` (B, 1, S) is MASKED_LOGIT if a sentence may not use a type, else 0. It needs ``shape``, the
-    shape [B, K, S], which the result then has.
+    This adds an input ``N.features`` for each network N, (R, f_out) or (B, K, f_out). ``mask`` and
+    ``shape`` are inputs of ``continuations``. The result is (B, K, S) with a mask, else (R, S).
     """
     op = graph.op
     logs = []
@@ -85,7 +83,7 @@ def _predict(
         features = graph.input(f"{number}.features", FLOATS)
         feature_rows = graph.rows(features, width)  # (R, f_out)
         logits = graph.linear(feature_rows, weight, bias)  # (R, S)
-        if shape is None or mask is None:
+        if mask is None or shape is None:
             logs.append(op("LogSoftmax", logits))
             continue
         logits = op("Reshape", logits, shape) + mask  # (B, K, S)
@@ -166,19 +164,18 @@ def continuations(
     count = graph.input("candidates", INDICES, [1])
     group_count = graph.input("groups", INDICES, [1])
     shape = graph.input("shape", INDICES, [3])
+    mask: Value | None = None
     if is_masked:
         mask = graph.input("mask", FLOATS, ["B", 1, "S"])
-        logs = _predict(graph, layers, average, shape, mask)  # (B, K, S)
-    else:
-        logs = _predict(graph, layers, average)  # (R, S)
+    logs = _predict(graph, layers, average, mask, shape)
+    if not is_masked:
         logs = op("Reshape", logs, shape)  # (B, K, S)
     subtracted = op("Gather", all_penalties, limits)  # (B, 1, S)
     before = op("Unsqueeze", scores, [2])  # (B, K, 1)
     totals = logs - subtracted + before  # (B, K, S)
     best, flat = _best(graph, totals, count, group_count)  # (B, C)
     if is_masked:
-        is_masked_out = best < MASKED_LOGIT / 2
-        best = op("Where", is_masked_out, -np.inf, best)
+        best = op("Where", best < MASKED_LOGIT / 2, -np.inf, best)
     parents = flat / len(types)
     chosen = op("Gather", types, flat % len(types))
     graph.output("best", best)
