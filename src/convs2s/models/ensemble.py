@@ -151,13 +151,12 @@ class DecoderState:
         self._states = states
         self._outputs = outputs
         self._average = average
-        # (B, m), True at </s> and padding: an unknown word is replaced by a word of the source, so
-        # that the place of its highest attention must be a word.
+        # (B, m), True at </s> and padding. A word of the source replaces an unknown word, so the
+        # position with the highest attention must be that of a word.
         self._no_word = (source == PADDING) | (source == END)
-        self._types: Tensor | None = None  # (S,)
-        self._mask: Tensor | None = (
-            None  # (B, S), True if a sentence may not use a type
-        )
+        # The types (S,) of the shortlist, and (B, S), True if a sentence may not use a type.
+        self._types: Tensor | None = None
+        self._mask: Tensor | None = None
         if shortlist is not None:
             self._types = self._to_device(shortlist.types)
             self._mask = self._to_device(shortlist.mask)

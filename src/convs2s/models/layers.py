@@ -58,9 +58,8 @@ class WeightNormalized(nn.Module):
         if v.device.type != "cpu" and torch.compiler.is_compiling():
             # From these operations torch.compile makes one kernel each way, with the casts to the
             # precision of autocast. It cannot fuse ``_weight_norm`` with anything.
-            norm: Tensor = torch.linalg.vector_norm(
-                v, dim=1, keepdim=True
-            )  # (outputs, 1)
+            # The norm is (outputs, 1).
+            norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
             return v * (g / norm)
         # This kernel passes over memory once forward and once backward. ``g * v / v.norm()`` would
         # take several passes each way.

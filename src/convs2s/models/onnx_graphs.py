@@ -169,9 +169,10 @@ class _Part:
         d = layer.width
         # The first d outputs are values, which are multiplied by the share. The others are gates.
         shares = np.repeat([share, 1.0], d)  # (2d,)
+        # (rows, 2d)
         values_and_gates = self.linear(
             f"{name}.convolution", window, 2 * d, layer.kernel, inputs, share=shares
-        )  # (rows, 2d)
+        )
         value, gate = self.graph.ops(
             "Split", 2, values_and_gates, axis=1, num_outputs=2
         )

@@ -237,18 +237,13 @@ def search(
     steps`` and ``tokens of steps`` (T, 1, C), and ``places of steps`` (T, 1, K).
     """
     graph = Graph(precision, "search.")
-    indices = [
-        "steps",
-        "limits of steps",
-        "hypotheses",
-        "candidates",
-        "groups",
-        "shape",
-    ]
-    for name in [*indices, "finished.first", "previous.first", "rows.first"]:
+    for name in (
+        *("steps", "limits of steps", "hypotheses", "candidates", "groups", "shape"),
+        *("finished.first", "previous.first", "rows.first"),
+    ):
         graph.input(name, INDICES)
-    floats = ["penalties", "words", *parts, "scores.first"]
-    for name in [*floats, *(f"{state}.first" for state in states)]:
+    first_states = [f"{state}.first" for state in states]
+    for name in ("penalties", "words", *parts, "scores.first", *first_states):
         graph.input(name, FLOATS)
     # Each run of the body is a step of the search. It looks up the limits, runs the decoder's step
     # and then the output layers, and chooses what the next step continues. These parts read each
@@ -302,10 +297,5 @@ def _next_step(body: Graph) -> tuple[Value, dict[str, Value]]:
     newly_finished = op("ReduceSum", finished)  # (1, 1)
     count = body.value("finished") + newly_finished  # (1, 1)
     goes_on = op("Squeeze", count < hypotheses)  # ()
-    carried = {
-        "scores": scores,
-        "finished": count,
-        "previous": previous,
-        "rows": rows,
-    }
+    carried = {"scores": scores, "finished": count, "previous": previous, "rows": rows}
     return goes_on, carried

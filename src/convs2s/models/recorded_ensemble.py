@@ -31,12 +31,7 @@ from convs2s.models.ensemble import DecoderState, Ensemble
 from convs2s.models.incremental import ConvS2SState, DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
-from convs2s.models.steps import (
-    VECTOR,
-    Average,
-    Precision,
-    Shortlisted,
-)
+from convs2s.models.steps import VECTOR, Average, Precision, Shortlisted
 
 SENTENCE_MULTIPLE = 16
 """The number of sentences in a batch is filled up to a multiple of this."""
@@ -50,7 +45,6 @@ recording that was idle for the longest time is dropped.
 
 Predicted = tuple[Tensor, Tensor | None]
 """The log-probabilities (B', K, S) of a step, and its attention (B', K, m') or None."""
-
 
 Shape = tuple[int, ...]
 """What a batch must have in common with the recorded one to use its recording: (B', m', K)."""
@@ -149,9 +143,10 @@ class RecordedEnsemble(Ensemble):
         sentences, length = source.shape
         missing_tokens = -length % VECTOR
         missing_sentences = -sentences % SENTENCE_MULTIPLE
+        # (B', m')
         filled = functional.pad(
             source, (0, missing_tokens, 0, missing_sentences), value=PADDING
-        )  # (B', m')
+        )
         # An empty sentence is ``</s>`` followed by padding.
         filled[sentences:, 0] = END
         shape = (*filled.shape, hypotheses)
@@ -196,8 +191,8 @@ class RecordedDecoder(DecoderState):
     ) -> None:
         """Take the same parameters as ``DecoderState``, and those of the recording.
 
-        ``source`` is (B, m'). ``recording`` is empty, ``shape`` is what a later batch must have to
-        use it, and ``idle`` is where this decoder puts itself when its search ends.
+        ``source`` is (B, m'). ``recording`` is empty. A later batch must have the same ``shape`` to
+        use it. This decoder puts itself into ``idle`` when its search ends.
         """
         super().__init__(states, outputs, source, average)
         self._in_place = states

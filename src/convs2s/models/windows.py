@@ -28,7 +28,7 @@ class Windows:
         """
         self._widths = [(kernel - 1) * inputs for kernel, inputs in shapes]
         self._earlier = like.new_zeros(rows, sum(self._widths))
-        # Of the newest inputs.
+        # The position of the newest inputs.
         self.position = like.new_full((1,), -1, dtype=torch.long)
         # For each block: what it reads again in this step.
         self._blocks: Sequence[Tensor] = []
