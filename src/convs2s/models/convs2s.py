@@ -277,10 +277,7 @@ class ConvS2S(Network):
         decoder = ConvDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
         positions = architecture.positions
-        self._positions = {
-            "source": positions.rows("source"),
-            "target": positions.rows("target"),
-        }
+        self._positions = {side: positions.rows(side) for side in ("source", "target")}
 
     @property
     def positions(self) -> Mapping[str, int | None]:

@@ -31,10 +31,8 @@ class DecodingConvS2S:
         copied.eval()
         copied.requires_grad_(False)
         self.network = copied
-        output = self.network.output
-        weight = output.weight().detach()  # (V, f_out)
-        bias = output.bias.detach()  # (V,)
-        self.output = LinearMap(weight, bias, precision)
+        output = copied.output
+        self.output = LinearMap(output.weight(), output.bias, precision)
         # The map has the output layer's weight, which is the largest. Do not keep it twice.
         del self.network.decoder.output
         for module in self.network.modules():

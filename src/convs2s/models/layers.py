@@ -39,9 +39,7 @@ class WeightNormalized(nn.Module):
 
     def fuse(self, precision: Precision) -> None:
         """Normalize the weight once, for decoding. This deletes the parameters."""
-        weight = self.weight().detach()
-        bias = self.bias.detach()
-        self._fused = LinearMap(weight, bias, precision)
+        self._fused = LinearMap(self.weight(), self.bias, precision)
         del self.weight_v, self.weight_g, self.bias
 
     def map(self, x: Tensor) -> Tensor:

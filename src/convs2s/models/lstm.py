@@ -202,12 +202,10 @@ class InferenceLstm:
     def __init__(self, network: Lstm, precision: Precision) -> None:
         """Take a network; ``precision`` is fp32, which keeps that of the weights, or bf16."""
         self._network = network
-        weight = network.output.weight().detach()
-        bias = network.output.bias.detach()
-        self.output = LinearMap(weight, bias, precision)
-        is_bf16 = precision == "bf16"
+        output = network.output
+        self.output = LinearMap(output.weight(), output.bias, precision)
         self._autocast = torch.autocast(
-            weight.device.type, torch.bfloat16, enabled=is_bf16
+            output.bias.device.type, torch.bfloat16, enabled=precision == "bf16"
         )
 
     def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":

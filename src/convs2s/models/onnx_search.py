@@ -237,10 +237,9 @@ def search(
     steps`` and ``tokens of steps`` (T, 1, C), and ``places of steps`` (T, 1, K).
     """
     graph = Graph(precision, "search.")
-    for name in (
-        *("steps", "limits of steps", "hypotheses", "candidates", "groups", "shape"),
-        *("finished.first", "previous.first", "rows.first"),
-    ):
+    names = ["steps", "limits of steps", "hypotheses", "candidates", "groups", "shape"]
+    names += ["finished.first", "previous.first", "rows.first"]
+    for name in names:
         graph.input(name, INDICES)
     first_states = [f"{state}.first" for state in states]
     for name in ("penalties", "words", *parts, "scores.first", *first_states):

@@ -59,11 +59,11 @@ MOST_ROUNDS = 30
 
 _MEASURED = TypeAdapter(dict[str, dict[str, float]])
 
-Products = Mapping[tuple[int, int], int]
+ProductCounts = Mapping[tuple[int, int], int]
 """The number of matrix products of each shape; a shape is that of the weight, (outputs, inputs)."""
 
 
-def products_of(network: nn.Module) -> Products:
+def products_of(network: nn.Module) -> ProductCounts:
     """Return the matrix products of a network that ``matmul.linear`` can compute."""
     products: Counter[tuple[int, int]] = Counter()
     for module in network.modules():
@@ -73,7 +73,7 @@ def products_of(network: nn.Module) -> Products:
     return products
 
 
-def fastest_kernel(products: Products) -> Kernel:
+def fastest_kernel(products: ProductCounts) -> Kernel:
     """Return the fastest kernel for training with these products and this process's threads.
 
     It depends on the first measurement by this user with the same processor, version of torch and
@@ -90,7 +90,7 @@ def fastest_kernel(products: Products) -> Kernel:
     return "blas"
 
 
-def _speedup_of_onednn(products: Products) -> float:
+def _speedup_of_onednn(products: ProductCounts) -> float:
     """Return how many times as fast as BLAS oneDNN computes these products.
 
     This is read from ``kernels.json`` in the user's cache folder, and measured if it is not there.
@@ -134,7 +134,7 @@ def _cache_folder() -> Path:
         ) from None
 
 
-def training_rates(products: Products) -> dict[str, float]:
+def training_rates(products: ProductCounts) -> dict[str, float]:
     """Measure the kernels; return the operations per second of each, forward and backward.
 
     Kernels take turns, so that other work on the machine slows down all of them. For each shape,
@@ -181,7 +181,7 @@ def _training_pass(outputs: int, inputs: int) -> Callable[[], object]:
     return work
 
 
-def heaviest(products: Products) -> Products:
+def heaviest(products: ProductCounts) -> ProductCounts:
     """Return the shapes that account for most of the arithmetic, with their large sides cut.
 
     The number of a shape is the number of products of this shape that take as much arithmetic as

@@ -19,10 +19,12 @@ class LinearMap:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, precision: Precision) -> None:
-        """Take a weight (outputs, inputs) and a bias (outputs,).
+        """Take a weight (outputs, inputs) and a bias (outputs,), without their gradients.
 
         ``bf16`` rounds both. ``fp32`` keeps their precision, even if it is fp64.
         """
+        weight = weight.detach()
+        bias = bias.detach()
         if precision == "bf16":
             weight = weight.bfloat16()
             bias = bias.bfloat16()
