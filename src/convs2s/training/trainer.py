@@ -102,6 +102,9 @@ class Trainer:
             self.machine["gpu"] = torch.cuda.get_device_name(updater.device)
         rate = self.recipe.learning_rate
         self.state = TrainerState(Schedule(rate), rate, first_epoch)
+        # Whether the last state is already as ``drop_unneeded`` writes it: without tensors, but
+        # with validation figures.
+        self.is_complete = False
         if folder.last.is_file():
             self._restore(folder.last)
         self.workers.check_same(self.network.state_dict().values())
@@ -311,7 +314,8 @@ class Trainer:
         """
         if self.recipe.average is not None:
             self.folder.best.unlink(missing_ok=True)
-        self.folder.write(self.folder.last, {}, asdict(self.state))
+        if not self.is_complete:
+            self.folder.write(self.folder.last, {}, asdict(self.state))
 
     def _source_use(self, loss: float) -> SourceUse | None:
         """Return how much the predictions of the network depend on the source.
@@ -373,7 +377,9 @@ class Trainer:
         ):
             self.state = TypeAdapter(TrainerState).validate_python(fields)
             if not tensors and self.state.schedule.stop_reason is not None:
-                return  # the model was exported and ``drop_unneeded`` dropped the tensors
+                # The model was exported and ``drop_unneeded`` dropped the tensors.
+                self.is_complete = self.state.validation is not None
+                return
             optimizer = self.updater.optimizer
             parameters = dict(self.network.named_parameters())
             network_state = {}

@@ -269,7 +269,7 @@ def test_all_merges_of_codes_without_a_version_line_are_counted(
 ) -> None:
     network, description = load_model(model)
     changed = tmp_path / "changed.safetensors"
-    codes = replace(description, bpe_codes="w 1\nw 2\n")
+    codes = description.model_copy(update={"bpe_codes": "w 1\nw 2\n"})
     save_model(changed, network.state_dict(), codes)
     said = refused(job(task, changed, tmp_path / "model.safetensors"))
     assert "it has 2 BPE merges (SHA-256 " in said
