@@ -1,4 +1,7 @@
-"""What every test can ask for."""
+"""What every test can ask for.
+
+What a fixture alone needs is imported in it: half of the tests do without torch.
+"""
 
 import faulthandler
 import io
@@ -10,18 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from convs2s.cli.main import main
-from convs2s.config.architecture import LstmArchitecture, parse_architecture
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
-from convs2s.mirror.write import write_mirror
-from convs2s.model_file import load_model, save_model
-from convs2s.models.build import build_network
-from convs2s.models.kernels import matmul
-from convs2s.models.kernels.matmul import Kernel
-from tests.support import tiny
 from tests.support.loopback import LoopbackServer
 from tests.support.sharing_out import processes, scheduler, sorted_for_sharing
 
@@ -134,20 +128,28 @@ def pictures(root: Path) -> Path:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model file of a tiny training; no test changes it."""
+    from tests.support import tiny
+
     return tiny.trained_model(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The miniature mirror, written once; no test changes it."""
+    from convs2s.mirror.write import write_mirror
+
     folder = tmp_path_factory.mktemp("mirror")
     write_mirror(folder)
     return folder
 
 
-@pytest.fixture(params=matmul.kernels())
-def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
+@pytest.fixture(params=["blas", "onednn"])
+def kernel(request: pytest.FixtureRequest) -> Iterator[str]:
     """Each kernel that this machine has for the products of a training, in use for the test."""
+    from convs2s.models.kernels import matmul
+
+    if request.param not in matmul.kernels():
+        pytest.skip(f"this machine has no {request.param}")
     matmul.use(request.param)
     yield request.param
     matmul.use("blas")
@@ -190,6 +192,8 @@ class Terminal:
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: object, text: bytes = b"") -> str:
+        from convs2s.cli.main import main
+
         self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         main([str(argument) for argument in arguments])
         return self.capsys.readouterr().out
@@ -228,6 +232,12 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of larger random weights and long sentences, whose outputs hang by little."""
+    import torch
+
+    from convs2s.config.architecture import parse_architecture
+    from convs2s.model_file import load_model, save_model
+    from convs2s.models.build import build_network
+
     _, description = load_model(model)
     stated = description.architecture.model_dump()
     architecture = parse_architecture(stated | {"positions": {"maximum": 64}})
@@ -247,6 +257,12 @@ def sharp(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def recurrent(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An LSTM with random weights, over the vocabularies of the trained model."""
+    import torch
+
+    from convs2s.config.architecture import LstmArchitecture
+    from convs2s.model_file import load_model, save_model
+    from convs2s.models.build import build_network
+
     _, description = load_model(model)
     architecture = LstmArchitecture(
         kind="lstm", layers=2, cells=12, embedding=10, initialization=0.5

@@ -40,6 +40,7 @@ class Fault:
         edits: most faults are one.
         tests: test files, or tests in them, one of which has to fail.
         may_stop_tests: whether tests that cannot run, or never end, find it as well.
+        then: further tests, each tuple for where those before miss it.
     """
 
     area: str
@@ -47,6 +48,7 @@ class Fault:
     edits: tuple[Edit, ...]
     tests: tuple[str, ...]
     may_stop_tests: bool = False
+    then: tuple[tuple[str, ...], ...] = ()
 
     def is_meant_by(self, words: Sequence[str]) -> bool:
         """Return whether one of the words is the area, or a part of the name."""

@@ -1,23 +1,25 @@
-"""Faults that a machine puts into training, decoding, scoring and paper: a sample of them all.
+"""Faults that a machine puts into the rooms where results come from: a sample of them all.
 
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
 these rooms or files of the package alone. The sample is the same for the same code, and mostly so
-where other lines change. Each fault meets those tests of its module that run its line, then the
-files that import the module and the unit tests of its room: a process of its own may run the line
-for them, or a fixture that several share. Whatever fails finds it, also tests that never end.
-Messages, annotations and the looks of plots are left alone, and what harmless.yaml shows to change
-nothing counts as found.
+where other lines change. Each fault meets the tests that run its line, the fastest first, then the
+files that import any module of its room: a process of its own may run the line for them, or a
+fixture that several share. Whatever fails finds it, also tests that never end. Messages,
+annotations and the looks of plots are left alone, and what harmless.yaml shows to change nothing
+counts as found.
 """
 
 import ast
 import copy
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from xml.etree import ElementTree
 
 import yaml
 from coverage import CoverageData
@@ -25,8 +27,17 @@ from coverage import CoverageData
 from tests.mutants.__main__ import ROOT, check_without_fault, try_faults
 from tests.mutants.faults import Edit, Fault
 
-ROOMS = ("training", "decoding", "scoring", "paper")
+ROOMS = (
+    *("training", "decoding", "scoring", "paper", "costs", "publish"),
+    *("pipeline", "models", "data", "text", "config"),
+)
 SEED = 1
+
+OTHER_TESTS = {"workflow", "cluster", "support", "mutants"}
+"""Folders of tests/ that no fault meets: their tests take minutes, or are none."""
+
+FEW = 10
+"""Tests of the first process: the files of so many are soon imported."""
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -119,20 +130,16 @@ def edited(source: str, old: ast.expr, new: ast.expr) -> str:
     return (before + f"({ast.unparse(copy.deepcopy(new))})".encode() + after).decode()
 
 
-def tests_of(module: str, room: str) -> tuple[str, ...]:
-    """Return the tests of a module: the files that import it, then the folder of its room."""
-    name = re.compile(rf"\b{re.escape(module)}\b")
-    folders = (
-        ROOT / "tests" / tests
-        for tests in ("unit", "reference", "invariants", "contract", "faults")
-    )
-    files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
-    direct = [
-        str(file.relative_to(ROOT))
-        for file in files
-        if name.search(file.read_text("utf-8"))
-    ]
-    return (*direct, f"tests/unit/{room}")
+@cache
+def tests_of(room: str) -> tuple[str, ...]:
+    """Return the test files that import any module of a room."""
+    name = re.compile(rf"\bconvs2s\.{room}\b")
+    found = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        path = file.relative_to(ROOT)
+        if path.parts[1] not in OTHER_TESTS and name.search(file.read_text("utf-8")):
+            found.append(str(path))
+    return tuple(found)
 
 
 def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
@@ -141,15 +148,15 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
         whole, room = ROOT / "src/convs2s" / place, place.partition("/")[0]
         for path in sorted(whole.rglob("*.py")) if whole.is_dir() else [whole]:
             file, source = str(path.relative_to(ROOT)), path.read_text("utf-8")
-            module = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
-            tests = tests_of(module, room)
             for node in nodes_of_results(ast.parse(source)):
                 for old, new in mutants_of(node):
                     name = (
                         f"{file}:{old.lineno}: {ast.unparse(old)} -> {ast.unparse(new)}"
                     )
                     edit = Edit(file, source, edited(source, old, new))
-                    yield Fault(room, name, (edit,), tests, may_stop_tests=True)
+                    yield Fault(
+                        room, name, (edit,), tests_of(room), may_stop_tests=True
+                    )
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
@@ -161,24 +168,36 @@ def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
     check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
     lines = CoverageData(str(data))
     lines.read()
-    return [
-        replace(fault, tests=(*tests_that_run(root, fault, lines), *fault.tests))
-        for fault in faults
-    ]
+    seconds = seconds_of_tests(root)
+    found = []
+    for fault in faults:
+        file, line = fault.name.split(":")[:2]
+        contexts = lines.contexts_by_lineno(str(root / file)).get(int(line), [])
+        running = sorted(seconds.keys() & set(contexts), key=seconds.__getitem__)
+        tests = [test_id(test) for test in running]
+        files = sorted(fault.tests, key=lambda file: seconds[module_of(file)])
+        then = (tuple(tests[FEW:]), tuple(files))
+        found.append(replace(fault, tests=tuple(tests[:FEW]), then=then))
+    return found
 
 
-def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, ...]:
-    """Return the tests that run the line of a fault, those of files that name its module first."""
-    file, line = fault.name.split(":")[:2]
-    names = set()
-    for context in lines.contexts_by_lineno(str(root / file)).get(int(line), []):
-        module, _, test = context.rpartition(".")
-        test_file = f"{module.replace('.', '/')}.py"
-        if (root / test_file).is_file() and test_file.startswith("tests/"):
-            names.add(f"{test_file}::{test}")
-    return tuple(
-        sorted(names, key=lambda name: (name.split("::")[0] not in fault.tests, name))
-    )
+def seconds_of_tests(root: Path) -> defaultdict[str, float]:
+    """Return what each test took, and each file of tests, by their names in Python."""
+    seconds = defaultdict[str, float](float)
+    for case in ElementTree.parse(root / "times.xml").iter("testcase"):
+        module, test = case.attrib["classname"], case.attrib["name"].partition("[")[0]
+        for name in (module, f"{module}.{test}"):
+            seconds[name] += float(case.attrib["time"])
+    return seconds
+
+
+def module_of(file: str) -> str:
+    return file.removesuffix(".py").replace("/", ".")
+
+
+def test_id(test: str) -> str:
+    module, _, name = test.rpartition(".")
+    return f"{module.replace('.', '/')}.py::{name}"
 
 
 Change = tuple[str, str, str]
