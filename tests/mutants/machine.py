@@ -11,10 +11,11 @@ counts as found.
 
 import ast
 import copy
+import math
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
@@ -24,7 +25,7 @@ from xml.etree import ElementTree
 import yaml
 from coverage import CoverageData
 
-from tests.mutants.__main__ import ROOT, check_without_fault, try_faults
+from tests.mutants.__main__ import FAILED, PASSED, ROOT, run_tests, try_faults
 from tests.mutants.faults import Edit, Fault
 
 ROOMS = (
@@ -160,44 +161,52 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults, each with the tests that run its line in an unchanged copy first."""
-    settings, data = root / "coverage.ini", root / "coverage.data"
+    """Return the faults with the tests that run their lines in an unchanged copy first."""
+    settings, data, times = (root / name for name in ("ini", "coverage", "times.xml"))
     settings.write_text(
         COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8"
     )
-    check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
+    every = sorted({test for fault in faults for test in fault.tests})
+    arguments = [f"--junitxml={times}", "--maxfail=100", *every]
+    modules = ("-m", "coverage", "run", f"--rcfile={settings}")
+    status, output = run_tests(root, arguments, *modules)
+    if status not in (PASSED, FAILED):
+        sys.exit(f"the tests have to run without a fault:\n{output[-4000:]}")
     lines = CoverageData(str(data))
     lines.read()
-    seconds = seconds_of_tests(root)
+    seconds = seconds_of_tests(times)
     found = []
     for fault in faults:
         file, line = fault.name.split(":")[:2]
-        contexts = lines.contexts_by_lineno(str(root / file)).get(int(line), [])
-        running = sorted(seconds.keys() & set(contexts), key=seconds.__getitem__)
-        tests = [test_id(test) for test in running]
-        files = sorted(fault.tests, key=lambda file: seconds[module_of(file)])
-        then = (tuple(tests[FEW:]), tuple(files))
-        found.append(replace(fault, tests=tuple(tests[:FEW]), then=then))
+        running = lines.contexts_by_lineno(str(root / file)).get(int(line), [])
+        first = fastest(map(test_of, running), seconds)
+        rest = fastest(fault.tests, seconds)
+        found.append(replace(fault, tests=first[:FEW], then=(first[FEW:], rest)))
     return found
 
 
-def seconds_of_tests(root: Path) -> defaultdict[str, float]:
-    """Return what each test took, and each file of tests, by their names in Python."""
-    seconds = defaultdict[str, float](float)
-    for case in ElementTree.parse(root / "times.xml").iter("testcase"):
-        module, test = case.attrib["classname"], case.attrib["name"].partition("[")[0]
-        for name in (module, f"{module}.{test}"):
-            seconds[name] += float(case.attrib["time"])
-    return seconds
-
-
-def module_of(file: str) -> str:
-    return file.removesuffix(".py").replace("/", ".")
-
-
-def test_id(test: str) -> str:
-    module, _, name = test.rpartition(".")
+def test_of(context: str) -> str:
+    """Return the test that coverage calls by its names in Python."""
+    module, _, name = context.rpartition(".")
     return f"{module.replace('.', '/')}.py::{name}"
+
+
+def fastest(tests: Iterable[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """Return those that pass in an unchanged copy, the fastest first."""
+    passing = [test for test in tests if seconds.get(test, math.inf) < math.inf]
+    return tuple(sorted(passing, key=seconds.__getitem__))
+
+
+def seconds_of_tests(times: Path) -> dict[str, float]:
+    """Return what each test took, and each file of tests; endless is what fails by itself."""
+    seconds = defaultdict[str, float](float)
+    for case in ElementTree.parse(times).iter("testcase"):
+        module = case.attrib["classname"].replace(".", "/")
+        test = case.attrib["name"].partition("[")[0]
+        fails = case.find("failure") is not None or case.find("error") is not None
+        for name in (f"{module}.py", f"{module}.py::{test}"):
+            seconds[name] += math.inf if fails else float(case.attrib["time"])
+    return seconds
 
 
 Change = tuple[str, str, str]
