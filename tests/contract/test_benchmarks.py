@@ -11,8 +11,6 @@ import pytest
 import compare
 from compare import Row, System
 from gpu import missed
-from gpu_docs import NOTE, SECTION, write_docs
-from page import PAGE, marks
 
 
 @pytest.mark.slow
@@ -52,24 +50,6 @@ def test_a_gpu_that_misses_a_budget_is_named() -> None:
     named = [each.partition(" ")[0] for each in misses]
     assert named == ["golden", "training:", "8", "compiled"]
     assert len(missed({"device": "cpu", "measurements": measured})) == 2
-
-
-def test_the_gpus_figures_replace_those_of_the_page(tmp_path: Path) -> None:
-    begin, end = marks(SECTION)
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{begin}\nNot run.\n{end}\nafter\n")
-    figures = {"device": "H100", "torch": "2", "date": "2026-11-22"}
-    measured = {"training": {"tokens_per_second": 1234}, "late": "not run"}
-    for _ in range(2):
-        write_docs({**figures, "measurements": measured}, page)
-    text = page.read_text()
-    assert text.startswith(f"before\n{begin}\nH100, torch 2, 2026-11-22")
-    assert "| training | 1,234 tokens/s |\n| late | not run |" in text
-    assert "Not run." not in text
-    assert text.endswith(f"{end}\nafter\n")
-    for place, section in ((PAGE, compare.SECTION), (NOTE, SECTION)):
-        marked = place.read_text("utf-8")
-        assert [marked.count(mark) for mark in marks(section)] == [1, 1]
 
 
 def samples(*rates: float) -> list[dict[str, Any]]:

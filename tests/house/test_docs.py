@@ -2,19 +2,15 @@
 
 import hashlib
 import re
-import shlex
 from pathlib import Path
 
 import pytest
-from snakemake.cli import get_argument_parser, parse_config
 
 import paper_scores
-import record_terminal
 import rule_picture
 from convs2s.config.extensions import code_of
 from convs2s.config.load import load
 
-COMMAND = re.compile(r"^ {4,}(snakemake .*)$", re.MULTILINE)
 PATH = re.compile(
     r"\b(?:tests|src|rules|workflow|benchmarks|profiles|envs|docs|schemas)/[\w./-]+\.(?:py|smk|yaml|md|sh|json)\b"
 )
@@ -33,20 +29,6 @@ def test_every_file_that_a_page_names_is_there(
     named = {path for text in pages.values() for path in PATH.findall(text)}
     assert len(named) > 20
     assert [path for path in sorted(named) if not (root / path).exists()] == []
-
-
-def test_snakemake_understands_every_command(pages: dict[str, str]) -> None:
-    """What follows ``--config KEY=VALUE`` is a setting to it, not a target.
-
-    A storage plugin's options are tested where it is there; tests/workflow plans the targets.
-    """
-    typed = {line for text in pages.values() for line in COMMAND.findall(text)}
-    assert len(typed) > 10
-    parser = get_argument_parser()
-    for command in typed:
-        if "--default-storage-provider" not in command:
-            read = parser.parse_args(shlex.split(command, comments=True)[1:])
-            assert read.targets or not parse_config(read.config), command
 
 
 def test_titles_are_no_questions(pages: dict[str, str]) -> None:
@@ -71,11 +53,3 @@ def test_what_tools_make_is_up_to_date(root: Path, pages: dict[str, str]) -> Non
     drawn = "\n".join(rule_picture.picture(rule_picture.rule_graph()))
     assert (root / "docs/images/rules.svg").read_text("utf-8") == f"{drawn}\n"
     assert pages["paper_scores.md"] == paper_scores.page(load(root, {}).paper)
-
-
-def test_a_recording_shows_the_lines_that_match_as_they_stood_at_the_end() -> None:
-    command = r"printf '10%%\r100%% done\nnext\n'"
-    drawn = record_terminal.picture([(command, record_terminal.run(command))], "done")
-    assert "100%&#160;done" in drawn
-    assert ">10%" not in drawn
-    assert ">next" not in drawn

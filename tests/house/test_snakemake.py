@@ -20,7 +20,7 @@ EVERYWHERE = (
 """Imports, assignments, and names that are Snakemake's alone."""
 
 IN_RULES = (
-    r"sys\.modules|\bsetattr|\bdelattr|__(?!version)|\bglobals\b",
+    r"sys\.modules|\bsetattr|\bdelattr|\bglobals\b",
     # Attributes that the documentation names; the last one is for the threads of a timing.
     r"\bworkflow\.(?!basedir|current_basedir|source_path|pathvars|cores)\w+",
     r"\w\.\w+ [-+|&]?=(?!=)|\] [-+|&]?=(?!=)",

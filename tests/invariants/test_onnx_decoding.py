@@ -27,7 +27,6 @@ NETWORKS: list[dict[str, Any]] = [
 ]
 SEARCHES: list[dict[str, Any]] = [
     {"beam": 1},
-    {"beam": 4},
     {"beam": 4, "finished": "leave", "unknown_penalty": 2.0},
     {"beam": 3, "minimum_length": 4, "maximum_length": {"factor": 1, "offset": 1}},
     {"beam": 7, "maximum_length": {"factor": 0, "offset": 40}},

@@ -97,7 +97,7 @@ def verdict(root: Path, fault: Fault) -> str:
         path.write_bytes(content)
         # So that the bytecode of before is used again.
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    if status not in (PASSED, FAILED) and not fault.may_stop_tests:
+    if status not in (PASSED, FAILED) and not fault.then:
         return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
     return SURVIVES if status == PASSED else FOUND
 

@@ -10,16 +10,16 @@ counts as found.
 """
 
 import ast
-import copy
 import math
 import re
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import yaml
@@ -40,25 +40,20 @@ OTHER_TESTS = {"workflow", "cluster", "support", "mutants"}
 FEW = 10
 """Tests of the first process: the files of so many are soon imported."""
 
-COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-}
-ARITHMETIC |= {ast.Mult: ast.Div} | dict.fromkeys(
-    (ast.Div, ast.FloorDiv, ast.Mod), ast.Mult
+PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.In, ast.NotIn),
+    (ast.Is, ast.IsNot),
+    (ast.And, ast.Or),
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
 )
+OTHER: dict[type[ast.AST], Any] = {ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult}
+OTHER |= {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
+"""Operators -> what takes their place."""
+
 COVERAGE = """[run]
 core = ctrace
 data_file = {data}
@@ -98,17 +93,12 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield each expression of a node that is changed, and what takes its place."""
     match node:
         case ast.Compare(ops=[operator]):
-            yield (
-                node,
-                ast.Compare(
-                    node.left, [COMPARISONS[type(operator)]()], node.comparators
-                ),
-            )
-        case ast.BinOp(op=operation) if type(operation) in ARITHMETIC:
-            yield node, ast.BinOp(node.left, ARITHMETIC[type(operation)](), node.right)
-        case ast.BoolOp(op=joined):
-            other = ast.Or() if isinstance(joined, ast.And) else ast.And()
-            yield node, ast.BoolOp(other, node.values)
+            other = [OTHER[type(operator)]()]
+            yield node, ast.Compare(node.left, other, node.comparators)
+        case ast.BinOp(op=operator) if type(operator) in OTHER:
+            yield node, ast.BinOp(node.left, OTHER[type(operator)](), node.right)
+        case ast.BoolOp(op=operator):
+            yield node, ast.BoolOp(OTHER[type(operator)](), node.values)
         case ast.UnaryOp(op=ast.Not()):
             yield node, node.operand
         case ast.Constant(value=bool(truth)):
@@ -121,18 +111,15 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def edited(source: str, old: ast.expr, new: ast.expr) -> str:
     """Return a file's text with one expression in place of another; columns count bytes."""
-    assert old.end_lineno is not None
-    assert old.end_col_offset is not None
-    lines = source.encode().splitlines(keepends=True)
-    before = b"".join(lines[: old.lineno - 1]) + lines[old.lineno - 1][: old.col_offset]
-    after = lines[old.end_lineno - 1][old.end_col_offset :] + b"".join(
-        lines[old.end_lineno :]
-    )
-    return (before + f"({ast.unparse(copy.deepcopy(new))})".encode() + after).decode()
+    whole = source.encode()
+    lines = whole.splitlines(keepends=True)
+    start = sum(map(len, lines[: old.lineno - 1])) + old.col_offset
+    end = start + len((ast.get_source_segment(source, old) or "").encode())
+    return (whole[:start] + f"({ast.unparse(new)})".encode() + whole[end:]).decode()
 
 
 @cache
-def tests_of(room: str) -> tuple[str, ...]:
+def files_naming(room: str) -> tuple[str, ...]:
     """Return the test files that import any module of a room."""
     name = re.compile(rf"\bconvs2s\.{room}\b")
     found = []
@@ -155,9 +142,7 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
                         f"{file}:{old.lineno}: {ast.unparse(old)} -> {ast.unparse(new)}"
                     )
                     edit = Edit(file, source, edited(source, old, new))
-                    yield Fault(
-                        room, name, (edit,), tests_of(room), may_stop_tests=True
-                    )
+                    yield Fault(room, name, (edit,), files_naming(room))
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
@@ -179,13 +164,13 @@ def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
     for fault in faults:
         file, line = fault.name.split(":")[:2]
         running = lines.contexts_by_lineno(str(root / file)).get(int(line), [])
-        first = fastest(map(test_of, running), seconds)
+        first = fastest(map(node_id, running), seconds)
         rest = fastest(fault.tests, seconds)
         found.append(replace(fault, tests=first[:FEW], then=(first[FEW:], rest)))
     return found
 
 
-def test_of(context: str) -> str:
+def node_id(context: str) -> str:
     """Return the test that coverage calls by its names in Python."""
     module, _, name = context.rpartition(".")
     return f"{module.replace('.', '/')}.py::{name}"
@@ -236,14 +221,12 @@ def harmless_changes() -> set[Change]:
 
 def drawn(faults: Sequence[Fault], size: int) -> list[Fault]:
     """Return a sample: each fault's place in the draw is that of the text that it changes."""
-    counts = Counter[Change]()
-    places = []
-    for fault in faults:
-        change = change_of(fault)
-        counts[change] += 1
-        place = sha256(repr((SEED, change, counts[change])).encode()).digest()
-        places.append((place, fault.name, fault))
-    return [fault for *_, fault in sorted(places, key=lambda place: place[:2])[:size]]
+
+    def place(fault: Fault) -> tuple[bytes, str]:
+        text = repr((SEED, change_of(fault)))
+        return sha256(text.encode()).digest(), fault.name
+
+    return sorted(faults, key=place)[:size]
 
 
 def main(size: int, places: Sequence[str]) -> None:

@@ -58,16 +58,6 @@ def test_loss(monkeypatch: pytest.MonkeyPatch, smoothing: float, block: int) -> 
         torch.testing.assert_close(ours(*inputs), theirs(*inputs))
 
 
-def test_loss_in_bf16_is_near() -> None:
-    target = torch.randint(500, (200,))
-    inputs = [torch.randn(shape) for shape in ((200, 32), (500, 32), 500)]
-    exact = summed_cross_entropy(*inputs, target, 0.1)
-    with torch.autocast("cpu", torch.bfloat16):
-        rounded = summed_cross_entropy(*inputs, target, 0.1)
-    assert rounded.dtype == torch.float32
-    torch.testing.assert_close(rounded, exact, rtol=1e-3, atol=0)
-
-
 def test_dropout() -> None:
     x = torch.ones(1000, 7, 143, requires_grad=True)
     padding = torch.zeros(1000, 7).bool()
@@ -84,5 +74,3 @@ def test_dropout() -> None:
     assert dropped.mean().item() == pytest.approx(1.0, abs=0.002)
     (gradient,) = torch.autograd.grad(dropped.sum(), x)
     torch.testing.assert_close(gradient, dropped)  # x is 1
-    assert torch.equal(dropout(x, 0.2, False, padding), x * ~padding.unsqueeze(2))
-    assert dropout(x, 0.0, True) is x
