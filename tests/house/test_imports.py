@@ -3,88 +3,58 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from tests.support.package import import_graph, modules, reachable
+from tests.house.package import import_graph, modules, reachable
 
 LAYERS = (
-    ("errors",),
-    ("files",),
-    ("config",),
-    ("layout", "pipeline.living"),
-    ("pipeline.tries",),
-    ("pipeline.job",),
-    ("text", "scoring", "download", "demo", "manifest", "devices", "pages"),
-    ("data",),
-    ("models",),
-    ("model_file",),
-    ("decoding",),
-    ("training",),
-    ("paper", "interop", "mirror", "publish", "api"),
-    ("costs",),
-    ("pipeline", "serving"),
-    ("cli",),
-    ("__main__",),
+    "errors",
+    "files",
+    "config",
+    "layout pipeline.living",
+    "pipeline.tries",
+    "pipeline.job",
+    "text scoring download manifest devices",
+    "data",
+    "models",
+    "model_file",
+    "decoding",
+    "training",
+    "demo pages",
+    "paper interop mirror publish api",
+    "costs",
+    "pipeline serving",
+    "cli",
+    "__main__",
 )
 """From the bottom up: a part imports those of its own layer's name, and of the layers below."""
 
-CORE = {
-    "config",
-    "data",
-    "decoding",
-    "download",
-    "files",
-    "models",
-    "scoring",
-    "text",
-    "training",
-}
-ROOMS = {
-    "api",
-    "cli",
-    "costs",
-    "demo",
-    "interop",
-    "mirror",
-    "pages",
-    "paper",
-    "publish",
-    "serving",
-}
-
-MOST_ROOT_MODULES = 7
+LEVELS = {part: level for level, parts in enumerate(LAYERS) for part in parts.split()}
 
 RUN_A_NETWORK = {
-    "attend_to_example.py",
-    "decode_test_set.py",
-    "import_released.py",
-    "list_n_best.py",
-    "measure_perplexity.py",
-    "plot_attention.py",
-    "project_phrases.py",
-    "score_n_best.py",
-    "take_codes.py",  # out of a model file, as the next
-    "take_vocabulary.py",
-    "time_decoding.py",
+    "attend_to_example",
+    "decode_test_set",
+    "import_released",
+    "list_n_best",
+    "measure_perplexity",
+    "plot_attention",
+    "project_phrases",
+    "score_n_best",
+    "take_codes",  # out of a model file, as the next
+    "take_vocabulary",
+    "time_decoding",
 }
 
 
 def part_of(module: str) -> str:
     """Return the part of the package that a module belongs to, by the names of ``LAYERS``."""
-    inside = module.removeprefix("convs2s").removeprefix(".")
-    named = [name for layer in LAYERS for name in layer]
-    fitting = [
-        name for name in named if inside == name or inside.startswith(f"{name}.")
-    ]
-    return max(fitting, key=len, default="")
-
-
-def room_of(module: str) -> str:
-    """Return the folder below the package that a module belongs to, or its own name."""
-    return module.removeprefix("convs2s").removeprefix(".").partition(".")[0]
+    inside = f"{module.removeprefix('convs2s').removeprefix('.')}."
+    fitting = [part for part in LEVELS if inside.startswith(f"{part}.")]
+    return max(fitting, key=len, default="errors")
 
 
 @pytest.fixture(scope="module")
@@ -93,74 +63,30 @@ def graph(root: Path) -> dict[str, set[str]]:
 
 
 def test_imports_point_one_way(graph: dict[str, set[str]]) -> None:
-    level = {name: number for number, layer in enumerate(LAYERS) for name in layer} | {
-        "": 0
-    }
     for module, imported in graph.items():
-        for other in imported:
-            mine, theirs = part_of(module), part_of(other)
-            assert mine == theirs or level[theirs] < level[mine], (
-                f"{module} imports {other}"
-            )
-
-
-def test_the_core_imports_no_room(graph: dict[str, set[str]]) -> None:
-    """From an archive to a score nothing is needed of what stands around it."""
-    for module, imported in graph.items():
-        if room_of(module) in CORE:
-            assert not {other for other in imported if room_of(other) in ROOMS}, module
-
-
-def test_nothing_imports_itself(graph: dict[str, set[str]]) -> None:
+        mine = part_of(module)
+        for theirs in map(part_of, imported):
+            assert mine == theirs or LEVELS[theirs] < LEVELS[mine], (module, theirs)
     TopologicalSorter(graph).prepare()  # an error names the circle
 
 
-def test_the_root_of_the_package_is_small(root: Path) -> None:
-    found = sorted(path.name for path in (root / "src/convs2s").glob("*.py"))
-    assert len(found) <= MOST_ROOT_MODULES, found
+def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
+    job = {f"convs2s.pipeline.{part}" for part in ("job", "living", "tries")}
+    used = {"convs2s.files.checksums", "convs2s.files.locks", "convs2s.errors"}
+    assert reachable(graph, "convs2s.pipeline.job") == job | used
 
 
-def test_every_package_says_what_it_is_and_no_more(root: Path) -> None:
-    for path in (root / "src/convs2s").rglob("*/__init__.py"):
-        assert re.fullmatch(r'""".+?"""\n', path.read_text("utf-8"), re.DOTALL), path
-
-
-def test_package_knows_nothing_of_snakemake(root: Path) -> None:
-    for path in modules(root).values():
-        assert not re.search(
-            r"^\s*(import|from) snakemake\b", path.read_text("utf-8"), re.M
-        ), path
-
-
-def test_preparation_and_status_load_without_torch(root: Path) -> None:
-    packages = ("config", "text", "scoring", "download", "demo", "data")
-    prefixes = tuple(f"convs2s.{package}." for package in packages)
-    names = [name for name in modules(root) if name.startswith(prefixes)]
-    names.append("convs2s.pipeline.status_view")
-    assert first_to_load(root, ["torch"], [f"import {name}" for name in names]) == ""
-
-
+PREPARATION = re.compile(r"convs2s\.(?:config|text|scoring|download|demo|data)\.")
 STATEMENT = re.compile(r"^from convs2s\S* import (?:\([^)]*\)|[^\n(]*)", re.MULTILINE)
 
 
-def test_planning_loads_no_library_of_the_jobs(root: Path) -> None:
-    texts = [path.read_text("utf-8") for path in root.glob("rules/*.smk")]
-    lines = [line for text in texts for line in STATEMENT.findall(text)]
-    assert first_to_load(root, ["torch", "numpy", "zstandard", "xopen"], lines) == ""
+def imports_of(files: Iterable[Path]) -> list[str]:
+    return [one for path in files for one in STATEMENT.findall(path.read_text("utf-8"))]
 
 
-def test_jobs_without_a_network_load_no_torch(root: Path) -> None:
-    scripts = (root / "workflow/scripts").glob("*.py")
-    texts = [
-        path.read_text("utf-8") for path in scripts if path.name not in RUN_A_NETWORK
-    ]
-    lines = [line for text in texts for line in STATEMENT.findall(text)]
-    assert len(lines) > 30
-    assert first_to_load(root, ["torch"], lines) == ""
-
-
-def first_to_load(root: Path, libraries: list[str], statements: list[str]) -> str:
+def first_to_load(root: Path, statements: list[str], *libraries: str) -> str:
     """Return the first of these statements that has a new process load a library, and which."""
+    assert len(statements) > 10
     program = f"""
 import sys
 for statement in {statements!r}:
@@ -176,22 +102,22 @@ for statement in {statements!r}:
     ).stdout
 
 
+def test_plans_and_jobs_without_a_network_load_no_torch(root: Path) -> None:
+    plans = imports_of(root.glob("rules/*.smk"))
+    assert first_to_load(root, plans, "torch", "numpy", "zstandard", "xopen") == ""
+    scripts = (root / "workflow/scripts").glob("*.py")
+    jobs = imports_of(path for path in scripts if path.stem not in RUN_A_NETWORK)
+    assert first_to_load(root, jobs, "torch") == ""
+    names = [name for name in modules(root) if PREPARATION.match(name)]
+    names.append("convs2s.pipeline.status_view")
+    assert first_to_load(root, [f"import {name}" for name in names], "torch") == ""
+
+
 def test_only_what_builds_a_network_asks_which_it_is(root: Path) -> None:
     """Its class says what else is asked of it (docs/models.md)."""
     question = re.compile(
         r"""kind [!=]= ["'](?:lstm|convs2s)|isinstance\([^)]*(?:Lstm|ConvS2S)\w*\)"""
     )
-    sources = [*root.glob("src/convs2s/**/*.py"), *root.glob("rules/*.smk")]
+    sources = [*modules(root).values(), *root.glob("rules/*.smk")]
     asking = {path.name for path in sources if question.search(path.read_text("utf-8"))}
     assert asking == {"build.py", "recorded_ensemble.py"}
-
-
-def test_job_wrappers_import_next_to_nothing(graph: dict[str, set[str]]) -> None:
-    assert reachable(graph, "convs2s.pipeline.job") == {
-        "convs2s.pipeline.job",
-        "convs2s.pipeline.living",
-        "convs2s.pipeline.tries",
-        "convs2s.files.checksums",
-        "convs2s.files.locks",
-        "convs2s.errors",
-    }

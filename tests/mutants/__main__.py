@@ -22,14 +22,10 @@ from tests.mutants.faults import Fault, read_faults
 ROOT = Path(__file__).resolve().parents[2]
 
 PYTEST = (
-    "pytest",
-    "-xq",
-    "-pno:cacheprovider",
-    "-pno:xdist",
-    "-m",
-    "not slow and not gpu",
+    *("pytest", "-xq", "--assert=plain", "-pno:cacheprovider", "-pno:xdist"),
+    *("-m", "not slow and not gpu"),
 )
-"""Tests run in the order given: for several processes, the longest would come first."""
+"""Tests run in the order given, up to the first that fails."""
 PASSED, FAILED, TOO_LONG = 0, 1, 124
 FOUND, SURVIVES = "found", "SURVIVES"
 LIMIT_SECONDS = 1800
@@ -52,24 +48,21 @@ def copy_checkout(folder: Path) -> None:
 
 
 def run_tests(
-    root: Path,
-    tests: Iterable[str],
-    limit: float | None = LIMIT_SECONDS,
-    modules: Sequence[str] = (),
+    root: Path, arguments: Iterable[str], *modules: str, limit: float | None = None
 ) -> tuple[int, str]:
     """Return pytest's exit status in the copy, and what it printed.
 
-    ``modules`` are Python's arguments before those of ``-m pytest``.
+    ``modules`` are Python's arguments before those of ``-m pytest``. Without a limit of seconds
+    nothing is changed in the copy: it keeps the bytecode for the runs with a limit.
     """
     environment = os.environ | {
         "PYTHONPATH": str(root / "src"),
-        # One edit and the next may fall into the same second.
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1" if limit else "",
         "CONVS2S_SHARED": "/nonexistent",
         "OMP_NUM_THREADS": "1",  # every core has a fault of its own
     }
     process = subprocess.Popen(
-        [sys.executable, *modules, "-m", *PYTEST, *tests],
+        [sys.executable, *modules, "-m", *PYTEST, *arguments],
         cwd=root,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -84,35 +77,35 @@ def run_tests(
         # What it has started would go on in the copy.
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        raise
+        return TOO_LONG, f"more than {limit} s"
     return process.returncode, output
 
 
 def verdict(root: Path, fault: Fault) -> str:
     """Return what the tests say of a fault; the copy is as before afterwards."""
-    kept = {edit.file: (root / edit.file).read_bytes() for edit in fault.edits}
+    paths = {root / edit.file for edit in fault.edits}
+    kept = {path: (path.read_bytes(), path.stat()) for path in paths}
     for edit in fault.edits:
         edit.apply(root)
-    try:
-        status, output = run_tests(root, fault.tests)
-    except subprocess.TimeoutExpired:
-        status, output = TOO_LONG, f"more than {LIMIT_SECONDS} s"
-    for file, content in kept.items():
-        (root / file).write_bytes(content)
-    if status not in (PASSED, FAILED) and not fault.may_stop_tests:
+    status, output = PASSED, ""
+    # Each in a process of its own: pytest imports all files that it is given first.
+    for tests in filter(None, (fault.tests, *fault.then)):
+        status, output = run_tests(root, tests, limit=LIMIT_SECONDS)
+        if status != PASSED:
+            break
+    for path, (content, before) in kept.items():
+        path.write_bytes(content)
+        # So that the bytecode of before is used again.
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    if status not in (PASSED, FAILED) and not fault.then:
         return f"STOPS THE TESTS, status {status}: {output[-2000:]}"
     return SURVIVES if status == PASSED else FOUND
 
 
-def check_without_fault(
-    root: Path, faults: Sequence[Fault], *modules: str
-) -> Sequence[Fault]:
-    """Return the faults whose tests pass in an unchanged copy; end here where one fails.
-
-    ``modules`` as of `run_tests`.
-    """
-    tests = sorted({test for fault in faults for test in fault.tests})
-    status, output = run_tests(root, tests, None, modules)
+def check_without_fault(root: Path, faults: Sequence[Fault]) -> Sequence[Fault]:
+    """Return the faults whose tests pass in an unchanged copy; end here where one fails."""
+    tests = {test for fault in faults for test in fault.tests}
+    status, output = run_tests(root, sorted(tests))
     if status != PASSED:
         sys.exit(f"the tests have to pass without a fault:\n{output[-4000:]}")
     return faults
@@ -158,9 +151,11 @@ def try_faults(
     """
     with TemporaryDirectory(prefix="mutants.") as name:
         copies = [Path(name, str(number)) for number in range(os.cpu_count() or 1)]
-        for copy in copies:
-            copy_checkout(copy)
-        missed = missed_faults(copies, checked(copies[0], faults))
+        copy_checkout(copies[0])
+        tried = checked(copies[0], faults)
+        for copy in copies[1:]:
+            shutil.copytree(copies[0], copy)
+        missed = missed_faults(copies, tried)
     print(f"{len(faults) - len(missed)} of {len(faults)} faults were found")
     if missed:
         sys.exit("not found:\n" + "\n".join(f"  {name}" for name in missed))

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -39,14 +38,15 @@ class Fault:
         name: what is wrong, in words.
         edits: most faults are one.
         tests: test files, or tests in them, one of which has to fail.
-        may_stop_tests: whether tests that cannot run, or never end, find it as well.
+        then: further tests, each tuple for where those before miss it. Where there are any,
+            tests that cannot run, or never end, find it as well.
     """
 
     area: str
     name: str
     edits: tuple[Edit, ...]
     tests: tuple[str, ...]
-    may_stop_tests: bool = False
+    then: tuple[tuple[str, ...], ...] = ()
 
     def is_meant_by(self, words: Sequence[str]) -> bool:
         """Return whether one of the words is the area, or a part of the name."""
@@ -55,20 +55,10 @@ class Fault:
 
 def read_faults() -> list[Fault]:
     """Return all faults, file by file."""
-    return [
-        _fault(path.stem, stated)
-        for path in sorted(FOLDER.glob("*.yaml"))
-        for stated in yaml.safe_load(path.read_text("utf-8"))
-    ]
-
-
-def _fault(area: str, stated: dict[str, Any]) -> Fault:
-    edits: Sequence[dict[str, str]] = stated.get("edits") or [
-        {key: stated[key] for key in ("file", "old", "new")}
-    ]
-    return Fault(
-        area,
-        stated["fault"],
-        tuple(Edit(**edit) for edit in edits),
-        tuple(stated["tests"]),
-    )
+    faults = []
+    for path in sorted(FOLDER.glob("*.yaml")):
+        for stated in yaml.safe_load(path.read_text("utf-8")):
+            name, tests = stated.pop("fault"), tuple(stated.pop("tests"))
+            edits = tuple(Edit(**edit) for edit in stated.get("edits", [stated]))
+            faults.append(Fault(path.stem, name, edits, tests))
+    return faults

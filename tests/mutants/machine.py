@@ -1,52 +1,59 @@
-"""Faults that a machine puts into training, decoding, scoring and paper: a sample of them all.
+"""Faults that a machine puts into the rooms where results come from: a sample of them all.
 
 ``make mutants``, or ``python -m tests.mutants.machine 500 scoring paper/claims.py`` for so many, of
 these rooms or files of the package alone. The sample is the same for the same code, and mostly so
-where other lines change. Each fault meets those tests of its module that run its line, then the
-files that import the module and the unit tests of its room: a process of its own may run the line
-for them, or a fixture that several share. Whatever fails finds it, also tests that never end.
-Messages, annotations and the looks of plots are left alone, and what harmless.yaml shows to change
-nothing counts as found.
+where other lines change. Each fault meets the tests that run its line, the fastest first, then the
+files that import any module of its room: a process of its own may run the line for them, or a
+fixture that several share. Whatever fails finds it, also tests that never end. Messages,
+annotations and the looks of plots are left alone, and what harmless.yaml shows to change nothing
+counts as found.
 """
 
 import ast
-import copy
+import math
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import yaml
 from coverage import CoverageData
 
-from tests.mutants.__main__ import ROOT, check_without_fault, try_faults
+from tests.mutants.__main__ import FAILED, PASSED, ROOT, run_tests, try_faults
 from tests.mutants.faults import Edit, Fault
 
-ROOMS = ("training", "decoding", "scoring", "paper")
+ROOMS = (
+    *("training", "decoding", "scoring", "paper", "costs", "publish"),
+    *("pipeline", "models", "data", "text", "config"),
+)
 SEED = 1
 
-COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-}
-ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-}
-ARITHMETIC |= {ast.Mult: ast.Div} | dict.fromkeys(
-    (ast.Div, ast.FloorDiv, ast.Mod), ast.Mult
+OTHER_TESTS = {"workflow", "cluster", "support", "mutants"}
+"""Folders of tests/ that no fault meets: their tests take minutes, or are none."""
+
+FEW = 10
+"""Tests of the first process: the files of so many are soon imported."""
+
+PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.In, ast.NotIn),
+    (ast.Is, ast.IsNot),
+    (ast.And, ast.Or),
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
 )
+OTHER: dict[type[ast.AST], Any] = {ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult}
+OTHER |= {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
+"""Operators -> what takes their place."""
+
 COVERAGE = """[run]
 core = ctrace
 data_file = {data}
@@ -86,17 +93,12 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield each expression of a node that is changed, and what takes its place."""
     match node:
         case ast.Compare(ops=[operator]):
-            yield (
-                node,
-                ast.Compare(
-                    node.left, [COMPARISONS[type(operator)]()], node.comparators
-                ),
-            )
-        case ast.BinOp(op=operation) if type(operation) in ARITHMETIC:
-            yield node, ast.BinOp(node.left, ARITHMETIC[type(operation)](), node.right)
-        case ast.BoolOp(op=joined):
-            other = ast.Or() if isinstance(joined, ast.And) else ast.And()
-            yield node, ast.BoolOp(other, node.values)
+            other = [OTHER[type(operator)]()]
+            yield node, ast.Compare(node.left, other, node.comparators)
+        case ast.BinOp(op=operator) if type(operator) in OTHER:
+            yield node, ast.BinOp(node.left, OTHER[type(operator)](), node.right)
+        case ast.BoolOp(op=operator):
+            yield node, ast.BoolOp(OTHER[type(operator)](), node.values)
         case ast.UnaryOp(op=ast.Not()):
             yield node, node.operand
         case ast.Constant(value=bool(truth)):
@@ -109,30 +111,23 @@ def mutants_of(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def edited(source: str, old: ast.expr, new: ast.expr) -> str:
     """Return a file's text with one expression in place of another; columns count bytes."""
-    assert old.end_lineno is not None
-    assert old.end_col_offset is not None
-    lines = source.encode().splitlines(keepends=True)
-    before = b"".join(lines[: old.lineno - 1]) + lines[old.lineno - 1][: old.col_offset]
-    after = lines[old.end_lineno - 1][old.end_col_offset :] + b"".join(
-        lines[old.end_lineno :]
-    )
-    return (before + f"({ast.unparse(copy.deepcopy(new))})".encode() + after).decode()
+    whole = source.encode()
+    lines = whole.splitlines(keepends=True)
+    start = sum(map(len, lines[: old.lineno - 1])) + old.col_offset
+    end = start + len((ast.get_source_segment(source, old) or "").encode())
+    return (whole[:start] + f"({ast.unparse(new)})".encode() + whole[end:]).decode()
 
 
-def tests_of(module: str, room: str) -> tuple[str, ...]:
-    """Return the tests of a module: the files that import it, then the folder of its room."""
-    name = re.compile(rf"\b{re.escape(module)}\b")
-    folders = (
-        ROOT / "tests" / tests
-        for tests in ("unit", "reference", "invariants", "contract", "faults")
-    )
-    files = sorted(file for folder in folders for file in folder.rglob("test_*.py"))
-    direct = [
-        str(file.relative_to(ROOT))
-        for file in files
-        if name.search(file.read_text("utf-8"))
-    ]
-    return (*direct, f"tests/unit/{room}")
+@cache
+def files_naming(room: str) -> tuple[str, ...]:
+    """Return the test files that import any module of a room."""
+    name = re.compile(rf"\bconvs2s\.{room}\b")
+    found = []
+    for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        path = file.relative_to(ROOT)
+        if path.parts[1] not in OTHER_TESTS and name.search(file.read_text("utf-8")):
+            found.append(str(path))
+    return tuple(found)
 
 
 def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
@@ -141,44 +136,62 @@ def all_mutants(places: Sequence[str]) -> Iterator[Fault]:
         whole, room = ROOT / "src/convs2s" / place, place.partition("/")[0]
         for path in sorted(whole.rglob("*.py")) if whole.is_dir() else [whole]:
             file, source = str(path.relative_to(ROOT)), path.read_text("utf-8")
-            module = file.removeprefix("src/").removesuffix(".py").replace("/", ".")
-            tests = tests_of(module, room)
             for node in nodes_of_results(ast.parse(source)):
                 for old, new in mutants_of(node):
                     name = (
                         f"{file}:{old.lineno}: {ast.unparse(old)} -> {ast.unparse(new)}"
                     )
                     edit = Edit(file, source, edited(source, old, new))
-                    yield Fault(room, name, (edit,), tests, may_stop_tests=True)
+                    yield Fault(room, name, (edit,), files_naming(room))
 
 
 def aimed(root: Path, faults: Sequence[Fault]) -> list[Fault]:
-    """Return the faults, each with the tests that run its line in an unchanged copy first."""
-    settings, data = root / "coverage.ini", root / "coverage.data"
+    """Return the faults with the tests that run their lines in an unchanged copy first."""
+    settings, data, times = (root / name for name in ("ini", "coverage", "times.xml"))
     settings.write_text(
         COVERAGE.format(data=data, source=root / "src/convs2s"), "utf-8"
     )
-    check_without_fault(root, faults, "-m", "coverage", "run", f"--rcfile={settings}")
+    every = sorted({test for fault in faults for test in fault.tests})
+    arguments = [f"--junitxml={times}", "--maxfail=100", *every]
+    modules = ("-m", "coverage", "run", f"--rcfile={settings}")
+    status, output = run_tests(root, arguments, *modules)
+    if status not in (PASSED, FAILED):
+        sys.exit(f"the tests have to run without a fault:\n{output[-4000:]}")
     lines = CoverageData(str(data))
     lines.read()
-    return [
-        replace(fault, tests=(*tests_that_run(root, fault, lines), *fault.tests))
-        for fault in faults
-    ]
+    seconds = seconds_of_tests(times)
+    found = []
+    for fault in faults:
+        file, line = fault.name.split(":")[:2]
+        running = lines.contexts_by_lineno(str(root / file)).get(int(line), [])
+        first = fastest(map(node_id, running), seconds)
+        rest = fastest(fault.tests, seconds)
+        found.append(replace(fault, tests=first[:FEW], then=(first[FEW:], rest)))
+    return found
 
 
-def tests_that_run(root: Path, fault: Fault, lines: CoverageData) -> tuple[str, ...]:
-    """Return the tests that run the line of a fault, those of files that name its module first."""
-    file, line = fault.name.split(":")[:2]
-    names = set()
-    for context in lines.contexts_by_lineno(str(root / file)).get(int(line), []):
-        module, _, test = context.rpartition(".")
-        test_file = f"{module.replace('.', '/')}.py"
-        if (root / test_file).is_file() and test_file.startswith("tests/"):
-            names.add(f"{test_file}::{test}")
-    return tuple(
-        sorted(names, key=lambda name: (name.split("::")[0] not in fault.tests, name))
-    )
+def node_id(context: str) -> str:
+    """Return the test that coverage calls by its names in Python."""
+    module, _, name = context.rpartition(".")
+    return f"{module.replace('.', '/')}.py::{name}"
+
+
+def fastest(tests: Iterable[str], seconds: Mapping[str, float]) -> tuple[str, ...]:
+    """Return those that pass in an unchanged copy, the fastest first."""
+    passing = [test for test in tests if seconds.get(test, math.inf) < math.inf]
+    return tuple(sorted(passing, key=seconds.__getitem__))
+
+
+def seconds_of_tests(times: Path) -> dict[str, float]:
+    """Return what each test took, and each file of tests; endless is what fails by itself."""
+    seconds = defaultdict[str, float](float)
+    for case in ElementTree.parse(times).iter("testcase"):
+        module = case.attrib["classname"].replace(".", "/")
+        test = case.attrib["name"].partition("[")[0]
+        fails = case.find("failure") is not None or case.find("error") is not None
+        for name in (f"{module}.py", f"{module}.py::{test}"):
+            seconds[name] += math.inf if fails else float(case.attrib["time"])
+    return seconds
 
 
 Change = tuple[str, str, str]
@@ -208,14 +221,12 @@ def harmless_changes() -> set[Change]:
 
 def drawn(faults: Sequence[Fault], size: int) -> list[Fault]:
     """Return a sample: each fault's place in the draw is that of the text that it changes."""
-    counts = Counter[Change]()
-    places = []
-    for fault in faults:
-        change = change_of(fault)
-        counts[change] += 1
-        place = sha256(repr((SEED, change, counts[change])).encode()).digest()
-        places.append((place, fault.name, fault))
-    return [fault for *_, fault in sorted(places, key=lambda place: place[:2])[:size]]
+
+    def place(fault: Fault) -> tuple[bytes, str]:
+        text = repr((SEED, change_of(fault)))
+        return sha256(text.encode()).digest(), fault.name
+
+    return sorted(faults, key=place)[:size]
 
 
 def main(size: int, places: Sequence[str]) -> None:

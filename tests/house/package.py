@@ -1,10 +1,8 @@
 """The package as a graph: its modules, and which imports which."""
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = "convs2s"
+from tests.support.imports import PACKAGE, names_in, statements_of
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -21,25 +19,19 @@ def modules(root: Path) -> dict[str, Path]:
 def import_graph(root: Path) -> dict[str, set[str]]:
     """Return module -> the modules of the package that it imports, anywhere in its code."""
     files = modules(root)
-    return {name: set(_imported(path, files)) for name, path in files.items()}
-
-
-def _imported(path: Path, files: dict[str, Path]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module in files:
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (name if name in files else node.module for name in names)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in files)
+    graph = {}
+    for module, path in files.items():
+        statements = statements_of(path, lazy=True)
+        named = {name for statement in statements for name in names_in(statement)}
+        graph[module] = named & files.keys()
+    return graph
 
 
 def reachable(graph: dict[str, set[str]], *names: str) -> set[str]:
     """Return the modules and all that they import, directly or not."""
-    seen: set[str] = set()
-    pending = list(names)
+    seen = set[str]()
+    pending = {*names}
     while pending:
-        name = pending.pop()
-        if name not in seen:
-            seen.add(name)
-            pending += graph[name]
+        seen |= pending
+        pending = {other for name in pending for other in graph[name]} - seen
     return seen

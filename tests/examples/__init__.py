@@ -1,1 +1,0 @@
-"""The examples of docs/extending.md, as a user runs them."""
