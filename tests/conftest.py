@@ -23,7 +23,7 @@ from convs2s.models.kernels import matmul
 from convs2s.models.kernels.matmul import Kernel
 from tests.support import tiny
 from tests.support.loopback import LoopbackServer
-from tests.support.sharing_out import processes, scheduler, sorted_for_sharing
+from tests.support.sharing_out import processes, sorted_for_sharing
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -65,12 +65,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Say what `-n auto` means."""
     return processes()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Keep together what shares fixtures."""
-    return scheduler(config, log)
 
 
 def pytest_collection_modifyitems(
