@@ -9,10 +9,10 @@ MOST_PROCESSES = 8
 """Each takes about 1 GB of memory, and files that run a minute or more bound what is gained."""
 
 SLURM = "tests/workflow/test_slurm_"
-"""Files of tests on a cluster, which wait for most of their time: side by side they leave cores idle."""
+"""Files of tests on a cluster, which wait for most of their time."""
 
 LONG = (f"{SLURM}profiles.py", "tests/workflow/", SLURM)
-"""What comes first, in this order: tests that run for minutes, and short ones fill up what is left."""
+"""What comes first, in this order: tests that run for minutes. Short ones fill up what is left."""
 
 
 def processes() -> int:

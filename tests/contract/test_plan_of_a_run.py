@@ -16,7 +16,9 @@ from convs2s.pipeline.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("in_folder")
 
-DEMO = "results/scales/demo/demo_en_fr/models/demo"
+TASK = "results/scales/demo/demo_en_fr"
+DEMO = f"{TASK}/models/demo"
+LISTED = f"{TASK}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
 
 
 def plan(
@@ -36,19 +38,15 @@ def paths(cells: Iterable[Cell]) -> list[str]:
     return list(dict.fromkeys(path for cell in cells for path in cell.paths))
 
 
-# What is shown
-
-
-def test_a_table_alone_shows_what_is_there_and_starts_nothing(demo: Settings) -> None:
+def test_what_is_asked_for_decides_whether_a_table_starts_anything(
+    demo: Settings,
+) -> None:
     every = paths(plan(demo).planned["table1"])
     assert len(every) > 2
     assert plan(demo).scores("table1") == []
     assert plan(demo, there=every[1:2]).scores("table1") == every[1:2]
     assert plan(demo, asked=["tables"]).scores("table1") == []
     assert plan(demo, asked=["paper"]).scores("table1") == every
-
-
-def test_speed_asks_for_the_times_of_table_3_alone(demo: Settings) -> None:
     timed = plan(demo, asked=["speed"])
     assert timed.scores("table3") == paths(timed.planned["table3"])
     assert timed.scores("table1") == []
@@ -91,22 +89,14 @@ def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None
     assert contents["runs"] == {record.file: record.fingerprint for record in runs}
 
 
-# What is made
-
-
 def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None:
-    def measures(one: Plan) -> set[str]:
-        return {cell.measure for cell in one.planned["table3"]}
+    def timed(one: Plan) -> list[str]:
+        cells = one.planned["table3"]
+        return paths(cell for cell in cells if cell.measure == "seconds_cuda")
 
-    assert "seconds_cuda" not in measures(plan(demo))
-    assert "seconds_cuda" in measures(plan(with_options(demo, device="cuda")))
-    timed = [
-        cell for cell in plan(demo).cells["table3"] if cell.measure == "seconds_cuda"
-    ]
-    there = plan(demo, there=timed[0].paths).planned["table3"]
-    assert {cell.paths for cell in there if cell.measure == "seconds_cuda"} == {
-        timed[0].paths
-    }
+    assert timed(plan(demo)) == []
+    (first, *_) = timed(plan(with_options(demo, device="cuda")))
+    assert timed(plan(demo, there=[first])) == [first]
 
 
 def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) -> None:
@@ -119,12 +109,16 @@ def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) ->
         assert len(planned.cells["table6"]) == 6
 
 
-def test_a_list_that_a_user_has_to_bring_is_rescored_where_it_is_there(
-    paper: Settings,
+def test_anothers_list_is_rescored_where_a_user_has_it_or_a_model_makes_it(
+    paper: Settings, demo: Settings
 ) -> None:
     listed = "data/wmt14_en_fr/newstest2014.1000best.gz"
     assert plan(paper).planned["lstm_table2"] == []
     assert len(plan(paper, there=[listed]).planned["lstm_table2"]) == 5
+    assert plan(paper).baseline_list("wmt14_en_fr_word", "newstest2014") == listed
+    with pytest.raises(UserError, match="wmt14_en_fr_word"):
+        plan(paper).baseline_list("wmt14_en_fr_word", "valid")
+    assert plan(demo).baseline_list("demo_en_fr_word", "test") == LISTED
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +127,9 @@ def published(root: Path) -> Settings:
     return load(root, {"scale": "multi30k", "published": str(ledger)})
 
 
-def test_published_runs_are_not_made_again(published: Settings) -> None:
+def test_published_runs_are_not_made_again_and_those_here_count_before_them(
+    published: Settings,
+) -> None:
     alone = plan(with_options(published, published=None))
     assert alone.planned["table1"] == alone.cells["table1"]
     assert alone.published == []
@@ -141,73 +137,30 @@ def test_published_runs_are_not_made_again(published: Settings) -> None:
     assert beside.published == [published.options.published]
     assert beside.planned["table1"] == []
     assert len(beside.runs) < len(alone.runs) / 4
+    score = beside.cells["table1"][0].paths[1]
+    here = plan(published, there=[score])
+    assert here.planned["table1"][0].paths == (score,)
+    assert here.scores("table1") == [score]
 
 
-def test_what_was_run_here_counts_before_what_is_published(published: Settings) -> None:
-    cell = plan(published).cells["table1"][0]
-    here = plan(published, there=cell.paths[1:2])
-    (planned, *_) = here.planned["table1"]
-    assert planned.paths == cell.paths[1:2]
-    assert here.scores("table1") == [*cell.paths[1:2]]
-
-
-def test_a_figure_of_published_runs_alone_cannot_be_drawn(published: Settings) -> None:
+def test_a_figure_of_published_runs_alone_cannot_be_drawn(
+    published: Settings, demo: Settings
+) -> None:
     beside = plan(published)
     # The first one is drawn from scores.
     assert beside.figures == ["figure2", "lstm_figure2"]
-    message = (
-        "^figure3.svg: no model of this run makes what it shows: .*; figure3.md has its"
-    )
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"^figure3.svg: no model .*; figure3.md has "):
         beside.drawn_cells("figure3")
     with pytest.raises(UserError, match=r"^lstm_figure3\.svg: no model"):
         beside.curves()
-
-
-def test_all_figures_of_a_scale_can_be_drawn(demo: Settings) -> None:
     assert plan(demo).figures == ["figure2", "figure3", "lstm_figure2", "lstm_figure3"]
-
-
-def test_the_stages_cover_the_tasks_that_are_named_else_the_tables(
-    demo: Settings,
-) -> None:
-    assert set(plan(demo).tasks) == {
-        *(
-            "demo_en_fr",
-            "demo_en_fr_word",
-            "demo_clauses_en_fr",
-            "demo_clauses_en_fr_word",
-        )
-    }
-    assert plan(with_options(demo, tasks=("gigaword",))).tasks == ["gigaword"]
-
-
-# Files of a task
-
-
-def test_a_headline_rests_on_each_run_of_each_test_set(demo: Settings) -> None:
-    assert plan(demo).headline_run_files("demo_en_fr", "model.safetensors") == [
-        f"{DEMO}/seed1/model.safetensors",
-        f"{DEMO}/seed2/model.safetensors",
-    ]
-    assert plan(demo).headline_files("demo_en_fr", "bleu.json") == [
-        f"{DEMO}/seed1/test.beam5.bleu.json",
-        f"{DEMO}/seed2/test.beam5.bleu.json",
-    ]
-    assert plan(demo).translations_of_seeds(
-        "demo_en_fr", "small", "test", "greedy"
-    ) == [
-        f"{DEMO[:-4]}small/seed1/test.greedy.jsonl",
-        f"{DEMO[:-4]}small/seed2/test.greedy.jsonl",
-    ]
 
 
 def test_plots_are_the_curves_of_all_runs_and_the_attention_of_the_first(
     demo: Settings,
 ) -> None:
-    plots = with_options(
-        demo, plots=demo.options.plots.model_copy(update={"sentences": (2, 7)})
-    )
+    two = demo.options.plots.model_copy(update={"sentences": (2, 7)})
+    plots = with_options(demo, plots=two)
     assert plan(plots).plots_of("demo_en_fr") == [
         f"{DEMO}/seed1/curve.svg",
         f"{DEMO}/seed2/curve.svg",
@@ -216,56 +169,41 @@ def test_plots_are_the_curves_of_all_runs_and_the_attention_of_the_first(
     ]
     released = plan(plots).plots_of("wmt14_en_de_released")
     assert not any(path.endswith("curve.svg") for path in released)  # others trained it
-    headline = demo.tasks["demo_en_fr"].headline
-    lstm = demo.tasks["demo_en_fr"].model_copy(
-        update={"headline": headline.model_copy(update={"model": "demo_lstm"})}
-    )
+    task = demo.tasks["demo_en_fr"]
+    headline = task.headline.model_copy(update={"model": "demo_lstm"})
+    lstm = task.model_copy(update={"headline": headline})
     without = replace(demo, tasks={**demo.tasks, "demo_en_fr": lstm})
-    assert [Path(path).name for path in plan(without).plots_of("demo_en_fr")] == [
-        "curve.svg"
-    ] * 2
+    names = [Path(path).name for path in plan(without).plots_of("demo_en_fr")]
+    assert names == ["curve.svg", "curve.svg"]
 
 
 def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(
     paper: Settings,
 ) -> None:
-    run = "wmt14_en_de", "wmt14_en_de", "seed1", "beam5_en_de"
-    tuned = f"results/{run[0]}/models/{run[1]}/seed1/newstest2015.beam5_en_de.length_penalty.json"
-    assert plan(paper).tuned_penalty(*run) == [tuned]
-    assert plan(paper).tuned_penalty(*run, "newstest2014") == [tuned]
-    assert plan(paper).tuned_penalty(*run, "newstest2015") == []
-    assert plan(paper).tuned_penalty(*run[:3], "beam5") == []
-
-
-def test_another_systems_list_is_a_users_or_a_models(
-    paper: Settings, demo: Settings
-) -> None:
-    listed = plan(paper).baseline_list("wmt14_en_fr_word", "newstest2014")
-    assert listed == "data/wmt14_en_fr/newstest2014.1000best.gz"
-    with pytest.raises(UserError, match="wmt14_en_fr_word"):
-        plan(paper).baseline_list("wmt14_en_fr_word", "valid")
-    assert plan(demo).baseline_list("demo_en_fr_word", "test") == (
-        "results/scales/demo/demo_en_fr_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
-    )
+    run = "wmt14_en_de", "wmt14_en_de", "seed1"
+    tuned = f"results/{'/models/'.join(run[:2])}/seed1/newstest2015.beam5_en_de"
+    tuned += ".length_penalty.json"
+    assert plan(paper).tuned_penalty(*run, "beam5_en_de") == [tuned]
+    assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2014") == [tuned]
+    assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2015") == []
+    assert plan(paper).tuned_penalty(*run, "beam5") == []
 
 
 def test_curves_by_length_are_of_the_first_row_and_of_the_list(
     paper: Settings, demo: Settings
 ) -> None:
-    own = plan(demo)
-    assert own.curves()[1] == [
+    files, names = plan(demo).curves()
+    assert names == [
         "demo_lstm ensemble3, lstm_beam12",
         "demo_wmt16_en_ro seed1, list20",
     ]
-    task = "results/scales/demo/demo_en_fr"
-    assert own.curves()[0] == {
-        "system": f"{task}_word/models/demo_lstm/ensemble3/test.lstm_beam12.jsonl",
-        "baseline": [
-            f"{task}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
-        ],
-        "source": f"{task}/corpus/tok/test.source.zst",
-        "reference": f"{task}/corpus/tok/test.target.zst",
-        "vocabulary": f"{task}_word/vocabulary/en.tsv",
+    assert files == {
+        "system": f"{TASK}_word/models/demo_lstm/ensemble3/test.lstm_beam12.jsonl",
+        "baseline": [LISTED],
+        "source": f"{TASK}/corpus/tok/test.source.zst",
+        "reference": f"{TASK}/corpus/tok/test.target.zst",
+        "vocabulary": f"{TASK}_word/vocabulary/en.tsv",
     }
-    assert plan(paper).curves()[1] == ["lstm ensemble5, lstm_beam12"]
-    assert plan(paper).curves()[0]["baseline"] == []
+    files, names = plan(paper).curves()
+    assert names == ["lstm ensemble5, lstm_beam12"]
+    assert files["baseline"] == []

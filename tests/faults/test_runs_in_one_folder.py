@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -18,7 +17,6 @@ from sacremoses.corpus import NonbreakingPrefixes
 
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
-from convs2s.errors import UserError
 from convs2s.files.locks import try_lock
 from convs2s.pipeline import run
 from convs2s.pipeline.living import FOLDER, JOBS_LOCK, RUN, living_job
@@ -26,11 +24,14 @@ from convs2s.pipeline.run import begin_run, task_warnings
 from tests.support.jobs import job_command
 from tests.support.limits import refuse_lock
 from tests.support.processes import wait_for
+from tests.support.refusals import refusal, says
 from tests.support.user_task import TASK
 
 Commands = list[tuple[object, ...]]
 
 pytestmark = pytest.mark.usefixtures("in_folder")
+
+WAITS = "waiting for jobs of an earlier run in this folder: "
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +55,8 @@ def test_a_second_run_is_refused_with_the_name_of_the_first(
 ) -> None:
     begin_run(settings)
     assert f":{os.getpid()}:" in os.environ[RUN]
-    me = rf"process {os.getpid()} on {re.escape(os.uname().nodename)}, since [-\d]+ [:\d]+"
-    message = rf"^{Path.cwd()}: another snakemake runs here \({me}\): wait until it ends, or end"
-    with pytest.raises(UserError, match=message):
-        begin_run(settings)
+    me = f"process {os.getpid()} on {os.uname().nodename}, since "
+    says(refusal(begin_run, settings), str(Path.cwd()), me, "wait until it ends")
     run._held.pop().close()  # as the process ends
     begin_run(settings)
     assert restarts == []
@@ -80,39 +79,45 @@ def test_jobs_of_an_earlier_run_are_waited_for(
         begin_run(settings)
         assert "done in" in log.read_text()
         ends.join()
-    said = capfd.readouterr().err.splitlines()
-    assert [line.partition(" (")[0] for line in said] == [
-        "waiting for jobs of an earlier run in this folder: jobs that run",
-        "all have ended: the same command starts again",
-    ]
+    waits, ended = capfd.readouterr().err.splitlines()
+    assert waits.startswith(f"{WAITS}jobs that run ")
+    assert ended == "all have ended: the same command starts again"
     assert restarts == [(sys.executable, [sys.executable, *sys.orig_argv[1:]])]
 
 
-SQUEUE = """#!/bin/sh
-while read -r line; do echo "$line"; done < {queue}
-: > {queue}
-"""
+@pytest.fixture
+def squeue(tmp_path: Path) -> Path:
+    """A program in Slurm's place, in a folder where a run on Slurm has been."""
+    Path(".snakemake/slurm_logs").mkdir(parents=True)
+    program = tmp_path / "bin/squeue"
+    program.parent.mkdir()
+    program.touch(0o755)
+    return program
+
+
+def answer_once(squeue: Path, *jobs: str) -> None:
+    queue = squeue.with_name("queue")
+    queue.write_text("".join(f"{job}\n" for job in jobs))
+    read = f'while read -r line; do echo "$line"; done < {queue}'
+    squeue.write_text(f"#!/bin/sh\n{read}\n: > {queue}\n")
 
 
 def test_jobs_that_wait_in_slurm_are_waited_for(
     settings: Settings,
     tmp_path: Path,
+    squeue: Path,
     monkeypatch: pytest.MonkeyPatch,
     restarts: Commands,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    squeue, queue = tmp_path / "bin/squeue", tmp_path / "queue"
-    squeue.parent.mkdir()
-    squeue.write_text(SQUEUE.format(queue=queue))
-    squeue.chmod(0o755)
-    queue.write_text(
-        f"12|PENDING|{tmp_path}|rule_train_model_wildcards_demo\n"
-        f"13|RUNNING|{tmp_path}|group_text\n"
-        f"14|RUNNING|{tmp_path}/elsewhere|rule_train_model\n"
-        f"15|RUNNING|{tmp_path}|somebody's own\n"
-        f"16|RUNNING|{tmp_path}|rule_of_this_process\n"
+    answer_once(
+        squeue,
+        f"12|PENDING|{tmp_path}|rule_train_model_wildcards_demo",
+        f"13|RUNNING|{tmp_path}|group_text",
+        f"14|RUNNING|{tmp_path}/elsewhere|rule_train_model",
+        f"15|RUNNING|{tmp_path}|somebody's own",
+        f"16|RUNNING|{tmp_path}|rule_of_this_process",
     )
-    Path(".snakemake/slurm_logs").mkdir(parents=True)  # as of a run on Slurm
     monkeypatch.setenv("SLURM_JOB_ID", "16")
     starting: list[bool] = []
 
@@ -125,35 +130,30 @@ def test_jobs_that_wait_in_slurm_are_waited_for(
     assert starting  # what was queued waits for nobody when it starts
     assert all(starting)
     first, _ = capfd.readouterr().err.splitlines()
-    assert first.startswith(
-        "waiting for jobs of an earlier run in this folder: Slurm job 12 (PENDING, "
-        "rule_train_model_wildcards_demo), Slurm job 13 (RUNNING, group_text) (to begin without "
-    )
+    waiting = "12 (PENDING, rule_train_model_wildcards_demo)"
+    running = "13 (RUNNING, group_text)"
+    assert first.startswith(f"{WAITS}Slurm job {waiting}, Slurm job {running} (to ")
     assert len(restarts) == 1
 
 
-def test_a_slurm_that_does_not_answer_is_waited_for(
+def test_a_slurm_that_does_not_answer_is_waited_for_after_a_run_on_it(
     settings: Settings,
-    tmp_path: Path,
+    squeue: Path,
     restarts: Commands,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    squeue = tmp_path / "bin/squeue"
-    squeue.parent.mkdir()
-    answered = tmp_path / "answered"
+    answered = squeue.with_name("answered")
     squeue.write_text(
         f"#!/bin/sh\n[ -e {answered} ] || {{ : > {answered}; exit 1; }}\n"
     )
-    squeue.chmod(0o755)
+    logs = Path(".snakemake/slurm_logs")
+    logs.rmdir()
     begin_run(settings)  # there was no run on Slurm in this folder: nobody asks
     assert not answered.exists()
     run._held.pop().close()  # as the process ends
-    Path(".snakemake/slurm_logs").mkdir(parents=True)
+    logs.mkdir()
     begin_run(settings)
-    assert (
-        "waiting for jobs of an earlier run in this folder: jobs of Slurm, which does not"
-        in (capfd.readouterr().err)
-    )
+    assert f"{WAITS}jobs of Slurm, which does not" in capfd.readouterr().err
     assert len(restarts) == 1
 
 
@@ -168,45 +168,24 @@ def test_a_job_of_a_run_shows_that_it_lives(monkeypatch: pytest.MonkeyPatch) -> 
         assert try_lock(lock)
 
 
-def test_without_locks_of_the_file_system_a_run_begins_all_the_same(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, restarts: Commands
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_without_locks_of_the_file_system_slurm_alone_is_asked(
+    settings: Settings,
+    tmp_path: Path,
+    squeue: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    restarts: Commands,
+    waiting: int,
 ) -> None:
+    answer_once(squeue, *[f"12|RUNNING|{tmp_path}|rule_train_model"] * waiting)
     monkeypatch.setattr(fcntl, "flock", refuse_lock)
     begin_run(settings)
     with living_job():
         assert RUN in os.environ
-    assert restarts == []
+    assert len(restarts) == waiting
 
 
-def test_without_locks_of_the_file_system_jobs_in_slurm_are_waited_for(
-    settings: Settings,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    restarts: Commands,
-) -> None:
-    squeue, queue = tmp_path / "bin/squeue", tmp_path / "queue"
-    squeue.parent.mkdir()
-    squeue.write_text(SQUEUE.format(queue=queue))
-    squeue.chmod(0o755)
-    queue.write_text(f"12|RUNNING|{tmp_path}|rule_train_model\n")
-    Path(".snakemake/slurm_logs").mkdir(parents=True)
-    monkeypatch.setattr(fcntl, "flock", refuse_lock)
-    begin_run(settings)
-    assert len(restarts) == 1
-
-
-def test_a_lock_that_fails_for_another_reason_is_an_error(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(OSError, match="Input/output error"):
-        begin_run(settings)
-
-
-def test_the_locks_are_those_that_nfs_grants(
+def test_the_locks_are_those_that_nfs_grants_and_other_failures_are_errors(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As nfs4_proc_lock of Linux: a shared lock is a reader's, an exclusive one a writer's."""
@@ -223,51 +202,55 @@ def test_the_locks_are_those_that_nfs_grants(
     with living_job():
         assert len(asked) == 3
 
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        begin_run(settings)
+
 
 def test_a_mirror_that_is_missing_is_named(settings: Settings, tmp_path: Path) -> None:
-    missing = tmp_path / "unmounted"
-    mirrors = (str(tmp_path), "https://mirror.example/of", str(missing))
+    missing = str(tmp_path / "unmounted")
+    mirrors = (str(tmp_path), "https://mirror.example/of", missing)
     options = settings.options.model_copy(update={"mirrors": mirrors})
-    with pytest.raises(
-        UserError, match=f"^mirrors: {missing}: no such folder: mount it, or"
-    ):
-        begin_run(replace(settings, options=options))
+    message = refusal(begin_run, replace(settings, options=options))
+    says(message, "mirrors: ", missing, "no such folder", "mount it")
 
 
-# Warnings
+def own_task(language: str, preparation: str = "moses_train") -> Task:
+    stated = yaml.safe_load(TASK)
+    stated["languages"]["target"] = language
+    stated["preparation"] = {"train": preparation, "test": preparation}
+    return Task.named("mine", stated)
 
 
-def own_task(language: str, **stated: object) -> Task:
-    own = yaml.safe_load(TASK) | {"languages": {"source": "en", "target": language}}
-    return Task.named("mine", own | stated)
-
-
-def test_text_without_blanks_is_told_of(
-    settings: Settings, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("code", "preparation", "words"),
+    [
+        ("zh", "moses_train", ["'zh' has no blanks between words"]),
+        ("zh", "none", []),
+        ("rom", "moses_train", ["'rom' has no list of", "use that code"]),
+        ("tr", "moses_train", ["'tr' has no list of abbreviations"]),
+        ("tr_title", "moses_train", ["'tr_title' has no list of abbreviations"]),
+        ("tr", "analyzer", []),  # an extension
+        *(
+            (code, "moses_train", [])
+            for code in {*NonbreakingPrefixes().available_langs.values()} - {"zh"}
+        ),
+    ],
+)
+def test_text_that_the_preparation_does_not_suit_is_told_of(
+    settings: Settings,
+    capsys: pytest.CaptureFixture[str],
+    code: str,
+    preparation: str,
+    words: list[str],
 ) -> None:
-    assert task_warnings(settings.tasks.values()) == []
-    (line,) = task_warnings([own_task("zh")])
-    assert line.startswith(
-        "mine: text in 'zh' has no blanks between words, and no preparation"
-    )
-    split = {"train": "none", "test": "none"}
-    assert task_warnings([own_task("zh", preparation=split)]) == []
-    begin_run(replace(settings, tasks={"mine": own_task("zh")}))
-    assert capsys.readouterr().err == f"warning: {line}\n"
-
-
-@pytest.mark.parametrize("code", ["rom", "tr", "tr_title"])
-def test_a_language_code_without_abbreviations_is_told_of(code: str) -> None:
-    (line,) = task_warnings([own_task(code)])
-    assert line.startswith(f"mine: '{code}' has no list of abbreviations")
-    assert ("use that code" in line) == (code == "rom")
-    # Which need not use the lists of Moses.
-    extension = {"train": "analyzer", "test": "analyzer"}
-    assert task_warnings([own_task(code, preparation=extension)]) == []
-
-
-def test_the_languages_with_abbreviations_are_those_of_sacremoses() -> None:
-    codes = set(NonbreakingPrefixes().available_langs.values())
-    assert codes == set(run._WITH_ABBREVIATIONS.split())
-    for code in codes - {"zh"}:
-        assert task_warnings([own_task(code)]) == []
+    mine = own_task(code, preparation)
+    warnings = task_warnings([*settings.tasks.values(), mine])
+    assert len(warnings) == bool(words)
+    says("".join(warnings), *words)
+    begin_run(replace(settings, tasks={"mine": mine}))
+    told = "".join(f"warning: {line}\n" for line in warnings)
+    assert capsys.readouterr().err == told

@@ -19,47 +19,35 @@ print(*sorted(sys.modules.keys() - before), file=sys.stderr)
 MOST_OWN_MODULES = 120
 
 PACKAGES = {
-    *(
+    *[
         "annotated_types",
         "pydantic",
         "pydantic_core",
         "typing_extensions",
         "typing_inspection",
-    ),
-    *("convs2s", "numpy", "regex", "sacremoses", "safetensors", "subword_nmt"),
+    ],
+    *["convs2s", "numpy", "regex", "sacremoses", "safetensors", "subword_nmt"],
     "sentencex",  # of --split-sentences
-    *("google", "ml_dtypes", "onnx", "onnxruntime"),
-    *("backports", "isal", "xopen", "yaml", "zlib_ng", "zstandard"),
-    *("cloudpickle", "cython_runtime", "tqdm"),  # what these load
+    *["google", "ml_dtypes", "onnx", "onnxruntime"],
+    *["backports", "isal", "xopen", "yaml", "zlib_ng", "zstandard"],
+    *["cloudpickle", "cython_runtime", "tqdm"],  # what these load
 }
 
 
-@pytest.fixture(scope="module", params=["fp32", "auto", "fp32 --split-sentences"])
-def loaded(model: Path, request: pytest.FixtureRequest) -> list[str]:
-    """The modules after a line is translated, in a precision that needs no torch on a CPU."""
+@pytest.mark.parametrize("precision", ["fp32", "auto --split-sentences"])
+def test_few_packages_are_loaded_and_nothing_of_torch(
+    model: Path, precision: str
+) -> None:
     command = [sys.executable, "-c", PROGRAM, str(model), "--device", "cpu"]
-    command += ["--precision", *request.param.split()]
+    command += ["--precision", *precision.split()]
     done = subprocess.run(
         command, input="a b c\n", capture_output=True, text=True, check=True
     )
-    return done.stderr.splitlines()[-1].split()
-
-
-def test_nothing_of_torch_is_loaded(loaded: list[str]) -> None:
-    assert [
-        name for name in loaded if name.partition(".")[0] in ("torch", "pyarrow")
-    ] == []
-
-
-def test_packages_are_few(loaded: list[str]) -> None:
-    packages = {name.partition(".")[0] for name in loaded}
-    private = {name for name in packages if name.startswith("_")}
-    assert packages - private - sys.stdlib_module_names <= PACKAGES
-
-
-def test_own_modules_are_few(loaded: list[str]) -> None:
-    own = [name for name in loaded if name.partition(".")[0] == "convs2s"]
-    assert len(own) <= MOST_OWN_MODULES, own
+    loaded = done.stderr.splitlines()[-1].split()
+    tops = [name.partition(".")[0] for name in loaded]
+    public = {name for name in tops if not name.startswith("_")}
+    assert public - sys.stdlib_module_names <= PACKAGES
+    assert tops.count("convs2s") <= MOST_OWN_MODULES
 
 
 def test_tokenizing_loads_sacremoses_lightly() -> None:

@@ -1,4 +1,4 @@
-"""What stands beside a number."""
+"""What stands beside a number: the bytes it rests on, the code, the machine."""
 
 import platform
 import subprocess
@@ -13,18 +13,25 @@ import torch
 from safetensors.numpy import save_file
 
 from convs2s import __version__
-from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.manifest import manifest, processor, revision, run_manifest
+from tests.support.refusals import refusal, says
 
 
-def test_a_run_names_the_bytes_that_it_read(tmp_path: Path) -> None:
+def test_a_run_names_the_bytes_that_it_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paths = [tmp_path / name for name in ("one", "two")]
     for path in paths:
         path.write_text(path.name)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     found = run_manifest(map(str, paths), seed=3)
     assert found["sha256"] == {str(path): sha256(path) for path in paths}
     assert (found["seed"], found["convs2s"]) == (3, __version__)
+    assert "gpu" not in found
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100")
+    assert run_manifest([])["gpu"] == "NVIDIA H100"
 
 
 def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
@@ -42,82 +49,59 @@ def test_a_models_weights_have_a_checksum_of_their_own(tmp_path: Path) -> None:
 
     first = saved(weights, "a dictionary")
     assert saved(weights | {"candidates": np.arange(3)}, "another one") == first
-    for changed in (
-        {"b": weights["b"] + 1},
-        {"b": weights["b"].T},
-        {"c": weights["a"]},
-    ):
-        assert saved(weights | changed, "a dictionary") != first
+    for name, changed in (("b", weights["b"] + 1), ("b", weights["b"].T), ("c", [1.0])):
+        others = weights | {name: np.asarray(changed)}
+        assert saved(others, "a dictionary") != first
     path.write_bytes(b"weights")
-    with pytest.raises(UserError, match=r"model\.safetensors: no model file: "):
-        run_manifest([str(path)])
+    says(refusal(run_manifest, [str(path)]), "model.safetensors: no model file")
 
 
-def test_a_number_names_the_gpu_that_its_process_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
-    assert "gpu" not in run_manifest([])
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100")
-    assert run_manifest([])["gpu"] == "NVIDIA H100"
-
-
-def test_where_there_is_no_git_the_revision_is_not_known(
+def test_a_revision_is_a_commit_and_says_whether_files_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert revision(tmp_path) is None
-
-
-def test_a_revision_is_a_commit_and_says_whether_files_differ(tmp_path: Path) -> None:
     def git(*command: str) -> str:
         author = ("-c", "user.name=a", "-c", "user.email=a@b")
-        return subprocess.check_output(
-            ["git", "-C", tmp_path, *author, *command], text=True
-        )
+        whole = ["git", "-C", tmp_path, *author, *command]
+        return subprocess.check_output(whole, text=True).strip()
 
     git("init", "--quiet")
     (tmp_path / "file").write_text("1")
     git("add", "file")
     git("commit", "--quiet", "--message", "one")
     git("tag", "v1")
-    commit = git("rev-parse", "HEAD").strip()
+    commit = git("rev-parse", "HEAD")
     (tmp_path / "untracked").touch()
     assert revision(tmp_path) == commit
     (tmp_path / "file").write_text("2")
     assert revision(tmp_path) == f"{commit}+"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert revision(tmp_path) is None  # there is no git
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("flags", "rounds"),
     [
-        (
-            "model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2 avx512f avx512_bf16\n",
-            "AVX-512 bf16",
-        ),
-        ("model name\t: AMD EPYC 9R14\nflags\t\t: fpu avx2\n", "AVX2"),
-        ("model name\t: AMD EPYC 9R14\nFeatures\t: asimd\n", "NEON"),
+        ("flags\t\t: fpu avx2 avx512f avx512_bf16", "AVX-512 bf16"),
+        ("flags\t\t: fpu avx2", "AVX2"),
+        ("Features\t: asimd", "NEON"),
     ],
 )
 def test_a_processor_is_told_with_what_it_rounds_by(
-    told: str, expected: str, tmp_path: Path
+    flags: str, rounds: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "cpuinfo").write_text(told)
+    (tmp_path / "cpuinfo").write_text(f"model name\t: AMD EPYC 9R14\n{flags}\n")
     library = f"torch {metadata.version('torch')}"
-    assert processor(tmp_path / "cpuinfo") == f"AMD EPYC 9R14, {expected}, {library}"
+    assert processor(tmp_path / "cpuinfo") == f"AMD EPYC 9R14, {rounds}, {library}"
     assert manifest()["processor"] == processor()
 
 
 def test_what_is_not_known_of_a_processor_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def absent(name: str) -> object:
+        raise metadata.PackageNotFoundError(name)
+
     monkeypatch.setattr(metadata, "distribution", absent)
     (tmp_path / "cpuinfo").write_text("model name : a processor\nflags : fpu\n")
     assert processor(tmp_path / "cpuinfo") == "a processor"
     assert processor(tmp_path / "none") == platform.processor()
-
-
-def absent(name: str) -> object:
-    raise metadata.PackageNotFoundError(name)
