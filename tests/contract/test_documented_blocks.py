@@ -42,7 +42,7 @@ NOT_RUN = {
     "make demo": "CI runs it (.github/workflows/ci.yml)",
     "make paper-demo": "takes long; tests/workflow/test_profiles.py plans what it makes",
     "python3 -m venv .venv": "fetches every package; `make` does the same, and hashes have tests",
-    "torchrun --nnodes 2": "needs two machines; tests/workflow/test_slurm_nodes.py starts them by srun",
+    "torchrun --nnodes 2": "needs two machines, as tests/workflow/test_slurm_nodes.py has by srun",
     "docker build": "no test has Docker",
     "apptainer build": "nor Apptainer",
     "pgrep -u": "lists processes of the system",

@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -96,6 +97,12 @@ class Checkout:
             check=False,
         )
         return Done(done.returncode, done.stdout)
+
+    def typed(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
+        """Run a command line of Snakemake alone, as ``shell`` does but in a fork."""
+        words = shlex.split(command)
+        assert words.pop(0) == "snakemake"
+        return Done(*run_snakemake(words, self.folder, environment))
 
     def snakemake(
         self, *arguments: str, environment: Mapping[str, str] = os.environ

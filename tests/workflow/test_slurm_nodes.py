@@ -44,18 +44,11 @@ def train_in_float64(job: TrainingJob) -> None:
 def sbatch(slurm: Slurm, folder: Path, options: str, command: list[str]) -> str:
     """Run a command as a job of this cluster; what it says."""
     log = folder / "job.log"
-    given = [
-        "sbatch",
-        "--wait",
-        f"--output={log}",
-        *options.split(),
-        "--wrap",
-        shlex.join(command),
-    ]
-    found = {
-        "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    }
-    done = subprocess.run(given, env=slurm.environment | found, check=False)
+    given = ["sbatch", "--wait", f"--output={log}", *options.split(), "--wrap"]
+    places = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    environment = slurm.environment | {"PYTHONPATH": places}
+    given.append(shlex.join(command))
+    done = subprocess.run(given, env=environment, check=False)
     assert done.returncode == 0, log.read_text() + slurm.logs()
     return log.read_text()
 
@@ -75,24 +68,10 @@ def test_two_nodes_with_a_worker_each_make_the_updates_of_one_node(
     (tmp_path / "sitecustomize.py").write_text(IN_FLOAT64)
     (tmp_path / "settings.json").write_text(json.dumps(training_settings(SETTINGS)))
     nodes.output.parent.mkdir()
-    command = [
-        sys.executable,
-        "-m",
-        "convs2s",
-        "train",
-        str(task),
-        "--output",
-        str(nodes.output),
-    ]
-    command += [
-        "--settings",
-        str(tmp_path / "settings.json"),
-        "--device",
-        "cpu",
-        "--threads",
-        "1",
-    ]
-    command += ["--nodes", "2"]
+    command = [sys.executable, "-m", "convs2s", "train", str(task)]
+    command += ["--output", str(nodes.output)]
+    command += ["--settings", str(tmp_path / "settings.json")]
+    command += ["--device", "cpu", "--threads", "1", "--nodes", "2"]
     said = sbatch(slurm, tmp_path, "--nodes=2 --ntasks-per-node=1", command)
 
     assert said.count("epoch   2/2 ") == 1  # the first worker alone speaks

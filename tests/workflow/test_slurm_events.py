@@ -1,7 +1,6 @@
 """What happens to jobs on a cluster: a training still ends with the undisturbed one's model."""
 
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,30 +63,36 @@ def check(checkout: Checkout, undisturbed: str) -> None:
     assert any(reason in log for reason in REASONS)
 
 
-def check_requeued(slurm: Slurm, said: str, job: str) -> None:
-    """Slurm ran the job again under its number, and Snakemake heard nothing of it."""
-    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
-    assert restarts(slurm, job) > 0
-
-
 def restarts(slurm: Slurm, job: str) -> int:
     """How often Slurm has started the job again."""
     words = slurm.ask("scontrol", "--oneliner", "show", "job", job).split()
     return int(dict(word.partition("=")[::2] for word in words)["Restarts"])
 
 
+URGENT = (
+    "sbatch --partition=urgent --exclusive --nodes=2 --output=/dev/null --wrap true"
+)
+
+
 # `main` kills at once, `graceful` lets the training save and queue itself again.
-@pytest.mark.parametrize("partition", ["main", "graceful"])
-def test_a_job_that_a_more_urgent_one_preempts_goes_on_under_its_number(
-    slurm: Slurm, checkout: Checkout, undisturbed: str, partition: str
+@pytest.mark.parametrize(
+    ("options", "event"),
+    [
+        ("--default-resources slurm_partition=main", URGENT),
+        ("--default-resources slurm_partition=graceful", URGENT),
+        ("--retries 0", "scancel --signal=TERM JOB"),
+    ],
+)
+def test_a_job_that_makes_way_goes_on_under_its_number(
+    slurm: Slurm, checkout: Checkout, undisturbed: str, options: str, event: str
 ) -> None:
-    command = f"{COMMAND} --default-resources slurm_partition={partition}"
-    with running(slurm, checkout, command) as run:
+    with running(slurm, checkout, f"{COMMAND} {options}") as run:
         job = run.until_it_trains()
-        urgent = "sbatch --partition=urgent --exclusive --nodes=2 --output=/dev/null --wrap true"
-        slurm.ask(*urgent.split())
+        slurm.ask(*event.replace("JOB", job).split())
         said = run.ends()
-    check_requeued(slurm, said, job)
+    # Snakemake heard nothing of it.
+    assert submitted(slurm, said, "%i %T") == [[job, "COMPLETED"]]
+    assert restarts(slurm, job) > 0
     check(checkout, undisturbed)
 
 
@@ -102,17 +107,6 @@ def test_a_cancelled_job_is_submitted_again(
     check(checkout, undisturbed)
 
 
-def test_sigterm_to_a_job_saves_and_queues_it_again(
-    slurm: Slurm, checkout: Checkout, undisturbed: str
-) -> None:
-    with running(slurm, checkout, f"{COMMAND} --retries 0") as run:
-        job = run.until_it_trains()
-        slurm.ask("scancel", "--signal=TERM", job)
-        said = run.ends()
-    check_requeued(slurm, said, job)
-    check(checkout, undisturbed)
-
-
 TRANSLATIONS = MODEL.replace("model.safetensors", "test.beam5.jsonl")
 THEN_TRANSLATE = COMMAND.replace(MODEL, TRANSLATIONS).replace(
     " --profile", " decode_test_set --profile"
@@ -123,9 +117,8 @@ THEN_TRANSLATE = COMMAND.replace(MODEL, TRANSLATIONS).replace(
 def test_a_node_that_goes_down_loses_no_training_and_no_later_job(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
-    write_lines(
-        checkout / "results/demo_en_fr/corpus/raw/test.source.zst", ["w1 w2", "w3"]
-    )
+    source = checkout / "results/demo_en_fr/corpus/raw/test.source.zst"
+    write_lines(source, ["w1 w2", "w3"])
     with running(slurm, checkout, f"{THEN_TRANSLATE} --retries 0") as run:
         job, _ = cluster.lose_a_node(run)
         said = run.ends()
@@ -141,14 +134,12 @@ def test_a_node_that_goes_down_loses_no_training_and_no_later_job(
 
 
 def test_the_alternative_to_squeue_survives_a_node_too(
-    slurm: Slurm, root: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    slurm: Slurm, root: Path, tmp_path: Path
 ) -> None:
     checkout = cluster.training(root, tmp_path, SECONDS_OF_WORK)
-    profile = (checkout / "profiles/slurm/profile.yaml").read_text()
-    checkout.write(
-        "profiles/slurm/profile.yaml",
-        profile.replace("slurm-requeue:", "slurm-no-requeue:"),
-    )
+    profile = checkout / "profiles/slurm/profile.yaml"
+    text = profile.read_text()
+    profile.write_text(text.replace("slurm-requeue:", "slurm-no-requeue:"))
     with running(slurm, checkout, f"{COMMAND} --slurm-status-command sacct") as run:
         job, node = cluster.lose_a_node(run)
         said = run.ends()
@@ -171,14 +162,6 @@ def test_a_job_without_enough_memory_gets_more(
     assert sha256(checkout / MODEL) == undisturbed
 
 
-def is_named(again: cluster.Run, job: str, state: str) -> bool:
-    """Whether a rerun has named the job in this state."""
-    return (
-        f"Slurm job {job} ({state}, rule_train_model_wildcards_"
-        in again.said.read_text()
-    )
-
-
 def test_a_rerun_waits_for_the_jobs_of_a_snakemake_that_was_killed(
     slurm: Slurm, checkout: Checkout, undisturbed: str
 ) -> None:
@@ -187,10 +170,12 @@ def test_a_rerun_waits_for_the_jobs_of_a_snakemake_that_was_killed(
         run.process.kill()
         run.process.wait()
     slurm.ask("scontrol", "requeuehold", job)
+    rule = "rule_train_model_wildcards_"
     with running(slurm, checkout, COMMAND) as again:
-        again.until(partial(is_named, again, job, "PENDING"))
+        waits, runs = (f"{job} ({state}, {rule}" for state in ("PENDING", "RUNNING"))
+        again.until(lambda: waits in again.said.read_text())
         slurm.ask("scontrol", "release", job)
-        again.until(partial(is_named, again, job, "RUNNING"))
+        again.until(lambda: runs in again.said.read_text())
         # Nothing was submitted beside it.
         assert len(submitted(slurm, again.said.read_text(), "%i")) == 1
         said = again.ends()
@@ -229,11 +214,8 @@ def test_a_time_limit_is_met_as_often_as_it_takes(
     ((job, state, memory),) = submitted(slurm, said, "%i %T %m")
     assert (state, memory) == ("COMPLETED", "16000M")
     assert restarts(slurm, job) > 1
-    log = (limited / LOG).read_text()
-    assert (
-        "training is not finished: the time limit of 1 minutes is near; saved in epoch "
-        in log
-    )
+    stopped = "the time limit of 1 minutes is near; saved in epoch "
+    assert f"training is not finished: {stopped}" in (limited / LOG).read_text()
     check(limited, sha256(free / MODEL))
 
 

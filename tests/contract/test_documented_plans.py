@@ -115,7 +115,6 @@ def test_every_command_with_options_plans(
 
 
 def plan(checkout: Checkout, command: str) -> None:
-    done = checkout.shell(
-        command.replace("snakemake", "snakemake --quiet --dry-run", 1)
-    )
+    dry_run = command.replace("snakemake", "snakemake --quiet --dry-run", 1)
+    done = checkout.typed(dry_run)
     assert done.code == 0, f"{command}\n{done.said[-2000:]}"
