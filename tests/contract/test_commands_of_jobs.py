@@ -1,9 +1,7 @@
 """What the rules tell their jobs: names of runs, the command of a training, its environment."""
 
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -48,18 +46,6 @@ def test_a_training_names_the_files_that_it_has() -> None:
         "'results/my task' --dictionary a.tsv --truecasers s.tsv t.tsv "
         "--checkpoint-minutes 5.0 --tensorboard"
     )
-
-
-def test_jobs_find_this_package_and_this_python_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/their/modules")
-    monkeypatch.setenv("PATH", "/bin")
-    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    process.provide_environment(Path("/workflow/src"))
-    assert os.environ["PYTHONPATH"] == "/workflow/src:/their/modules"
-    assert os.environ["PATH"] == f"{Path(sys.executable).parent}:/bin"
-    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"  # as it is stated
 
 
 def ends(speaks: str, log: Path, after: str = "") -> int:

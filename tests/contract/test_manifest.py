@@ -1,6 +1,5 @@
 """What stands beside a number: the bytes it rests on, the code, the machine."""
 
-import platform
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -93,15 +92,3 @@ def test_a_processor_is_told_with_what_it_rounds_by(
     library = f"torch {metadata.version('torch')}"
     assert processor(tmp_path / "cpuinfo") == f"AMD EPYC 9R14, {rounds}, {library}"
     assert manifest()["processor"] == processor()
-
-
-def test_what_is_not_known_of_a_processor_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def absent(name: str) -> object:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(metadata, "distribution", absent)
-    (tmp_path / "cpuinfo").write_text("model name : a processor\nflags : fpu\n")
-    assert processor(tmp_path / "cpuinfo") == "a processor"
-    assert processor(tmp_path / "none") == platform.processor()

@@ -6,24 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.config.load import load
-from convs2s.config.runs import members
-from convs2s.files.text import write_lines
 from convs2s.paper.attention import attention_page
 from convs2s.paper.attention_maps import ExampleAttention, LayerCount
-from convs2s.paper.cells import cells
-from convs2s.paper.claims import write_claims
-from convs2s.paper.ledger import read_ledger
-from convs2s.paper.report.write import write_report
-from convs2s.paper.results import write_ledger
-from tests.conftest import Terminal
 from tests.support.chromium import Page
 from tests.support.paper_results import (
     HOSTILE,
     PaperResults,
-    write_figures,
     write_paper_results,
-    write_training,
 )
 
 HIGHEST = 15_000
@@ -101,19 +90,6 @@ def test_tables_sort_by_pointer_and_by_keyboard(report: Page) -> None:
     assert report.run(ours) == descending
 
 
-def test_tables_of_fifteen_rows_filter(report: Page) -> None:
-    rows = "document.querySelectorAll('#table3 .parts tbody tr').length"
-    field = "document.querySelector('#table3 .parts .dt-search input')"
-    before = report.run(rows)
-    assert report.run(f"{field}.ariaLabel").startswith("Filter rows of Table 3")
-    report.run(f"{field}.focus()")
-    report.call("Input.insertText", text="not run")
-    assert 0 < report.run(rows) < before
-    info = report.run("document.querySelector('#table3 .parts .dt-info').textContent")
-    assert info.endswith(f"of {before}")
-    assert report.run("document.querySelector('#table4 .dt-search')") is None
-
-
 @pytest.mark.parametrize(
     ("place", "mark", "said"),
     [
@@ -189,32 +165,6 @@ def test_pointing_at_a_token_shows_where_it_looks(
     browser.wait(f"{shown}.includes('Point at a token')")
 
 
-def test_outputs_side_by_side(browser: Page, tmp_path: Path, run: Terminal) -> None:
-    files = {
-        "old.fr": ["a red car .", f"no {TAG}"],
-        "new.fr": ["two red cars .", f"yes {TAG}"],
-        "reference.fr": ["two red cars .", f"no {TAG}"],
-    }
-    for name, lines in files.items():
-        write_lines(tmp_path / name, lines)
-    old, new, reference = (tmp_path / name for name in files)
-    options = ["--reference", reference, "--source", old, "--tokenized", "--html"]
-    output = tmp_path / "page.html"
-    output.write_text(run("compare-outputs", old, new, *options), "utf-8")
-    browser.complaints.clear()
-    browser.open(output, width=400, scheme="dark")
-    assert browser.run(WIDTH) <= 400
-    assert browser.complaints == []
-    for place, words in (
-        ("article:nth-of-type(1) del", ["a", "car"]),
-        ("article:nth-of-type(1) ins", ["two", "cars"]),
-        ("article:nth-of-type(2) ins", ["yes"]),
-        ("main b", []),
-    ):
-        texts = f"[...document.querySelectorAll('{place}')].map(one => one.textContent)"
-        assert browser.run(texts) == words
-
-
 @pytest.mark.parametrize("width", [1400, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_look_alike_everywhere(
@@ -243,43 +193,6 @@ def test_pages_look_alike_everywhere(
         top = "scrollIntoView({behavior: 'instant'})"
         browser.run(f"document.getElementById('{place}').{top}")
         browser.picture(pictures / f"{scheme}_{width}_{place}.png")
-    assert browser.complaints == []
-
-
-def test_the_page_of_a_whole_run_is_short_and_shows_its_tables_whole(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, browser: Page
-) -> None:
-    """The published scores, with a history of each training as if it had been made here."""
-    settings = load(root, {"scale": "multi30k_trained"})
-    of_tables = {name: cells(settings, name) for name in settings.paper}
-    monkeypatch.chdir(tmp_path)
-    ledger, claims, report = (
-        tmp_path / "paper" / name
-        for name in ("ledger.jsonl", "claims.json", "report.html")
-    )
-    every = [cell for table in of_tables.values() for cell in table]
-    theirs = str(root / "docs/results/multi30k_trained.ledger.jsonl")
-    write_ledger(settings, cells=every, scores=[], published=theirs, output=ledger)
-    write_claims(settings, ledger=ledger, outputs=[claims])
-    runs = {
-        Path(entry.file).parent.with_name(member)
-        for entry in read_ledger(ledger)
-        for member in members(entry.run.run)
-    }
-    inputs = [str(ledger), str(claims), *write_figures(tmp_path, min(runs).parent)]
-    inputs += [path for run in runs for path in write_training(run, 1)]
-    write_report(settings, cells=of_tables, failures={}, inputs=inputs, output=report)
-    browser.complaints.clear()
-    browser.open(report, width=1400, scheme="light")
-    assert browser.run(HEIGHT) <= HIGHEST
-    assert browser.run("document.querySelectorAll('#curves .model').length") > 50
-    shown = "[...document.querySelectorAll('.parts .scrolls')].filter(one => one.clientWidth)"
-    assert browser.run(f"{shown}.length") > 10
-    assert browser.run(f"{shown}.every(one => one.scrollWidth <= one.clientWidth)")
-    browser.open(report, width=400, scheme="light")
-    texts = "[...document.querySelectorAll('.charts svg text')]"
-    rights = f"{texts}.map(one => one.getBoundingClientRect().right)"
-    assert browser.run(f"Math.max(...{rights})") <= 400
     assert browser.complaints == []
 
 

@@ -228,15 +228,6 @@ def test_a_training_that_failed_before_its_states(
     assert (one.name, one.condition, one.why) == ("tiny/small/seed1", condition, why)
 
 
-def test_a_command_that_failed_is_no_finished_job(tmp_path: Path) -> None:
-    """Its log has no line that says who works."""
-    log = tmp_path / "logs/report.log"
-    log.parent.mkdir()
-    log.write_text("WorkflowError: a file is missing\n")
-    (one,) = status(tmp_path).jobs
-    assert (one.name, one.condition) == ("report", "crashed")
-
-
 def test_the_command_gives_json_of_what_can_be_read(
     tmp_path: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

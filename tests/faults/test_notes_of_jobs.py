@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from select import select
 from types import SimpleNamespace
 
 import pytest
@@ -44,9 +45,11 @@ def test_a_job_says_that_it_waits_for_the_one_at_work(tmp_path: Path) -> None:
         log.unlink()  # as Snakemake does before a job
         with at_work(log) as rerun:
             assert rerun.stderr is not None
-            said = f"{log}: {first} still does this work: waiting until it ends\n"
-            assert rerun.stderr.readline() == said
+            stderr = rerun.stderr
+            wait_for(lambda: log.exists() or bool(select([stderr], [], [], 0)[0]))
             assert not log.exists()
+            said = f"{log}: {first} still does this work: waiting until it ends\n"
+            assert stderr.readline() == said
             orphan.communicate("")
             wait_for(lambda: log.exists() and "at work" in log.read_text())
     assert f"process {rerun.pid} " in log.read_text()

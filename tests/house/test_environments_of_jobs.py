@@ -79,14 +79,6 @@ def test_every_job_is_looked_at(root: Path) -> None:
     assert set(jobs(root)) == set(environments(root)) == set(NAMES)
 
 
-def test_a_package_that_an_environment_lacks_is_named(tmp_path: Path) -> None:
-    statements = {"import yaml", "from sacrebleu.metrics import BLEU"}
-    absent = missing(["sacrebleu"], statements, tmp_path)
-    assert {each: package_of(name) for each, name in absent.items()} == {
-        "import yaml": "PyYAML"
-    }
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_environment_has_all_that_its_jobs_import(
     root: Path, name: str, tmp_path: Path

@@ -113,17 +113,6 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     assert outer.snakemake(table, raw).nothing_to_do
 
 
-def test_a_module_has_a_results_folder_of_its_own(
-    repository: Repository, tmp_path: Path
-) -> None:
-    more = 'pathvars:\n    results="results/translation"'
-    outer = outer_workflow(tmp_path, repository.path, "{}", more=more)
-    done = outer.snakemake("--dry-run", "results/translation/demo_en_fr/bleu.txt")
-    assert done.planned["train_model"] == 2, done.said
-    assert "results/translation/downloads/demo/en_fr/train.en" in done.said
-    assert re.findall(r"\bresults/(?!translation/)\S*", done.said) == []
-
-
 def test_targets_and_files_of_the_outer_workflow_are_its_own(
     repository: Repository, tmp_path: Path
 ) -> None:

@@ -1,7 +1,6 @@
 """Tasks over the miniature mirror, from its archives to clean text and to scores."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from convs2s.files.checksums import sha256
 from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.text.truecase import read_truecaser
 from mirror.sentences import ODD_CHARACTERS, PLANTED, TEST_PAIRS, TRAINING_PAIRS
-from tests.support.checkout import Checkout, check_out
-from tests.support.downloads import BODY
-from tests.support.loopback import LoopbackServer, Served
+from tests.support.checkout import Checkout
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 from tests.support.user_task import TASK
 
@@ -31,10 +28,6 @@ HEADLINES = {
 PAPERS = [*HEADLINES][:3]
 
 
-def targets(results: str) -> list[str]:
-    return [f"{results}/{task}/bleu.txt" for task in PAPERS]
-
-
 def scores(checkout: Checkout, task: str) -> Any:
     """A task's headline, which says that it is none of WMT's; its scores."""
     folder = checkout / f"{RESULTS}/{task}"
@@ -48,81 +41,25 @@ def scores(checkout: Checkout, task: str) -> Any:
     return report["tests"]
 
 
-@pytest.mark.parametrize(
-    ("scale", "results", "mirrors", "models"),
-    [("paper", "results", 0, 9), ("mirror", RESULTS, 1, 6)],
-)
-def test_targets_are_planned_from_the_archives(
-    planned_checkout: Checkout, scale: str, results: str, mirrors: int, models: int
-) -> None:
-    options = ["--dry-run", "--config", f"scale={scale}", "--"]
-    done = planned_checkout.snakemake(*options, *targets(results)).succeeded()
-    # 6 archives of training text, 3 files for Romanian, test-full, test-filtered and dev.
-    assert done.planned["download_file"] == 12
-    assert done.planned.get("write_mirror", 0) == mirrors
-    assert done.planned["train_model"] == models
-    assert done.planned["learn_truecaser"] == 2
-
-
 @pytest.mark.slow
 def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
-    checkout.snakemake("--config", "scale=mirror", "--", *targets(RESULTS)).succeeded()
+    targets = [f"{RESULTS}/{task}/bleu.txt" for task in PAPERS]
+    command = ["--config", "scale=mirror", "--", *targets]
+    done = checkout.snakemake(*command).succeeded()
+    assert done.planned["write_mirror"] == 1
     for task in PAPERS:
         tests = scores(checkout, task).values()
         # It is learned, if by no means well.
         assert min(test["bleu"]["tokenized"]["mean"] for test in tests) > 40
-
-
-def configure_small(checkout: Checkout, model: str, task: str) -> None:
-    """One small training of a task, at the mirror's scale."""
-    headline = {"seeds": [1], "tests": [*HEADLINES[task]]}
-    few = {task: {"headline": headline, "vocabulary": {"merges": 300}}}
-    overrides = {"tasks": few, "models": {model: QUICK}}
-    checkout.configure({**DEVICE, "overrides": overrides})
-
-
-def test_multi30k_from_download_to_a_score(checkout: Checkout, mirror: Path) -> None:
-    add_mirror(mirror, checkout)
-    configure_small(checkout, "small", "multi30k_en_de")
-    checkout.snakemake(f"{RESULTS}/multi30k_en_de/bleu.txt").succeeded()
-    scores(checkout, "multi30k_en_de")
-    downloads = checkout.files(f"{RESULTS}/downloads")
-    assert len([name for name in downloads if name.endswith(".gz")]) == 6
-
-
-@pytest.mark.slow
-def test_one_epoch_over_all_captions_of_multi30k(
-    checkout: Checkout, shared: Path
-) -> None:
-    (checkout.folder.parent / "shared").symlink_to(shared)
-    headline = {"seeds": [1], "tests": ["test_2016_flickr"]}
-    overrides = {
-        "tasks": {"multi30k_en_de": {"headline": headline}},
-        "models": {"small": {"training": {"maximum_epochs": 1}}},
-    }
-    machine = {"mirrors": ["../shared/mirror"], "device": "cpu", "cores": 2}
-    checkout.configure({**machine, "overrides": overrides})
-    checkout.snakemake("results/multi30k_en_de/bleu.txt").succeeded()
-    text = (checkout / "results/multi30k_en_de/bleu.txt").read_text("utf-8")
-    assert "test_2016_flickr: 1000 lines" in text
-
-
-@pytest.mark.slow
-def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
-    configure_small(checkout, "demo", "wmt16_en_ro")
-    done = checkout.snakemake(f"{RESULTS}/wmt16_en_ro/bleu.txt").succeeded()
-    assert done.planned["write_mirror"] == 1
-    scores(checkout, "wmt16_en_ro")
-    assert not (checkout / "results/downloads").exists()
+    # Romanian is trained on truecased text, and its model has the truecaser.
     folder = checkout / RESULTS / "wmt16_en_ro"
     for side, word in (("source", "the"), ("target", "le")):
         text = list(read_lines(folder / f"corpus/truecased/train.{side}.zst"))
         first = {line.split()[0] for line in text}
         assert word in first
         assert word.capitalize() not in first
-    romanian = {letter for line in text for letter in line}
-    assert set("șțăâî") <= romanian
-    assert not set("şţŞŢ") & romanian
+    assert set("șțăâî") <= {*"".join(text)}
+    assert not set("şţŞŢ") & {*"".join(text)}
     model = folder / "models/demo/seed1/model.safetensors"
     translator = LineTranslator([model], DecodingSettings(minimum_length=3), "cpu")
     assert translator.description.truecasers == {
@@ -132,6 +69,18 @@ def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
     upper, lower = translator.translate(["The man is here.", "the man is here."])
     assert upper.source_tokens == lower.source_tokens
     assert upper.text == upper.text[0].upper() + upper.text[1:]
+
+
+def test_multi30k_from_download_to_a_score(checkout: Checkout, mirror: Path) -> None:
+    add_mirror(mirror, checkout)
+    headline = {"seeds": [1], "tests": ["test_2016_flickr"]}
+    few = {"multi30k_en_de": {"headline": headline, "vocabulary": {"merges": 300}}}
+    overrides = {"tasks": few, "models": {"small": QUICK}}
+    checkout.configure({**DEVICE, "overrides": overrides})
+    checkout.snakemake(f"{RESULTS}/multi30k_en_de/bleu.txt").succeeded()
+    scores(checkout, "multi30k_en_de")
+    downloads = checkout.files(f"{RESULTS}/downloads")
+    assert len([name for name in downloads if name.endswith(".gz")]) == 6
 
 
 RELEASED = {
@@ -260,28 +209,3 @@ def test_what_the_mirror_lacks_is_said_in_one_line(
     for line in done.errors:
         assert "SHA256SUMS: no checksum for data.example/train.en: " in line
         assert line.endswith("this scale's mirror does not hold the file")
-
-
-def test_checkouts_that_share_downloads_bring_them_once(
-    root: Path, tmp_path: Path, server: LoopbackServer
-) -> None:
-    url = server.serve("/corpus.tgz", Served(BODY, pause=0.4))
-    file = tmp_path / "shared" / server.host / "corpus.tgz"
-    checkouts = [check_out(root, tmp_path / name) for name in ("one", "two")]
-    for checkout in checkouts:
-        scale = checkout / "config/scales/paper.yaml"
-        text = scale.read_text()
-        place = f"downloads_dir: {tmp_path}/shared"
-        scale.write_text(text.replace("downloads_dir: results/downloads", place))
-        checkout.write("config/tasks/shared.yaml", TASK.replace("train.en", url))
-        checkout.configure({"scale": "paper"})
-    with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(one.shell, f"snakemake {file}") for one in checkouts]
-        for run in runs:
-            run.result().succeeded()
-    assert file.read_bytes() == BODY
-    assert len(server.answers) == 1
-    # The other had planned to bring it, and starts when it is there.
-    server.files.clear()
-    checkouts[1].snakemake("--forcerun", "download_file", "--", str(file)).succeeded()
-    assert file.read_bytes() == BODY

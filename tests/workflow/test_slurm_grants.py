@@ -1,6 +1,5 @@
 """What a real Slurm with uneven nodes grants a training of eight GPUs: what each worker needs."""
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,13 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.checkout import Checkout, check_out
+from tests.support.checkout import Checkout
 from tests.support.cluster import (
     LOG,
-    MODEL,
     TRAIN,
-    run,
-    set_up_profiles,
     submit,
     submitted,
     training,
@@ -80,19 +76,6 @@ def configure(checkout: Checkout, **options: int) -> None:
     checkout.configure(stated | options)
 
 
-@pytest.mark.slow
-def test_a_training_on_a_whole_node_has_the_workers_that_it_asked_for(
-    uneven: Slurm, checkout: Checkout
-) -> None:
-    configure(checkout, gpus=4)
-    # The batch job sees all of the node; a step, as of the Slurm plugin, what was asked for.
-    profile = (checkout / "profiles/generic/profile.yaml").read_text("utf-8")
-    whole = profile.replace("--ntasks-per-node=1", "--exclusive --nodelist=node1")
-    checkout.write("profiles/generic/profile.yaml", whole)
-    said, grants = granted(uneven, checkout, "generic")
-    assert [grant[:3] for grant in grants] == [["4", "4", "9"]], said
-
-
 @pytest.mark.parametrize(
     ("profile", "nodes", "gpus"),
     [
@@ -137,48 +120,3 @@ def test_fewer_gpus_than_the_configuration_says_are_refused(
     (error,) = (checkout / LOG).read_text().splitlines()
     assert error.startswith("convs2s: error: 8 workers are asked for, with a GPU each ")
     assert "but only 4 GPUs were granted on this node (CUDA_VISIBLE_DEVICES=" in error
-
-
-@pytest.mark.slow
-def test_a_torch_without_gpus_does_not_train_on_the_cpus_of_a_job_with_gpus(
-    uneven: Slurm, checkout: Checkout
-) -> None:
-    done = checkout.shell(
-        f"{TRAIN} --profile profiles/slurm --retries 1", uneven.environment
-    )
-    assert done.code == 1
-    # Snakemake knows of no failure that lasts: each try ends at once, for the same reason.
-    assert submitted(uneven, done.said, "%T") == 2 * [["FAILED"]]
-    (error,) = set(done.errors)
-    assert "device auto for CUDA_VISIBLE_DEVICES=0: torch can use no GPU: " in error
-    assert not any((checkout / MODEL).parent.glob("state/*"))
-
-
-# Stands for nodes without the GPUs that Slurm grants: Snakemake alone sees them.
-ON_CPUS = """\
-import os, sys
-if not any(word.endswith("snakemake") for word in sys.orig_argv):
-    for name in ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS"):
-        os.environ.pop(name, None)
-if "convs2s" in sys.orig_argv and "--device" in sys.argv:
-    sys.argv[sys.argv.index("--device") + 1] = "cpu"
-"""
-
-
-@pytest.mark.slow
-def test_eight_workers_on_two_nodes_make_the_demo(
-    uneven: Slurm, root: Path, tmp_path: Path
-) -> None:
-    checkout = check_out(root, tmp_path)
-    set_up_profiles(checkout.folder)
-    checkout.configure({"gpus": 4, "nodes": 2})
-    checkout.write("on_cpus/sitecustomize.py", ON_CPUS)
-    path = f"PYTHONPATH={checkout.folder}/on_cpus:$PYTHONPATH"
-    command = "snakemake results/demo_en_fr/bleu.txt --profile profiles/slurm"
-    run(uneven, checkout, f"{path} {command}")
-    for seed in (1, 2):
-        text = (
-            checkout / f"results/demo_en_fr/models/demo/seed{seed}/training.json"
-        ).read_text()
-        assert json.loads(text)["manifest"]["workers"] == 8
-    assert "BLEU" in (checkout / "results/demo_en_fr/bleu.txt").read_text()

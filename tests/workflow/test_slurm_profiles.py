@@ -86,29 +86,6 @@ def test_a_site_keeps_its_partition_and_account(
     assert submitted(slurm, said, "%T %P %a") == [["COMPLETED", "short", ACCOUNT]]
 
 
-# The other two pairs of an option and a profile, with what the command line sets.
-@pytest.mark.parametrize(
-    ("option", "profile"),
-    [
-        ("--profile", "generic"),
-        pytest.param("--workflow-profile", "slurm", marks=pytest.mark.slow),
-    ],
-)
-def test_either_option_runs_a_job_with_more_threads_than_this_machine_has(
-    slurm: Slurm, checkout: Checkout, option: str, profile: str
-) -> None:
-    target = "results/demo_en_fr/corpus/raw/valid.source.zst"
-    job = "extract_corpus"
-    settings = f"--set-threads {job}={THREADS} --set-resources {job}:mem_mb=900"
-    done = run(
-        slurm, checkout, f"snakemake {target} {option} profiles/{profile} {settings}"
-    )
-    assert (checkout / target).stat().st_size > 0
-    assert submitted(slurm, done.said, "%T %C %m") == [
-        ["COMPLETED", str(THREADS), "900M"]
-    ]
-
-
 FOLDER = "results/demo_en_fr/models/demo/seed1"
 CORPUS = "results/demo_en_fr/corpus"
 LOGS = "results/logs/demo_en_fr/demo/seed1"

@@ -11,19 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files.text import read_lines
 from tests.support import own_pair
 from tests.support.checkout import Checkout, check_out
-from tests.support.deployment import outer_workflow
 from tests.support.processes import wait_for
 
 PAGE = "docs/cloud.md"
-OTHER_INPUTS = """
-
-use rule extract_corpus from convs2s with:
-    input:
-        [storage.fs(f"{config['store']}/{side}") for side in ("English", "Dutch")],
-"""
 RUN = "results/demo_en_fr/models/demo/seed1"
 SCORE = "results/demo_en_fr/bleu.txt"
 
@@ -114,24 +106,6 @@ def test_a_users_own_files_are_looked_for_in_the_storage(
     assert "missing files: " in missing.said
     shutil.move(small / "data", tmp_path / "store/data")
     small.snakemake(*command).succeeded()
-
-
-def test_a_rule_reads_its_inputs_wherever_another_workflow_has_them(
-    root: Path, tmp_path: Path, folder: list[str]
-) -> None:
-    del folder  # whose plugin and rsync are needed
-    convs2s = check_out(root, tmp_path)
-    outer = outer_workflow(
-        tmp_path / "outer", f'"{convs2s.folder}/workflow/Snakefile"', "{}"
-    )
-    outer.write("Snakefile", (outer / "Snakefile").read_text("utf-8") + OTHER_INPUTS)
-    own_pair.write_tasks(root, outer)
-    outer.write("store/English", "A man sees.\n")
-    outer.write("store/Dutch", "Een man ziet.\n")
-    raw = "results/mine_en_nl/corpus/raw/test.target.zst"
-    done = outer.snakemake(raw, "--config", f"store={outer.folder}/store")
-    assert (done.code, done.planned) == (0, {"extract_corpus": 1}), done.said
-    assert list(read_lines(outer / raw)) == ["Een man ziet."]
 
 
 @pytest.mark.slow
