@@ -31,7 +31,7 @@ from torch import Tensor, nn
 
 from convs2s.config.architecture import LstmArchitecture
 from convs2s.config.load import load
-from convs2s.data.batches import Indices, collate, plan_batches
+from convs2s.data.batches import Rows, collate, plan_batches
 from convs2s.data.store import TokenStore
 from convs2s.devices import keep_freed_memory
 from convs2s.models.build import build_network
@@ -78,13 +78,13 @@ class Contest:
             np.random.default_rng([1, 1]),
         )
 
-    def update(self, rows: Indices) -> None:
+    def update(self, rows: Rows) -> None:
         """Make one update."""
         loaded = self.updater.load(self.store, rows)
         moment = Moment(1, 0, self.updater.recipe.learning_rate)
         self.updater.read([self.updater.start(loaded, moment)])
 
-    def network(self, rows: Indices) -> None:
+    def network(self, rows: Rows) -> None:
         """Run embeddings and layers forward and backward."""
         batch = collate(self.store, rows)
         self.updater.network.train()
@@ -93,7 +93,7 @@ class Contest:
             features = self.updater.network.features(*arrays)
         self._backward(features)
 
-    def bare(self, rows: Indices) -> None:
+    def bare(self, rows: Rows) -> None:
         """Run the stacks forward and backward."""
         batch = collate(self.store, rows)
         inputs = [
@@ -115,14 +115,14 @@ class Contest:
         features.backward(torch.ones_like(features))
 
 
-def _run(work: Callable[[Indices], None], batches: Sequence[Indices]) -> None:
+def _run(work: Callable[[Rows], None], batches: Sequence[Rows]) -> None:
     for rows in batches:
         work(rows)
 
 
 def measure(contest: Contest, updates: int) -> dict[str, float]:
     """Return the medians over ``RUNS`` samples of this many batches each."""
-    works: dict[str, Callable[[Indices], None]] = {
+    works: dict[str, Callable[[Rows], None]] = {
         "update": contest.update,
         "network": contest.network,
         "bare": contest.bare,

@@ -68,7 +68,7 @@ def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         example_text = (checkout / f"examples/{example}").read_text("utf-8")
         checkout.write(appended_to, f"{text}\n{example_text}")
     for task in load(checkout.folder).tasks.values():
-        files = map(parse_file_reference, task.needed_references())
+        files = map(parse_file_reference, task.references(task.splits))
         for path in (file.location for file in files if not file.is_url):
             checkout.write(path, "A line.\n")
     (checkout / "docs").symlink_to(root / "docs")

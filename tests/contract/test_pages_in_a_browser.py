@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from convs2s.paper.attention import attention_page
-from convs2s.paper.attention_maps import ExampleAttention, LayerCount
+from convs2s.paper.attention_maps import ExampleAttention
+from convs2s.paper.ledger import RunScore
 from tests.support.chromium import Page
 from tests.support.paper_results import (
     HOSTILE,
@@ -122,7 +123,7 @@ EXAMPLE = ExampleAttention(
     source_tokens=["the", TAG, "</s>"],
     translation="das",
     target_tokens=["das", "</s>"],
-    layers=LayerCount(2, "a test"),
+    layers=RunScore(2, "a test"),
     weights=WEIGHTS,
 )
 

@@ -84,7 +84,8 @@ def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None
 
 
 def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) -> None:
-    needed = paper.tasks["gigaword"].needed_references()
+    gigaword = paper.tasks["gigaword"]
+    needed = gigaword.references(gigaword.splits)
     assert "data/duc2004/input.txt" in needed
     for there, is_made in (((), False), (needed[1:], False), (needed, True)):
         planned = plan(paper, there)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from convs2s.data.corpus import extract_corpus
+from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.data.word_counts import count_words
 from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
@@ -96,7 +96,7 @@ def _download(reference: str, other: Path, made: Path) -> Kind:
 
     def use() -> object:
         extract_corpus(
-            pairs=[(reference, str(other))], files=FilesBelow(made), output=outputs
+            RawText([(reference, str(other))], FilesBelow(made)), output=outputs
         )
         return sha256(outputs[0])
 

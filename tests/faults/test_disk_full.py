@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from convs2s.data.corpus import cut_text, extract_corpus, join_training_text
+from convs2s.data.corpus import RawText, cut_text, extract_corpus, join_training_text
 from convs2s.data.store import write_store
 from convs2s.data.word_counts import count_words
 from convs2s.decoding.long_files import growing_output
@@ -107,8 +107,7 @@ WRITERS: dict[str, Writer] = {
     "tensors": lambda _, out: save_tensors(out / "a", {"a": torch.ones(9999)}, {}),
     "growing output": growing,
     "extracted corpus": lambda inp, out: extract_corpus(
-        pairs=[(str(inp / "a.en"), str(inp / "a.fr"))],
-        files=FilesBelow(inp),
+        RawText([(str(inp / "a.en"), str(inp / "a.fr"))], FilesBelow(inp)),
         output=(out / "a.en", out / "a.fr"),
     ),
     "cut text": lambda inp, out: cut_text(

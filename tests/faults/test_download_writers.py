@@ -79,7 +79,7 @@ def test_more_than_the_server_said_is_fetched_again(
 
 
 def test_what_lies_on_the_disk_is_checked(tmp_path: Path) -> None:
-    part = PartialFile(tmp_path / "a.tgz")
+    part = PartialFile(tmp_path / "a.tgz", Expected(sha256=SHA256))
     part.begin(Origin("http://host/a.tgz"))
     pieces = [b"", BODY]
 
@@ -88,9 +88,9 @@ def test_what_lies_on_the_disk_is_checked(tmp_path: Path) -> None:
             stream.write(b"x" if len(pieces) == 1 else b"")
         return pieces.pop()
 
-    part.append(read, len(BODY), Expected(sha256=SHA256))
+    part.append(read, len(BODY))
     with pytest.raises(WrongFileError, match="has sha256"):
-        part.check(Expected(sha256=SHA256))
+        part.check()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -69,9 +69,11 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     placed = publishing._find_start
+    gone = folder / "gone.txt"
+    gone.write_text("")
 
     def remove(folder: Path, measured: Collection[Measurement]) -> Path:
-        monkeypatch.setattr(publishing, "_kept", lambda _: iter([folder / "gone.txt"]))
+        gone.unlink()
         return placed(folder, measured)
 
     monkeypatch.setattr(publishing, "_find_start", remove)

@@ -222,7 +222,7 @@ def own_task(language: str, preparation: str = "moses_train") -> Task:
     stated = yaml.safe_load(TASK)
     stated["languages"]["target"] = language
     stated["preparation"] = {"train": preparation, "test": preparation}
-    return Task.named("mine", stated)
+    return Task.model_validate(stated).named("mine")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ UNEQUAL = {
 
 def hand_written(root: Path, language: str) -> Iterator[dict[str, str]]:
     """Yield the input and every kind of output of each hand-written line."""
-    path = root / "tests" / "golden" / "moses" / f"hand-written.{language}.jsonl"
+    path = root / "tests" / "reference" / "moses" / f"hand-written.{language}.jsonl"
     for record in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         outputs = dict.fromkeys(KINDS, record["input"])
         for kinds, text in record.items():

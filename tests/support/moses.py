@@ -1,9 +1,10 @@
 """Our counterparts of Moses' tools, and its output of real text."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from convs2s.text.moses import Detokenizer, Tokenizer
+from convs2s.text.moses import _CONTROLS, Detokenizer, Tokenizer
 from convs2s.text.normalize import Normalizer, remove_non_printing
 from convs2s.text.preparation import Preparation
 from tests.support.golden import golden_lines
@@ -33,7 +34,21 @@ def our_tool(kind: str, language: str) -> Callable[[str], str]:
         return Preparation(kind.replace("fairseq-", "moses_"), language).prepare
     if kind == "wmt16":
         return Preparation("wmt16_plain", language).prepare
-    return Tokenizer(language, aggressive=kind != "tok", escape=kind != "tok-a-noesc")
+    tokenizer = Tokenizer(language, aggressive=kind != "tok")
+    if kind == "tok-a-noesc":
+        return partial(unescaped, tokenizer)
+    return tokenizer
+
+
+def unescaped(tokenizer: Tokenizer, line: str) -> str:
+    """Tokenize a line as ``tokenizer.perl -a -no-escape`` does."""
+    words: str = tokenizer.tokenize(
+        _CONTROLS.sub("", line),
+        aggressive_dash_splits=True,
+        escape=False,
+        return_str=True,
+    )
+    return words
 
 
 def assert_real_text_is_equal(

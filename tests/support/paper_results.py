@@ -12,9 +12,9 @@ import numpy as np
 from convs2s.config.load import load
 from convs2s.config.paper import Column, Table
 from convs2s.config.settings import Settings
-from convs2s.paper.attention_maps import ExampleAttention, LayerCount
+from convs2s.paper.attention_maps import ExampleAttention
 from convs2s.paper.cells import Cell, CellAddress
-from convs2s.paper.ledger import RunNames, fingerprint_of, planned_entry
+from convs2s.paper.ledger import RunNames, RunScore, fingerprint_of, planned_entry
 from convs2s.paper.report.write import write_report
 
 HOSTILE = "<script>alert('text')</script><img src=https://example.org/x onerror=alert(1)> & </td>"
@@ -302,7 +302,7 @@ def write_figures(folder: Path, model: Path) -> list[str]:
         source_tokens=source,
         translation=" ".join(target[:-1]),
         target_tokens=target,
-        layers=LayerCount(8, "a sentence"),
+        layers=RunScore(8, "a sentence"),
         weights=weights.tolist(),
     )
     path = model / "seed1/test.beam5.example.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convs2s.files.text import read_lines
 from convs2s.scoring.rouge import RougeItem, RougeOptions, rouge_items
-from convs2s.scoring.rouge_stem import RougeExceptions
+from convs2s.scoring.rouge_stem import NO_EXCEPTIONS, RougeExceptions
 from tests.support.golden import golden_lines
 
 _CASE = re.compile(r"(?P<set>duc|giga)(?P<system>[AB])(?:\.ref(?P<references>\d))?\..+")
@@ -32,7 +32,7 @@ class RougeCase:
     def is_stemmed(self) -> bool:
         return "m" in self.name.split(".")
 
-    def options(self, exceptions: RougeExceptions | None) -> RougeOptions:
+    def options(self, exceptions: RougeExceptions) -> RougeOptions:
         parts = self.name.split(".")
         return RougeOptions(
             byte_limit=75 if "b75" in parts else None,
@@ -41,7 +41,7 @@ class RougeCase:
             best="best" in parts,
         )
 
-    def ours(self, exceptions: RougeExceptions | None = None) -> list[list[str]]:
+    def ours(self, exceptions: RougeExceptions = NO_EXCEPTIONS) -> list[list[str]]:
         """Return the same as ``printed``, of our own."""
         items = rouge_items(*self.texts, options=self.options(exceptions))
         return [list(_printed(item)) for item in items]

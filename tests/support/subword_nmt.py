@@ -40,7 +40,8 @@ def assert_splits(folder: Path, name: str, option: str, bpe: Bpe) -> None:
     part, language = name.split(".")
     given = golden_lines(folder, f"in.{name}")
     wanted = golden_lines(folder, f"out.{part}{option}.{language}")
-    assert [bpe.split(line) for line in given] == wanted
+    # subword-nmt keeps the blanks at both ends of a line.
+    assert [bpe.split(line) for line in given] == [line.strip(" \r") for line in wanted]
     assert [join(line) for line in wanted] == given
 
 

@@ -198,10 +198,8 @@ def test_the_budget_of_the_demo_and_what_it_will_ask_of_a_cluster(
     assert "in all, at scale demo" in done.said
     train = next(row for row in rows if row[:1] == ["train_model"])
     assert train[-2:] == ["1,440", "1"]
-    warnings = re.findall("^WARNING: train_model, .*", done.said, re.MULTILINE)
-    assert len(warnings) == 1
-    assert "1,440 minutes" in warnings[0]
-    assert "gives at most 60" in warnings[0]
+    warning = "WARNING: train_model: asks for 1,440 minutes, partition cpu gives at "
+    assert f"\n{warning}most 60: --set-resources train_model:runtime=60\n" in done.said
     assert "write_model_settings" not in done.said  # a local rule
     assert done.planned == {"preflight": 1}
     log = (checkout / "results/scales/demo/logs/preflight.log").read_text("utf-8")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import files_of_pairs
-from convs2s.data.corpus import extract_corpus
+from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
 
@@ -12,10 +12,9 @@ snakemake: Any
 
 with job(snakemake):
     pairs = snakemake.params.pairs
+    files = files_of_pairs(pairs, snakemake.input)
     extract_corpus(
-        pairs=pairs,
-        files=files_of_pairs(pairs, snakemake.input),
-        output=(Path(snakemake.output[0]), Path(snakemake.output[1])),
-        hold_out=snakemake.params.hold_out,
+        RawText(pairs, files, snakemake.params.hold_out),
+        (Path(snakemake.output[0]), Path(snakemake.output[1])),
     )
     note_sources(snakemake.output[0], pairs)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import files_of_pairs
-from convs2s.data.corpus import extract_reference
+from convs2s.data.corpus import RawText, extract_reference
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
 
@@ -12,9 +12,6 @@ snakemake: Any
 
 with job(snakemake):
     pairs = snakemake.params.pairs
-    extract_reference(
-        pairs=pairs,
-        files=files_of_pairs(pairs, snakemake.input),
-        output=Path(snakemake.output[0]),
-    )
+    files = files_of_pairs(pairs, snakemake.input)
+    extract_reference(RawText(pairs, files), Path(snakemake.output[0]))
     note_sources(snakemake.output[0], pairs)

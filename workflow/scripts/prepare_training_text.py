@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import files_of_pairs
-from convs2s.data.corpus import prepare_training_text
+from convs2s.data.corpus import RawText, prepare_training_text
 from convs2s.pipeline.job import job
 from convs2s.pipeline.sources import note_sources
 from convs2s.text.preparation import Preparation
@@ -17,10 +17,9 @@ with job(snakemake):
     source, target = (
         Preparation(name, language).prepare for language in snakemake.params.languages
     )
+    files = files_of_pairs(pairs, snakemake.input)
     prepare_training_text(
-        pairs=pairs,
-        files=files_of_pairs(pairs, snakemake.input),
-        hold_out=snakemake.params.hold_out,
+        RawText(pairs, files, snakemake.params.hold_out),
         sides=(Path(snakemake.output.source), Path(snakemake.output.target)),
         report=Path(snakemake.output.report),
         preparation=name,

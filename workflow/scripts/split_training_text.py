@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from convs2s.config.file_reference import files_of_pairs
-from convs2s.data.corpus import split_training_text
+from convs2s.data.corpus import RawText, split_training_text
 from convs2s.pipeline.job import job
 
 snakemake: Any
@@ -13,9 +13,8 @@ with job(snakemake):
     pairs = snakemake.params.pairs
     sources = map(Path, snakemake.output.source)
     targets = map(Path, snakemake.output.target)
+    files = files_of_pairs(pairs, snakemake.input)
     split_training_text(
-        pairs=pairs,
-        files=files_of_pairs(pairs, snakemake.input),
-        hold_out=snakemake.params.hold_out,
+        RawText(pairs, files, snakemake.params.hold_out),
         parts=list(zip(sources, targets, strict=True)),
     )

@@ -195,13 +195,15 @@ def _add_rouge(command: ArgumentParser) -> Run:
 def _score_rouge(arguments: Namespace) -> None:
     from convs2s.scoring import rouge
     from convs2s.scoring.bleu import check_lines
-    from convs2s.scoring.rouge_stem import read_exceptions
+    from convs2s.scoring.rouge_stem import NO_EXCEPTIONS, read_exceptions
 
     if arguments.exceptions and not arguments.stem:
         raise UserError(
             f"--exceptions {arguments.exceptions}: only the stemmer reads this file: add --stem"
         )
-    exceptions = read_exceptions(arguments.exceptions) if arguments.exceptions else None
+    exceptions = NO_EXCEPTIONS
+    if arguments.exceptions:
+        exceptions = read_exceptions(arguments.exceptions)
     options = rouge.RougeOptions(
         arguments.bytes,
         arguments.stem,

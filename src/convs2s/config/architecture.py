@@ -216,9 +216,9 @@ class ConvS2SArchitecture(NetworkSettings):
     def attends(self) -> tuple[bool, ...]:
         """For each block of the decoder, the lowest first, whether it attends to the source."""
         numbers = range(1, len(self.decoder_layers) + 1)
-        if self.attention == "all":
-            return (True,) * len(numbers)
-        return tuple(number in self.attention for number in numbers)
+        return tuple(
+            self.attention == "all" or number in self.attention for number in numbers
+        )
 
     @property
     def attending_layers(self) -> list[Layer]:
@@ -318,10 +318,11 @@ class LstmArchitecture(NetworkSettings):
 
     def count_parameters(self, source_types: int, target_types: int) -> int:
         """Return the number of parameters for vocabularies of these sizes."""
-        # Summed over a side's layers.
+        # Inputs of the layers of one side, in all.
         inputs = self.embedding + (self.layers - 1) * self.cells
-        gates = 4 * self.cells  # outputs of a layer's gates; each has two biases
-        # Of both sides.
+        # Outputs of a layer's gates, each with two biases.
+        gates = 4 * self.cells
+        # Parameters of the layers of both sides.
         layer_parameters = 2 * gates * (inputs + self.layers * (self.cells + 2))
         embeddings = (source_types + target_types) * self.embedding
         softmax_parameters = target_types * (self.cells + 1)
@@ -339,20 +340,26 @@ def _by_kind(
 ) -> Any:
     """Read the settings of a network with the class of their kind, convs2s by default.
 
+    Then check that its keys fit each other.
+
     ``read_built_in`` is pydantic's validator for the kinds of this package. The context of ``info``
     says whether texts may stand for other values (`convs2s.config.messages.validated`).
     """
     if isinstance(stated, NetworkSettings):
         return stated
     if not isinstance(stated, dict):
-        return read_built_in(stated)  # fails with pydantic's message
-    kind = str(stated.get("kind", "convs2s"))[:100]  # shortened, as a message shows it
+        # This fails with pydantic's message.
+        return read_built_in(stated)
+    # Shortened, because a message may show it.
+    kind = str(stated.get("kind", "convs2s"))[:100]
     section = check_added("architecture", "ARCHITECTURES", kind, KINDS)
     if section is None:
-        return read_built_in({"kind": "convs2s"} | stated)
-    return validated(
-        section, stated, f"architecture of kind {kind}", lax=bool(info.context)
-    )
+        network = read_built_in({"kind": "convs2s"} | stated)
+    else:
+        strict = False if info.context else None
+        network = section.model_validate(stated, strict=strict, context=info.context)
+    network.check("architecture")
+    return network
 
 
 Architecture: TypeAlias = Annotated[
@@ -377,8 +384,4 @@ def parse_architecture(
     Raises:
         UserError: It is not valid; the message begins with ``where``.
     """
-    architecture: Architecture = validated(
-        _Stated, {"architecture": stated}, where
-    ).architecture
-    architecture.check(f"{where}: architecture")
-    return architecture
+    return validated(_Stated, {"architecture": stated}, where).architecture

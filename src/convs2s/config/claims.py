@@ -129,7 +129,7 @@ def row_index(cell: CellName, tables: Mapping[str, Table], where: str) -> int:
     # Index of a row -> its name. These are the rows of the group, or all rows if no group is named.
     systems = {}
     for index, row in enumerate(rows):
-        if cell.group is None or row.group == cell.group:
+        if cell.group in (None, row.group):
             systems[index] = row.system
     check_known(where, f"row of {cell.table}", cell.row, systems.values())
     found = [index for index, system in systems.items() if system == cell.row]
@@ -149,13 +149,12 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
     """
     cells = list(claim.cells())
     has_reason = claim.untested is not None
-    if bool(cells) == has_reason:  # neither or both
+    if bool(cells) == has_reason:
         raise UserError(
             f"{where}: expected comparisons, trends, lengths or phrases, or only untested with a "
             "reason"
         )
-    for cell in cells:
-        _row_with_value(cell, tables, where)
+    rows = {cell: _row_with_value(cell, tables, where) for cell in cells}
     for compared in claim.comparisons:
         if compared.margin and compared.within is not None:
             raise UserError(
@@ -167,11 +166,10 @@ def check_claim(claim: Claim, tables: Mapping[str, Table], where: str) -> None:
                 f"{len(compared.worse)}; expected the same number"
             )
         both = (*compared.better, *compared.worse)
-        rows = [_row_with_value(cell, tables, where) for cell in both]
-        if all(row.kind == "cited" for row in rows):
+        if all(rows[cell].kind == "cited" for cell in both):
             raise UserError(
-                f"{where}: comparisons: '{rows[0].system}' and '{rows[-1].system}' have only "
-                "printed values, which no run can change; name a row of kind ours"
+                f"{where}: comparisons: '{both[0].row}' and '{both[-1].row}' have only printed "
+                "values, which no run can change; name a row of kind ours"
             )
 
 
@@ -180,9 +178,11 @@ def _row_with_value(cell: CellName, tables: Mapping[str, Table], where: str) -> 
 
     A row of kind cited needs a printed number; a row of kind ours needs a measure.
     """
-    index = row_index(cell, tables, where)  # also checks the name of the table
-    row = tables[cell.table].rows[index]
-    columns = {column.key: column for column in tables[cell.table].columns}
+    # This also checks the name of the table.
+    index = row_index(cell, tables, where)
+    table = tables[cell.table]
+    row = table.rows[index]
+    columns = {column.key: column for column in table.columns}
     check_known(where, f"column of {cell.table}", cell.column, columns)
     value: object = row.measures.get(cell.column, columns[cell.column].measure)
     if row.kind == "cited":

@@ -85,8 +85,10 @@ class FilePair(Section):
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
         if self.source == self.target:
-            words = "expected two files, not one for both sides; name its fields or members after #"
-            raise PydanticCustomError("sides", words)
+            raise PydanticCustomError(
+                "sides",
+                "expected two files, not one for both sides; name its fields or members after #",
+            )
         return self
 
 
@@ -205,14 +207,10 @@ class CleanLimits(Section):
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:
-        bounds = [bound for bound in (self.maximum, self.tokens) if bound is not None]
-        most = min(bounds, default=self.minimum)
-        if self.minimum > most:
-            raise PydanticCustomError(
-                "bounds",
-                "expected a minimum of at most {most}, or no pair is kept",
-                {"most": most},
-            )
+        for most in (self.maximum, self.tokens):
+            if most is not None and self.minimum > most:
+                message = f"expected a minimum of at most {most}, or no pair is kept"
+                raise PydanticCustomError("bounds", message)
         return self
 
 

@@ -107,6 +107,4 @@ class Costs(Section):
         if (text, model) in known:
             return known[text, model]
         in_paper = known.get((text, model.removesuffix("_fp32")))
-        if in_paper is None or not in_paper.printed:
-            return None
-        return in_paper
+        return in_paper if in_paper and in_paper.printed else None

@@ -28,16 +28,17 @@ VARIABLE = "CONVS2S_EXTENSIONS"
 Registry = Literal["ARCHITECTURES", "PREPARATIONS", "METRICS"]
 """Name of a dictionary that an extension may define: name that it adds -> value."""
 
-# For each registry, what a message says that its values are, and the methods that a value needs.
-# Values of ARCHITECTURES are not checked to be subclasses of NetworkSettings, as architecture.py,
-# which defines that class, imports this module.
+# For each registry, what a message says that its values are, and the methods of a value that is a
+# class. A metric is no class, because it must return a number and not an object. Values of
+# ARCHITECTURES are not checked to be subclasses of NetworkSettings, as architecture.py, which
+# defines that class, imports this module.
 _EXPECTED: Mapping[Registry, tuple[str, Sequence[str]]] = {
     "ARCHITECTURES": (
         "a subclass of NetworkSettings with build",
         ("count_parameters", "build"),
     ),
     "PREPARATIONS": ("a class with prepare and restore", ("prepare", "restore")),
-    "METRICS": ("a function", ("__call__",)),
+    "METRICS": ("a function", ()),
 }
 
 
@@ -48,9 +49,7 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
     before. This is needed if one process reads the configurations of two modules of a workflow,
     each with extensions.
     """
-    paths = []
-    if add:
-        paths += os.environ.get(VARIABLE, "").split(os.pathsep)
+    paths = os.environ.get(VARIABLE, "").split(os.pathsep) if add else []
     for file in files:
         path = str((root / file).absolute())
         if os.pathsep in path:
@@ -58,8 +57,7 @@ def export_extensions(files: Iterable[str], root: Path, *, add: bool = False) ->
                 f"extensions: {path}: rename it, without '{os.pathsep}' in its path"
             )
         paths.append(path)
-    without_repetitions = [path for path in dict.fromkeys(paths) if path]
-    os.environ[VARIABLE] = os.pathsep.join(without_repetitions)
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(filter(None, paths)))
 
 
 def extension_files() -> list[Path]:
@@ -115,7 +113,8 @@ def check_added(
         return None
     known = added(registry, built_in)
     if name not in known:
-        noun = registry.lower().removesuffix("s")  # architecture, preparation or metric
+        # architecture, preparation or metric
+        noun = registry.lower().removesuffix("s")
         message = unknown(noun, name, [*built_in, *known])
         raise UserError(
             f"{where}: {message} (docs/extending.md: extensions of config.yaml)"
@@ -152,12 +151,13 @@ def failures_of_code(where: object) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:  # the user's code may raise any exception
+    # The user's code may raise any exception.
+    except Exception as error:
         place = where
         extensions = [str(file) for file in extension_files()]
+        # The innermost line of an extension is the last one.
         for step in traceback.extract_tb(error.__traceback__):
             if step.filename in extensions:
-                # The innermost such line is the last.
                 place = f"{step.filename}:{step.lineno}"
         if isinstance(error, SyntaxError):
             place = f"{error.filename}:{error.lineno}"
@@ -205,18 +205,17 @@ def _names(path: Path, registry: Registry) -> Mapping[str, object]:
         raise UserError(
             f"{path}: {registry}: expected a mapping of names, such as {{'name': ...}}"
         )
-    kind, methods = _EXPECTED[registry]
+    expected, methods = _EXPECTED[registry]
     for name, value in names.items():
-        is_class = isinstance(value, type)
-        # Instead of a class of preparations, an extension may give a function that makes one.
-        makes_preparation = registry == "PREPARATIONS" and not is_class
-        needed = ("__call__",) if makes_preparation else methods
-        has_methods = all(callable(getattr(value, method, None)) for method in needed)
-        # Every class can be called, to make an object, but a metric must return a number.
-        is_wrong_class = registry == "METRICS" and is_class
-        if is_wrong_class or not has_methods:
+        if isinstance(value, type):
+            has_methods = all(hasattr(value, method) for method in methods)
+            is_valid = registry != "METRICS" and has_methods
+        else:
+            # Instead of a class of preparations, an extension may give a function that makes one.
+            is_valid = callable(value) and registry != "ARCHITECTURES"
+        if not is_valid:
             raise UserError(
-                f"{path}: {registry}: {name}: expected {kind}, not {value!r}"
+                f"{path}: {registry}: {name}: expected {expected}, not {value!r}"
             )
     return names
 

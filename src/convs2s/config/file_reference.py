@@ -9,7 +9,10 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
 
-from convs2s.config.section import Expecting, PositiveInt, Section
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from convs2s.config.section import Expecting, FileName, PositiveInt, Section
 from convs2s.errors import UserError
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/?#]*@")  # USER:PASSWORD@ of an address
@@ -156,17 +159,20 @@ def files_of_pairs(
     return files_by_location(chain.from_iterable(pairs), files)
 
 
-def check_model_reference(reference: str, where: str) -> None:
-    """Check the reference to a model file: a path or an http(s) URL, not a member of an archive.
-
-    Raises:
-        UserError: It is not valid.
-    """
-    if parse_file_reference(reference).member is not None:
-        shown = masked(reference)
-        raise UserError(
-            f"{where}: {shown}: expected a model file, not a member of an archive"
+def _check_model_file(reference: str) -> str:
+    try:
+        is_file = parse_file_reference(reference).member is None
+    except UserError:
+        is_file = False
+    if not is_file:
+        raise PydanticCustomError(
+            "model_file", "expected the path or http(s) URL of a model file, without #"
         )
+    return reference
+
+
+ModelFile = Annotated[FileName, AfterValidator(_check_model_file)]
+"""The path or URL of a model file; it cannot be a member of an archive."""
 
 
 def local_path(url: str, downloads: Path) -> Path:
@@ -252,8 +258,5 @@ def known_download(url: str, downloads: Mapping[str, Download]) -> Download | No
 
     The same address with http and with https names the same file.
     """
-    _, _, rest = url.partition("://")
-    for name in (url, f"https://{rest}", f"http://{rest}"):
-        if name in downloads:
-            return downloads[name]
-    return None
+    _, _, address = url.partition("://")
+    return downloads.get(f"https://{address}") or downloads.get(f"http://{address}")

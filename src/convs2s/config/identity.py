@@ -32,7 +32,6 @@ from convs2s.config.model import (
     ModelSettings,
     Recipe,
     ScheduleSettings,
-    check_model,
 )
 from convs2s.config.section import Section, Values
 from convs2s.config.task import Task
@@ -136,7 +135,6 @@ def read_training_settings(path: Path) -> tuple[Architecture, Recipe]:
     from convs2s.files.text import read_json
 
     settings = validated(_TrainingSettings, read_json(path), str(path))
-    check_model(f"{path}: model", settings.architecture, settings.training)
     return settings.architecture, settings.training
 
 

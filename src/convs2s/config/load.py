@@ -68,9 +68,9 @@ def load(
     options, origins = _read_options(root, given, given_by)
     files = _Files(
         own=root,
-        shipped=shipped,
+        shipped=shipped or root,
         overrides=options.overrides.model_dump(),
-        overrides_from=origins.get("overrides", "config.yaml"),
+        overrides_from=origins["overrides"],
         has_texts=given is not None,
     )
     if not files.find("config").is_dir():
@@ -82,10 +82,15 @@ def load(
     added("ARCHITECTURES", KINDS)
     added("PREPARATIONS", PREPARATIONS)
     added("METRICS", {"chrF", *MEASURES})
-    place = f"{origins.get('scale', 'config.yaml')}: scale"
-    check_known(place, "scale", options.scale, files.names("config/scales"))
+    scales = files.names("config/scales")
+    check_known(f"{origins['scale']}: scale", "scale", options.scale, scales)
     scale = files.section(Scale, f"config/scales/{options.scale}.yaml")
-    tables, paper = _read_tables(files, scale, options.scale)
+    tables = _read_tables(files)
+    paper = {
+        name: table
+        for name, table in tables.items()
+        if name not in scale.without and scale.shown_rows(table)
+    }
     models, scale = _read_models(files, scale, paper)
     settings = Settings(
         options=options,
@@ -100,7 +105,7 @@ def load(
         downloads=_read_downloads(files),
         costs=files.section(Costs, "config/costs.yaml"),
     )
-    check_references(settings, origins.get("tasks", "config.yaml"), files.place)
+    check_references(settings, origins, files.place)
     return settings
 
 
@@ -122,8 +127,9 @@ def merged(base: Mapping[str, object], changes: Mapping[str, object]) -> Values:
     result = dict(base)
     for key, value in changes.items():
         old = result.get(key)
-        deeper = isinstance(value, Mapping) and isinstance(old, Mapping)
-        result[key] = merged(old, value) if deeper else value  # type: ignore[arg-type]
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            value = merged(old, value)
+        result[key] = value
     return result
 
 
@@ -135,8 +141,8 @@ class _Files:
     """
 
     own: Path  # folder of the user's config/
-    # Folder of the workflow, for files that the user does not have.
-    shipped: Path | None
+    # Folder of the workflow's config/, for files that the user does not have.
+    shipped: Path
     # "tasks", "models" or "decodings" -> entry -> keys to replace.
     overrides: Mapping[str, Entries]
     overrides_from: str  # the file or flag that states the overrides
@@ -145,7 +151,7 @@ class _Files:
     def find(self, file: str) -> Path:
         """Return the path of a file: the user's file if it exists, otherwise the workflow's."""
         own = self.own / file
-        return own if self.shipped is None or own.exists() else self.shipped / file
+        return own if own.exists() else self.shipped / file
 
     def names(self, folder: str) -> list[str]:
         """Return the names of all YAML files in a folder, of the user and of the workflow.
@@ -158,11 +164,8 @@ class _Files:
             raise UserError(
                 f"{folder}/{file.name}: is not read: rename it to {file.stem}.yaml"
             )
-        roots = [self.own]
-        if self.shipped is not None:
-            roots.append(self.shipped)
         names: set[str] = set()
-        for root in roots:
+        for root in (self.own, self.shipped):
             names.update(file.stem for file in (root / folder).glob("[!.]*.yaml"))
         return sorted(names)
 
@@ -173,14 +176,13 @@ class _Files:
     def entries(self, file: str) -> Entries:
         """Return the entries of a file by their names; their keys are not validated yet."""
         entries = read_yaml(self.find(file), file) or {}
-        message = (
-            f"{file}: expected a mapping of names, each with a mapping of settings"
-        )
-        if not isinstance(entries, dict):
-            raise UserError(message)
-        for name, entry in entries.items():
-            if not isinstance(entry, dict):
-                raise UserError(message)
+        if not isinstance(entries, dict) or not all(
+            isinstance(entry, dict) for entry in entries.values()
+        ):
+            raise UserError(
+                f"{file}: expected a mapping of names, each with a mapping of settings"
+            )
+        for name in entries:
             _check_name(str(name), file)
         return entries
 
@@ -195,12 +197,6 @@ class _Files:
             for name, entry in entries.items()
         }
 
-    def check_overrides(self, kind: str, entries: Entries) -> None:
-        """Check that each entry that config.yaml overrides exists."""
-        for name in self.overrides.get(kind, ()):
-            place = f"{self.overrides_from}: overrides.{kind}"
-            check_known(place, kind.removesuffix("s"), name, entries)
-
     def place(self, kind: str, file: str, name: str) -> str:
         """Return the beginning of messages about an entry.
 
@@ -210,33 +206,29 @@ class _Files:
             return file
         return f"{file} (with the overrides of {self.overrides_from})"
 
-    def is_lax(self, kind: str) -> bool:
-        """Return whether texts may stand for numbers, truth values and null in entries of a kind.
-
-        They may if Snakemake read overrides for this kind, because it leaves some values as texts.
-        """
-        return self.has_texts and bool(self.overrides.get(kind))
+    def validated(
+        self, section: type[S], entry: Values, kind: str, file: str, name: str
+    ) -> S:
+        """Return an entry, with its overrides merged in, as an object of its class."""
+        # Overrides that Snakemake read may have texts for numbers, truth values and null.
+        lax = self.has_texts and bool(self.overrides.get(kind))
+        return validated(section, entry, self.place(kind, file, name), lax=lax)
 
     def named(self, section: type[S], file: str, kind: str = "") -> dict[str, S]:
         """Return the sections of a file by their names, with the overrides of ``kind``, if any."""
-        entries = self.entries(file)
-        self.check_overrides(kind, entries)
-        sections = {}
-        for name, entry in self.overridden(kind, entries).items():
-            place = self.place(kind, f"{file}: {name}", name)
-            sections[name] = validated(section, entry, place, lax=self.is_lax(kind))
-        return sections
+        entries = self.overridden(kind, self.entries(file))
+        return {
+            name: self.validated(section, entry, kind, f"{file}: {name}", name)
+            for name, entry in entries.items()
+        }
 
 
 def _read_options(
     root: Path, given: Mapping[str, object] | None, given_by: str | None
 ) -> tuple[Options, dict[str, str]]:
-    """Return the options, and the file or flag that states each key of them.
-
-    Keys at their defaults have no entry in the second result.
-    """
+    """Return the options, and the file or flag that states each key of them."""
     stated: Values = {}
-    origins: dict[str, str] = {}
+    origins = dict.fromkeys(Options.model_fields, "config.yaml")
     if given_by is None:
         for name, content in option_files(root).items():
             validated(Options, content, name)
@@ -249,7 +241,8 @@ def _read_options(
         # leaves numbers, truth values and null as texts. It also leaves 1e-4 in a file as text.
         values = with_texts(given, lambda text: None if text == "null" else text)
         for key, value in values.items():
-            if stated.get(key) != value:  # not from a file
+            # A value of a file is the same as there.
+            if stated.get(key) != value:
                 origins[key] = giver
         stated = values
     return validated(Options, stated, giver, lax=given is not None), origins
@@ -278,24 +271,14 @@ def _read_downloads(files: _Files) -> dict[str, Download]:
     }
 
 
-def _read_tables(
-    files: _Files, scale: Scale, name_of_scale: str
-) -> tuple[dict[str, Table], dict[str, Table]]:
-    """Return all tables of config/paper.yaml, and the tables that have rows at this scale."""
+def _read_tables(files: _Files) -> dict[str, Table]:
+    """Return all tables of config/paper.yaml."""
     tables = files.named(Table, "config/paper.yaml")
     for name in {"claims", "costs", "ledger", "report"} & tables.keys():
         raise UserError(
             f"config/paper.yaml: {name}: a page beside the tables has this name; rename the table"
         )
-    for name in scale.without:
-        check_known(
-            f"config/scales/{name_of_scale}.yaml: without", "table", name, tables
-        )
-    shown = {}
-    for name, table in tables.items():
-        if name not in scale.without and scale.shown_rows(table):
-            shown[name] = table
-    return tables, shown
+    return tables
 
 
 def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
@@ -312,13 +295,12 @@ def _read_tasks(files: _Files, scale: Scale) -> dict[str, Task]:
         if not isinstance(entry, dict):
             raise UserError(f"{file}: expected a mapping of keys to values")
         entries[name] = entry
-    files.check_overrides("tasks", entries)
     entries = files.overridden("tasks", entries)
-    lax = files.is_lax("tasks")
     tasks = {}
     for name in entries:
-        place = files.place("tasks", f"config/tasks/{name}.yaml", name)
-        task = Task.named(name, _with_shared_text(entries, name, place), place, lax)
+        file = f"config/tasks/{name}.yaml"
+        entry = _with_shared_text(entries, name, files.place("tasks", file, name))
+        task = files.validated(Task, entry, "tasks", file, name).named(name)
         tasks[name] = task.model_copy(update={"headline": scale.headline_of(task)})
     return tasks
 
@@ -361,12 +343,11 @@ def _read_models(
     small version, which is then used instead.
     """
     file = "config/models.yaml"
-    lax = files.is_lax("models")
     entries = files.overridden("models", files.entries(file))
 
     def read(name: str) -> ModelSettings:
-        place = files.place("models", f"{file}: {name}", name)
-        return validated(ModelSettings, _extended(entries, name, file), place, lax=lax)
+        entry = _extended(entries, name, file)
+        return files.validated(ModelSettings, entry, "models", f"{file}: {name}", name)
 
     models = {name: read(name) for name in entries}
     stand_ins: dict[str, str] = {}
@@ -380,7 +361,6 @@ def _read_models(
                 entry = scale.shrink.entry(name, models[name].architecture)
                 entries |= files.overridden("models", {small: entry})
                 models[small] = read(small)
-    files.check_overrides("models", entries)
     return models, scale.model_copy(update={"models": stand_ins | scale.models})
 
 

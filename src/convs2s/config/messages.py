@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -10,9 +11,6 @@ from pydantic_core import ErrorDetails
 from convs2s.config.file_reference import masked
 from convs2s.config.section import S
 from convs2s.errors import UserError
-
-# The path to a value: keys of mappings and indices of lists.
-Place = tuple[str | int, ...]
 
 _MOST_NAMES = 12  # maximum number of known names that a message lists
 _MOST_SHOWN = 60  # maximum number of characters of a value that a message shows
@@ -51,9 +49,8 @@ def validated(section: type[S], stated: object, where: str, *, lax: bool = False
     except ValidationError as error:
         message = _message(error.errors(include_url=False), stated)
         raise UserError(f"{where}: {masked(message)}") from None
-    except (
-        UserError
-    ) as error:  # raised by the settings of an extension's network (`_by_kind`)
+    except UserError as error:
+        # No extension adds the kind of network that is stated, or the code of an extension failed.
         raise UserError(f"{where}: {error}") from None
 
 
@@ -85,18 +82,18 @@ def check_known(
         raise UserError(f"{where}: {unknown(noun, name, known)}")
 
 
-def _place_of(location: Sequence[str | int], value: object) -> Place:
-    """Return the place in ``value`` that pydantic's location describes.
+def _place_of(location: Sequence[str | int], value: Any) -> list[str | int]:
+    """Return the keys and indices in ``value`` that pydantic's location names.
 
     A location also has the names of union branches. They are not keys of the value and are skipped.
     """
-    place: list[str | int] = []
+    place = []
     for part in location:
         is_key = isinstance(value, dict) and part in value
         if is_key or (isinstance(value, list) and isinstance(part, int)):
             place.append(part)
-            value = value[part]  # type: ignore[index]
-    return tuple(place)
+            value = value[part]
+    return place
 
 
 def _message(failures: list[ErrorDetails], stated: object) -> str:
@@ -120,6 +117,9 @@ def _message(failures: list[ErrorDetails], stated: object) -> str:
         text = unknown("key", context["key"], context["known"])
     elif failure["type"] == "missing":
         text = f"key '{failure['loc'][-1]}' is missing"
+    elif failure["type"] == "keys":
+        # Keys that do not fit each other; the message says which.
+        text = failure["msg"]
     else:
         value = failure["input"]
         is_constant = value is None or isinstance(value, bool)

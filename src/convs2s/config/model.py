@@ -1,13 +1,13 @@
 """config/models.yaml: named architectures with their training recipes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from convs2s.config.architecture import Architecture, NetworkSettings
-from convs2s.config.file_reference import check_model_reference
+from convs2s.config.architecture import Architecture
+from convs2s.config.file_reference import ModelFile
 from convs2s.config.section import (
-    FileName,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -15,7 +15,6 @@ from convs2s.config.section import (
     Processes,
     Section,
 )
-from convs2s.errors import UserError
 
 
 class Start(Section):
@@ -24,7 +23,7 @@ class Start(Section):
     # The keys from and as are keywords of Python, so the fields have other names.
     model_config = ConfigDict(serialize_by_alias=True)
 
-    model: FileName = Field(alias="from")
+    model: ModelFile = Field(alias="from")
     """The model file, as a path or an http(s) URL. config/downloads.yaml may state the checksum of
     the URL. The model must have the same vocabularies, BPE codes and network as the training; a
     task takes the vocabularies and codes from the file by vocabulary_of."""
@@ -131,6 +130,30 @@ class Recipe(Section):
     threads: Processes = 4
     """CPU threads of one training if cores in config.yaml is null."""
 
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        """Check that the keys fit each other."""
+        schedule = self.schedule
+        epochs = self.maximum_epochs
+        if self.batch.sentences is None and self.batch.tokens is None:
+            raise PydanticCustomError(
+                "keys", "expected a number of sentences, tokens or both in batch"
+            )
+        if schedule.kind == "cosine" and (epochs is None or epochs <= schedule.warmup):
+            raise PydanticCustomError(
+                "keys",
+                f"a cosine schedule needs maximum_epochs above its warmup ({schedule.warmup:g}), "
+                f"not {epochs}",
+            )
+        # A plateau may start below the minimum, which applies only after the first division.
+        if schedule.kind == "step" and self.learning_rate < schedule.minimum:
+            raise PydanticCustomError(
+                "keys",
+                f"learning_rate {self.learning_rate:g} is below the schedule's minimum, "
+                f"{schedule.minimum:g}, where training ends: lower the minimum",
+            )
+        return self
+
 
 class ModelSettings(Section):
     """Named architectures with their training recipes: name -> the settings below.
@@ -147,31 +170,3 @@ class ModelSettings(Section):
     """The network: its kind, and the settings of that kind."""
     training: Recipe = Recipe()
     """The training recipe; the defaults are the paper's (section 4.2)."""
-
-
-def check_model(where: str, network: NetworkSettings, recipe: Recipe) -> None:
-    """Check that the keys of a model fit each other.
-
-    Raises:
-        UserError: They do not; the message begins with ``where`` and names the key.
-    """
-    schedule = recipe.schedule
-    if recipe.start is not None:
-        check_model_reference(recipe.start.model, f"{where}.training.start.from")
-    if recipe.batch.sentences is None and recipe.batch.tokens is None:
-        raise UserError(
-            f"{where}.training.batch: expected a number of sentences, tokens or both"
-        )
-    epochs = recipe.maximum_epochs
-    if schedule.kind == "cosine" and (epochs is None or epochs <= schedule.warmup):
-        raise UserError(
-            f"{where}.training: a cosine schedule needs maximum_epochs above its warmup "
-            f"({schedule.warmup:g}), not {epochs}"
-        )
-    # A plateau may start below the minimum, which applies only after the first division.
-    if schedule.kind == "step" and recipe.learning_rate < schedule.minimum:
-        raise UserError(
-            f"{where}.training: learning_rate {recipe.learning_rate:g} is below the schedule's "
-            f"minimum, {schedule.minimum:g}, where training ends: lower the minimum"
-        )
-    network.check(f"{where}.architecture")

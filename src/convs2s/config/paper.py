@@ -166,9 +166,9 @@ class Table(Section):
     @property
     def is_by_layers(self) -> bool:
         """Whether the table is a curve over numbers of layers: each row has x and a group."""
-        if not self.rows:
-            return False
-        return all(row.x is not None and row.group for row in self.rows)
+        return bool(self.rows) and all(
+            row.x is not None and row.group for row in self.rows
+        )
 
     @field_validator("rows")
     @classmethod

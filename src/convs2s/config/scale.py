@@ -178,16 +178,12 @@ class Scale(Section):
             self.downloads_dir if below == self.downloads_dir else f"{results}/{below}"
         )
 
-    def task_for(self, name: str) -> str:
-        """Return the task that stands in for a task of the paper."""
-        return self.tasks.get(name, name)
+    def task_for(self, name: str) -> str | None:
+        """Return the task that stands in for a task of the paper; None if there is no stand-in.
 
-    def has_task(self, name: str | None) -> bool:
-        """Return whether rows on a task of the paper are run.
-
-        All are if the scale lists no tasks; otherwise, only the rows on listed tasks are.
+        If the scale lists no tasks, every task is used itself.
         """
-        return not self.tasks or name in self.tasks
+        return self.tasks.get(name) if self.tasks else name
 
     def model_for(self, name: str) -> str | None:
         """Return the model that stands in for a model of the paper; None if there is no stand-in.
@@ -239,9 +235,9 @@ class Scale(Section):
         or, if it has none, by an ensemble of at most as many models as there may be seeds.
         """
         seeds = self.seeds_of.get(table, self.seeds)
-        fewer = []
-        for name in names:
-            fewer.append(self.ensembles.get(name) or limited_ensemble(name, seeds))
+        fewer = (
+            self.ensembles.get(name) or limited_ensemble(name, seeds) for name in names
+        )
         return list(dict.fromkeys(fewer))[:seeds]
 
     def headline_of(self, task: Task) -> Headline:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from convs2s.config.claims import Claim, check_claim
@@ -11,7 +12,6 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import check_added
 from convs2s.config.file_reference import (
     Download,
-    check_model_reference,
     download_size,
     known_download,
     local_path,
@@ -19,16 +19,13 @@ from convs2s.config.file_reference import (
 )
 from convs2s.config.measures import MEASURES
 from convs2s.config.messages import check_known, unknown
-from convs2s.config.model import ModelSettings, check_model
+from convs2s.config.model import ModelSettings
 from convs2s.config.options import Options
 from convs2s.config.paper import Phrases, Row, Table
 from convs2s.config.scale import Scale
 from convs2s.config.section import Section, T, Values
 from convs2s.config.task import DatasetMetadata, Task
 from convs2s.errors import UserError
-
-# Kind, file, entry -> the beginning of messages about it.
-_Place = Callable[[str, str, str], str]
 
 
 @dataclass(frozen=True)
@@ -79,13 +76,12 @@ class Settings:
         its vocabularies are taken.
         """
         task = self.tasks[name]
-        references = task.needed_references()
+        references = task.references(task.splits)
         if task.released:
             return references
-        models = []
+        models = self.start_of(task.headline.model)
         if task.vocabulary_of is not None:
             models.append(task.vocabulary_of)
-        models += self.start_of(task.headline.model)
         return references + [model for model in models if "://" in model]
 
     def downloads_by_place(self) -> dict[str, Download]:
@@ -135,18 +131,17 @@ class Settings:
 
         Files of unknown size count as 0, and so do all files at a scale with the generated mirror.
         """
-        locations: set[str] = set()
-        for pair in self.tasks[name].file_pairs("train"):
-            locations.update(parse_file_reference(file).location for file in pair)
         size = 0
         if not self.scale.generated_mirror:
-            size = sum(
-                download_size(location, self.downloads) for location in locations
-            )
+            references = chain.from_iterable(self.tasks[name].file_pairs("train"))
+            files = map(parse_file_reference, references)
+            for location in {file.location for file in files}:
+                size += download_size(location, self.downloads)
         return size >= 1_000_000 * self.options.scatter_above
 
     def dataset_metadata(self, name: str) -> DatasetMetadata:
         """Return the description that is written beside the token stores of a task."""
+        # The generated mirror has other files than config/downloads.yaml describes.
         downloads = {} if self.scale.generated_mirror else self.downloads
         return self.tasks[name].dataset_metadata(downloads, self.scale.stand_in)
 
@@ -168,17 +163,34 @@ class Settings:
         task = _named(self.tasks, "task", task_name)
         model = model or task.headline.model
         decoding = decoding or task.headline.decoding
+        decoding_settings = _named(self.decodings, "decoding", decoding)
         return {
-            "task": _with_name(task.name, task),
+            "task": _with_name(task_name, task),
             "model": _with_name(model, self.model(model)),
-            "decoding": _with_name(
-                decoding, _named(self.decodings, "decoding", decoding)
-            ),
+            "decoding": _with_name(decoding, decoding_settings),
             "scale": _with_name(self.options.scale, self.scale),
             "options": self.options.model_dump(
                 mode="json", exclude={"scale", "overrides"}
             ),
         }
+
+    def check_names(self, where: str, noun: str, *names: str | None) -> None:
+        """Check that names that the configuration states are known; None is not checked.
+
+        ``noun`` says what they are the names of: task, model, decoding, phrases or table.
+
+        Raises:
+            UserError: One is unknown. The message begins with ``where`` and names a similar name.
+        """
+        known: dict[str, Mapping[str, Section]] = {
+            "task": self.tasks,
+            "model": self.models,
+            "decoding": self.decodings,
+            "phrases": self.phrases,
+            "table": self.tables,
+        }
+        for name in names:
+            check_known(where, noun, name, known[noun])
 
 
 def _with_name(name: str, section: Section) -> Values:
@@ -191,63 +203,36 @@ def _named(known: Mapping[str, T], noun: str, name: str) -> T:
     return known[name]
 
 
-def check_replacement(
-    where: str, model: str, decoding: str, settings: Settings
+def check_references(
+    settings: Settings,
+    origins: Mapping[str, str],
+    place: Callable[[str, str, str], str],
 ) -> None:
-    """Check that a decoding replaces unknown words only if the model has attention.
-
-    Raises:
-        UserError: The model has none; the message begins with ``where``.
-    """
-    has_attention = settings.models[model].architecture.has_attention
-    if settings.decodings[decoding].replace_unknown and not has_attention:
-        raise UserError(
-            f"{where}: '{decoding}' replaces unknown words by attention, which '{model}' "
-            "does not have; name one with replace_unknown: false, such as lstm_beam2"
-        )
-
-
-def check_selection(where: str, model: str, task: Task, settings: Settings) -> None:
-    """Check that a model selects its vocabulary only on a task with a vocabulary of words.
-
-    The words are selected by the word alignment, which does not know pieces of words.
-
-    Raises:
-        UserError: The task has another vocabulary; the message begins with ``where``.
-    """
-    if settings.models[model].architecture.selection and task.vocabulary.kind != "word":
-        raise UserError(
-            f"{where}: '{model}' selects its vocabulary by aligned words, but the vocabulary of "
-            f"'{task.name}' has pieces of words; name a task whose vocabulary.kind is word, or a "
-            "model without vocabulary_selection"
-        )
-
-
-def check_references(settings: Settings, tasks_from: str, place: _Place) -> None:
     """Check the parts of the configuration against each other.
 
-    Every name must refer to something that exists, and the keys of each model, task, claim and row
-    must fit each other.
+    Every name must refer to something that exists, and the keys of each task, claim and row must
+    fit each other.
 
-    ``tasks_from`` is the file or flag that states the key tasks of config.yaml. ``place`` returns
-    the beginning of messages about an entry.
+    ``origins`` has the file or flag that states each key of config.yaml. ``place`` returns the
+    beginning of messages about an entry from its kind (such as "tasks"), its file and its name.
 
     Raises:
         UserError: A check fails. The message names the file and the key, and for an unknown name a
             similar one.
     """
-    _check_scale(f"config/scales/{settings.options.scale}.yaml", settings)
-    for name in settings.options.tasks or ():
-        check_known(f"{tasks_from}: tasks", "task", name, settings.tasks)
-    for name, model in settings.models.items():
-        where = f"{place('models', 'config/models.yaml', name)}: {name}"
-        check_model(where, model.architecture, model.training)
+    options = settings.options
+    where = f"{origins['overrides']}: overrides"
+    settings.check_names(f"{where}.tasks", "task", *options.overrides.tasks)
+    settings.check_names(f"{where}.models", "model", *options.overrides.models)
+    settings.check_names(f"{where}.decodings", "decoding", *options.overrides.decodings)
+    settings.check_names(f"{origins['tasks']}: tasks", "task", *options.tasks or ())
+    _check_scale(f"config/scales/{options.scale}.yaml", settings)
     for name, task in settings.tasks.items():
         _check_task(place("tasks", f"config/tasks/{name}.yaml", name), task, settings)
     for number, training in enumerate(settings.costs.trainings, start=1):
         where = f"config/costs.yaml: training {number}"
-        check_known(f"{where}: text", "task", training.text, settings.tasks)
-        check_known(f"{where}: model", "model", training.model, settings.models)
+        settings.check_names(f"{where}: text", "task", training.text)
+        settings.check_names(f"{where}: model", "model", training.model)
     for name, table in settings.paper.items():
         for column in table.columns:
             where = f"config/paper.yaml: {name}: column {column.key}: measure"
@@ -267,32 +252,56 @@ def _check_scale(where: str, settings: Settings) -> None:
             f"{where}: results_dir: expected a folder outside of downloads_dir whose name does not "
             "begin with - and is not ."
         )
+    settings.check_names(f"{where}: without", "table", *scale.without)
+    settings.check_names(f"{where}: seeds_of", "table", *scale.seeds_of)
     for left_out in scale.left_out:
-        for name in left_out.models:
-            check_known(f"{where}: left_out.models", "model", name, settings.models)
-        for name in left_out.tasks:
-            check_known(f"{where}: left_out.tasks", "task", name, settings.tasks)
-    for key, noun, stand_ins, known in (
-        ("tasks", "task", scale.tasks, settings.tasks),
-        ("models", "model", scale.models, settings.models),
-        ("phrases", "phrases", scale.phrases, settings.phrases),
+        settings.check_names(f"{where}: left_out.models", "model", *left_out.models)
+        settings.check_names(f"{where}: left_out.tasks", "task", *left_out.tasks)
+    for key, noun, stand_ins in (
+        ("tasks", "task", scale.tasks),
+        ("models", "model", scale.models),
+        ("phrases", "phrases", scale.phrases),
     ):
+        settings.check_names(f"{where}: {key}", noun, *stand_ins)
         for name, stand_in in stand_ins.items():
-            check_known(f"{where}: {key}", noun, name, known)
-            check_known(f"{where}: {key}.{name}", noun, stand_in, known)
-    for name in scale.seeds_of:
-        check_known(f"{where}: seeds_of", "table", name, settings.tables)
+            settings.check_names(f"{where}: {key}.{name}", noun, stand_in)
     if scale.shrink is not None:
-        for name in scale.shrink.keep_recipe:
-            check_known(f"{where}: shrink.keep_recipe", "model", name, settings.models)
+        models = scale.shrink.keep_recipe
+        settings.check_names(f"{where}: shrink.keep_recipe", "model", *models)
     if scale.n_best is not None:
-        model = scale.n_best.model
-        decoding = scale.n_best.decoding
-        check_known(f"{where}: n_best.model", "model", model, settings.models)
-        check_known(
-            f"{where}: n_best.decoding", "decoding", decoding, settings.decodings
+        _check_run(
+            f"{where}: n_best.",
+            None,
+            scale.n_best.model,
+            scale.n_best.decoding,
+            settings,
         )
-        check_replacement(f"{where}: n_best.decoding", model, decoding, settings)
+
+
+def _check_run(
+    where: str, task: Task | None, model: str, decoding: str | None, settings: Settings
+) -> None:
+    """Check that a model and a decoding exist, and fit each other and the task.
+
+    The place of a message is ``where`` and then the key, model or decoding.
+    """
+    settings.check_names(f"{where}model", "model", model)
+    settings.check_names(f"{where}decoding", "decoding", decoding)
+    network = settings.models[model].architecture
+    # Words are selected by the word alignment, which does not know pieces of words.
+    if task and network.selection and task.vocabulary.kind != "word":
+        raise UserError(
+            f"{where}model: '{model}' selects its vocabulary by aligned words, but the vocabulary "
+            f"of '{task.name}' has pieces of words; name a task whose vocabulary.kind is word, or "
+            "a model without vocabulary_selection"
+        )
+    if decoding is None or network.has_attention:
+        return
+    if settings.decodings[decoding].replace_unknown:
+        raise UserError(
+            f"{where}decoding: '{decoding}' replaces unknown words by attention, which '{model}' "
+            "does not have; name one with replace_unknown: false, such as lstm_beam2"
+        )
 
 
 def _check_task(where: str, task: Task, settings: Settings) -> None:
@@ -316,22 +325,16 @@ def _check_task(where: str, task: Task, settings: Settings) -> None:
         )
     for name in task.metrics:
         check_added(f"{where}: metrics", "METRICS", name)
-    for test in task.rouge:
-        check_known(f"{where}: rouge", "test set", test, task.corpus.tests)
-    for test in task.n_best:
-        check_known(f"{where}: n_best", "test set", test, task.corpus.tests)
-    _check_headline(f"{where}: headline", task, settings)
-
-
-def _check_headline(where: str, task: Task, settings: Settings) -> None:
+    for key, tests in (
+        ("rouge", task.rouge),
+        ("n_best", task.n_best),
+        ("headline.tests", task.headline_tests()),
+    ):
+        for test in tests:
+            check_known(f"{where}: {key}", "test set", test, task.corpus.tests)
     headline = task.headline
-    check_known(f"{where}.model", "model", headline.model, settings.models)
-    check_known(f"{where}.decoding", "decoding", headline.decoding, settings.decodings)
-    check_replacement(f"{where}.decoding", headline.model, headline.decoding, settings)
-    _check_tuning(f"{where}.decoding", task, headline.decoding, settings)
-    for test in task.headline_tests():
-        check_known(f"{where}.tests", "test set", test, task.corpus.tests)
-    check_selection(f"{where}.model", headline.model, task, settings)
+    _check_run(f"{where}: headline.", task, headline.model, headline.decoding, settings)
+    _check_tuning(f"{where}: headline.decoding", task, headline.decoding, settings)
 
 
 def _check_vocabulary(where: str, task: Task) -> None:
@@ -343,10 +346,8 @@ def _check_vocabulary(where: str, task: Task) -> None:
             f"{where}: expected either a threshold or sizes with BPE, as tokens that a size leaves "
             "out are not split again; leave out source_size and target_size"
         )
-    if task.vocabulary_of is None:
-        return
-    check_model_reference(task.vocabulary_of, f"{where}_of")
-    if not vocabulary.joint or vocabulary.threshold:
+    is_joint = vocabulary.joint and not vocabulary.threshold
+    if task.vocabulary_of is not None and not is_joint:
         raise UserError(
             f"{where}: the vocabulary of a model (vocabulary_of) is joint and has no threshold; "
             "leave out joint and threshold"
@@ -370,13 +371,14 @@ def _check_corpus(where: str, task: Task, settings: Settings) -> None:
             raise UserError(
                 f"{where}.tests.{name}: BLEU uses only the target; leave out references"
             )
-    title_files: set[str] = set()
+    title_files: list[str] = []
     for name, other in settings.tasks.items():
         if other.titles and other.text is None:
-            title_files.update(f"titles://{name}/{file}" for file in TITLE_FILES)
+            title_files += [f"titles://{name}/{file}" for file in TITLE_FILES]
     for reference in task.references():
         try:
-            parse_file_reference(reference).path(Path())  # also checks the URL
+            # Both calls check the reference.
+            parse_file_reference(reference).path(Path())
         except UserError as error:
             raise UserError(f"{where}: {error}") from None
         if reference.startswith("titles://"):
@@ -401,23 +403,17 @@ def _check_row(where: str, row: Row, table: Table, settings: Settings) -> None:
     if compared is None:
         return
     task_name, model = compared
-    for key, known in (
-        ("task", settings.tasks),
-        ("model", settings.models),
-        ("decoding", settings.decodings),
-        ("phrases", settings.phrases),
-    ):
-        check_known(f"{where}: {key}", key, getattr(row, key), known)
-    if row.decoding is not None:
-        check_replacement(f"{where}: decoding", model, row.decoding, settings)
+    settings.check_names(f"{where}: task", "task", task_name)
+    settings.check_names(f"{where}: phrases", "phrases", row.phrases)
     task = settings.tasks[task_name]
     check_known(f"{where}: testset", "test set", row.testset, task.corpus.tests)
-    check_selection(f"{where}: model", model, task, settings)
+    _check_run(f"{where}: ", task, model, row.decoding, settings)
     # At this scale, the stand-in of the row's task must have the stand-in of the row's test set.
-    if not settings.scale.has_task(task_name):
+    stand_in_name = settings.scale.task_for(task_name)
+    if stand_in_name is None:
         return
-    stand_in = settings.tasks[settings.scale.task_for(task_name)]
-    place = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{stand_in.name}'"
+    stand_in = settings.tasks[stand_in_name]
+    place = f"config/scales/{settings.options.scale}.yaml: tests: of the stand-in '{stand_in_name}'"
     if row.testset is not None:
         testset = settings.scale.testset_for(row.testset)
         check_known(place, "test set", testset, stand_in.corpus.tests)

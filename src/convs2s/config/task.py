@@ -1,6 +1,7 @@
 """config/tasks/NAME.yaml: a corpus with a vocabulary, and the runs behind its headline score."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr
@@ -18,8 +19,13 @@ from convs2s.config.corpus import (
     Titles,
     VocabularySettings,
 )
-from convs2s.config.file_reference import Download, known_download, parse_file_reference
-from convs2s.config.messages import check_known, validated
+from convs2s.config.file_reference import (
+    Download,
+    ModelFile,
+    known_download,
+    parse_file_reference,
+)
+from convs2s.config.messages import check_known
 from convs2s.config.runs import MOST_SEED
 from convs2s.config.section import (
     DistinctItems,
@@ -168,7 +174,7 @@ class Task(Section):
     number of this task; null: the paper states none."""
     vocabulary: VocabularySettings = VocabularySettings()
     """The kind of tokens and how the vocabularies are made."""
-    vocabulary_of: FileName | None = None
+    vocabulary_of: ModelFile | None = None
     """A model file, as a path or an http(s) URL. The task takes its BPE codes and vocabularies from
     the model, so that trainings can start from it (docs/fine_tuning.md). vocabulary.merges, the
     sizes and minimum_count are then ignored. null: codes and vocabularies are learned from the
@@ -194,21 +200,10 @@ class Task(Section):
     """Test set -> how ROUGE scores it. A test set that is not listed is scored with the
     defaults."""
 
-    @classmethod
-    def named(
-        cls, name: str, stated: object, where: str | None = None, lax: bool = False
-    ) -> Self:
-        """Return the task that NAME.yaml states.
-
-        ``stated`` is the file's content, with the keys of the task that ``text`` names. ``lax``:
-        texts may stand for other values, as in `convs2s.config.messages.validated`.
-
-        Raises:
-            UserError: It is not valid. The message begins with ``where``, or else with the name.
-        """
-        task = validated(cls, stated, where or name, lax=lax)
-        task._name = name
-        return task
+    def named(self, name: str) -> Self:
+        """Set the task's name, which is the stem of its file's name, and return the task."""
+        self._name = name
+        return self
 
     @property
     def name(self) -> str:
@@ -312,23 +307,17 @@ class Task(Section):
             return None
         return HoldOutPart(self.hold_out.every, held=split == "valid")
 
-    def references(self) -> list[str]:
-        """Return every file reference of the task once, including those of a released model."""
-        return self._references_of(("train", "valid", *self.corpus.tests))
+    def references(self, splits: Sequence[str] | None = None) -> list[str]:
+        """Return the file references of splits and those of a released model, each once.
 
-    def needed_references(self) -> list[str]:
-        """Return the file references that the headline needs.
-
-        A released model needs no training or validation text.
+        By default, they are the references of all splits.
         """
-        return self._references_of(self.splits)
-
-    def _references_of(self, splits: Sequence[str]) -> list[str]:
+        if splits is None:
+            splits = "train", "valid", *self.corpus.tests
         sides: list[str] = []
         further: list[str] = []
         for split in splits:
-            for source, target in self.file_pairs(split):
-                sides += [source, target]
+            sides += chain.from_iterable(self.file_pairs(split))
             for pair in self.corpus.tests.get(split, ()):
                 further += pair.references
         is_made_of_papers = any(side.startswith("titles://") for side in sides)
@@ -352,7 +341,7 @@ class Task(Section):
         Raises:
             UserError: Files are missing. The message names all of them and says how to get them.
         """
-        files = map(parse_file_reference, self.needed_references())
+        files = map(parse_file_reference, self.references(self.splits))
         paths = dict.fromkeys(file.location for file in files if not file.is_url)
         missing = [path for path in paths if not is_made(path)]
         if missing:
@@ -429,14 +418,14 @@ class Task(Section):
         generated files stand in for the downloads, because it does not describe those.
         """
         sources = []
-        for file in self._references_of(("train", "valid")):
-            facts = {}
+        for file in self.references(("train", "valid")):
+            known = {}
             download = known_download(parse_file_reference(file).location, downloads)
             if file.startswith("demo://"):
-                facts = {"licence": "MIT: this project generates it"}
+                known = {"licence": "MIT: this project generates it"}
             elif download is not None:
-                facts = download.model_dump(include={"sha256", "md5", "licence"})
-            sources.append(DataSource(file=file, **facts))
+                known = download.model_dump(include={"sha256", "md5", "licence"})
+            sources.append(DataSource(file=file, **known))
         return DatasetMetadata(
             **dict(self.model_metadata()),
             vocabulary=self.vocabulary,

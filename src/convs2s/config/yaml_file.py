@@ -1,6 +1,7 @@
 """Reading of YAML files: repeated keys are refused, and 1e-4 is a number."""
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -9,7 +10,6 @@ from yaml.constructor import ConstructorError
 from convs2s.errors import UserError
 from convs2s.files.limits import DEEPEST_NESTING, MOST_YAML_VALUES
 
-_TEXT = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -20,6 +20,17 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
     same to both. Also, every job reads config/, which takes 20 times as long with ruamel.yaml.
     """
 
+    def get_single_node(self) -> yaml.Node | None:
+        """Return the tree of the document; None if it is empty.
+
+        Raises:
+            ConstructorError: The tree is too large, or a mapping repeats a key.
+        """
+        node: yaml.Node | None = super().get_single_node()
+        if node is not None:
+            _check(node, DEEPEST_NESTING, {})
+        return node
+
     def construct_object(self, node: yaml.Node, deep: bool = False) -> object:
         """Return the value of a node.
 
@@ -27,16 +38,10 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
             ConstructorError: The node is not a valid value of its type, such as the date
                 2020-13-01. The error has the line.
         """
-        if node.tag == _TEXT and isinstance(node, yaml.ScalarNode):
-            # A shortcut, as most nodes are texts and PyYAML's method is slow.
-            return node.value
         try:
             return super().construct_object(node, deep)
-        except (
-            ValueError,
-            LookupError,
-            AttributeError,
-        ) as error:  # LookupError: an empty !!int
+        # An empty !!int raises LookupError.
+        except (ValueError, LookupError, AttributeError) as error:
             raise _fault(f"not a valid value: {error}", node) from None
 
 
@@ -58,8 +63,10 @@ def option_files(root: Path) -> dict[str, object]:
     stated = {}
     for file in (options, "config.local.yaml"):
         if (root / file).exists():
-            stated[file] = read_yaml(root / file, file)
-    return {file: content for file, content in stated.items() if content is not None}
+            content = read_yaml(root / file, file)
+            if content is not None:
+                stated[file] = content
+    return stated
 
 
 def read_yaml(path: Path, name: str) -> object:
@@ -70,7 +77,7 @@ def read_yaml(path: Path, name: str) -> object:
             the file as ``name``, and the line.
     """
     try:
-        return _parse(path.read_bytes())
+        return yaml.load(path.read_bytes(), _Loader)
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
@@ -80,18 +87,6 @@ def read_yaml(path: Path, name: str) -> object:
         raise UserError(
             f"{name}: not valid YAML: {' '.join(str(error).split())}"
         ) from None
-
-
-def _parse(content: bytes) -> object:
-    loader = _Loader(content)
-    try:
-        node = loader.get_single_node()
-        if node is None:
-            return None
-        _check(node, DEEPEST_NESTING, {})
-        return loader.construct_document(node)
-    finally:
-        loader.dispose()
 
 
 def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
@@ -109,17 +104,11 @@ def _check(node: yaml.Node, depth: int, sizes: dict[yaml.Node, int]) -> int:
     if depth == 0:
         raise _fault(f"more than {DEEPEST_NESTING} nested lists and mappings", node)
     if node not in sizes:
-        below: list[yaml.Node] = []
+        below = node.value
         if isinstance(node, yaml.MappingNode):
             _refuse_repeated_keys(node)
-            for key, value in node.value:
-                below += [key, value]
-        else:
-            below = node.value
-        size = 1
-        for part in below:
-            size += _check(part, depth - 1, sizes)
-        sizes[node] = size
+            below = chain.from_iterable(node.value)
+        sizes[node] = 1 + sum(_check(part, depth - 1, sizes) for part in below)
         if sizes[node] > MOST_YAML_VALUES:
             raise _fault(
                 f"more than {MOST_YAML_VALUES} values if aliases are written out", node
@@ -131,9 +120,10 @@ def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
     keys = set()
     for key, _ in node.value:
         if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
-            if (key.tag, key.value) in keys:
+            typed = key.tag, key.value
+            if typed in keys:
                 raise _fault(f"duplicate key '{key.value}'", key)
-            keys.add((key.tag, key.value))
+            keys.add(typed)
 
 
 def _fault(problem: str, node: yaml.Node) -> ConstructorError:

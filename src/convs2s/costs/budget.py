@@ -19,10 +19,15 @@ from convs2s.config.file_reference import (
 from convs2s.config.settings import Settings
 from convs2s.config.task import Task
 from convs2s.costs.exhibits import hours_of
-from convs2s.costs.memory import FLOAT_BYTES, OPTIMIZER_NUMBERS, types_of, worker_memory
+from convs2s.costs.memory import (
+    FLOAT_BYTES,
+    OPTIMIZER_NUMBERS,
+    training_memory,
+    types_of,
+)
 from convs2s.costs.roofline import Work
 from convs2s.files.atomic import size_of
-from convs2s.files.compressed import decompressed_file
+from convs2s.files.compressed import BUFFER_BYTES, decompressed_file
 from convs2s.layout import Layout
 from convs2s.paper.cells import Cell
 from convs2s.paper.trained import SECONDS_PER_HOUR, Hours
@@ -118,55 +123,52 @@ def budgets(
     counted: set[Path] = set()
     found = []
     for name in names:
-        folders = {results / name, results / settings.tasks[name].text_name} - counted
+        task = settings.tasks[name]
+        text_folder = results / task.text_name
+        folders = {results / name, text_folder} - counted
         counted |= folders
-        found.append(_budget(settings, name, cells, folders))
+        pairs: int | None = None
+        stages: list[Stage] = []
+        trainings: list[TrainingCost] = []
+        if not task.released:
+            pairs = training_pairs(settings, task)
+            trainings = _trainings(settings, name, cells, pairs)
+            if pairs:
+                stages += _preparation(
+                    settings, task, pairs, with_text=text_folder in folders
+                )
+            stages.append(_train(trainings))
+        downloads, missing = _absent_files(settings, name)
+        budget = Budget(
+            task=name,
+            pairs=pairs,
+            downloads=downloads,
+            missing=missing,
+            present=sum(map(size_of, folders)),
+            stages=stages,
+            trainings=trainings,
+        )
+        found.append(budget)
     return found
 
 
-def _budget(
-    settings: Settings,
-    name: str,
-    cells: Sequence[Cell],
-    folders: set[Path],
-) -> Budget:
-    """Return the budget of one task.
+def _absent_files(
+    settings: Settings, name: str
+) -> tuple[dict[str, int | None], list[str]]:
+    """Return the files of a task that do not exist yet, as `Budget` lists them.
 
-    ``folders`` are the results folders of the task and of its text. A folder that another task has
-    counted is left out.
+    They are the files to download, with their bytes, and the files that the user has to provide.
     """
-    task = settings.tasks[name]
-    pairs: int | None = None
-    stages: list[Stage] = []
-    trainings: list[TrainingCost] = []
-    if not task.released:
-        pairs = training_pairs(settings, name)
-        trainings = _trainings(settings, name, cells, pairs)
-        if pairs:
-            text_folder = Path(settings.scale.results_dir, task.text_name)
-            stages += _preparation(
-                settings, name, pairs, with_text=text_folder in folders
-            )
-        stages.append(_train(trainings))
-    to_download: dict[str, int | None] = {}
-    missing: list[str] = []
+    downloads: dict[str, int | None] = {}
+    missing = []
     for file in map(parse_file_reference, settings.needed_references(name)):
         if file.path(Path(settings.scale.downloads_dir)).exists():
             continue
         if file.location.startswith("http"):
-            path = str(file.path(Path()))
-            to_download[path] = _bytes(file, settings)
+            downloads[str(file.path(Path()))] = _bytes(file, settings)
         elif not file.is_url and file.location not in missing:
             missing.append(file.location)
-    return Budget(
-        task=name,
-        pairs=pairs,
-        downloads=to_download,
-        missing=missing,
-        present=sum(map(size_of, folders)),
-        stages=stages,
-        trainings=trainings,
-    )
+    return downloads, missing
 
 
 def _train(trainings: Sequence[TrainingCost]) -> Stage:
@@ -180,7 +182,7 @@ def _train(trainings: Sequence[TrainingCost]) -> Stage:
     return Stage("train", written=kept + states, freed=states, memory=memory)
 
 
-def training_pairs(settings: Settings, name: str) -> int | None:
+def training_pairs(settings: Settings, task: Task) -> int | None:
     """Return the approximate number of a task's training pairs; None if it is not known.
 
     It is the first of these that is available:
@@ -190,7 +192,6 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     - the number of news sentences that fit into the files. For shorter sentences it is too low, but
       the estimates of bytes and hours that are computed from it still fit.
     """
-    task = settings.tasks[name]
     if task.paper_pairs and not settings.scale.generated_mirror:
         return task.paper_pairs
     files = list(
@@ -210,7 +211,7 @@ def training_pairs(settings: Settings, name: str) -> int | None:
     return math.ceil(text_bytes / (2 * settings.costs.line_bytes.value))
 
 
-def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
+def _lines(files: Iterable[FileReference], settings: Settings) -> int | None:
     """Return the total number of lines of text files, or None.
 
     It is None if a file does not exist, is in an archive or has markup, or if the files are too
@@ -229,7 +230,7 @@ def _lines(files: Sequence[FileReference], settings: Settings) -> int | None:
     lines = 0
     for path in paths:
         with decompressed_file(path) as stream:
-            while block := stream.read(1 << 20):
+            while block := stream.read(BUFFER_BYTES):
                 lines += block.count(b"\n")
     return lines
 
@@ -241,13 +242,10 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
     config/downloads.yaml states. A generated mirror has smaller files than that.
     """
     scale = settings.scale
-    layout = Layout(scale.results_dir, scale.downloads_dir)
-    folders = [layout.downloads]
-    if file.is_url:
-        folders += (
-            [layout.mirror] if scale.generated_mirror else settings.options.mirrors
-        )
-    for folder in folders:
+    mirrors = settings.options.mirrors
+    if scale.generated_mirror:
+        mirrors = (Layout(scale.results_dir, scale.downloads_dir).mirror,)
+    for folder in (scale.downloads_dir, *mirrors):
         path = file.path(Path(folder))
         if path.is_file():
             return path.stat().st_size
@@ -256,56 +254,45 @@ def _bytes(file: FileReference, settings: Settings) -> int | None:
 
 
 def _preparation(
-    settings: Settings, name: str, pairs: int, *, with_text: bool
+    settings: Settings, task: Task, pairs: int, *, with_text: bool
 ) -> Iterator[Stage]:
     """Yield the stages that prepare a task, up to its token stores and word alignments.
 
     They begin with the archives, or with the cleaned text if ``with_text`` is False.
     """
     costs = settings.costs
-    task = settings.tasks[name]
     if with_text:
-        yield from _text_stages(settings, task, pairs)
+        text = 2 * pairs * costs.compressed_line_bytes.value
+        readings = 2 if task.hold_out else 1  # once for training, once for validation
+        extraction = _hours(readings * pairs, costs.extract_rate)
+        cleaning = _hours(pairs, costs.prepare_rate)
+        if settings.is_large(task.text_name):
+            yield Stage("extract and cut into parts", 2 * text, text, extraction)
+            yield Stage("normalize, tokenize, filter", text, text, cleaning)
+            yield Stage("join the parts", text, freed=text)
+        else:
+            hours = extraction + cleaning
+            yield Stage("extract, normalize, tokenize, filter", text, core_hours=hours)
+        if task.preparation.truecase:
+            hours = _hours(pairs, costs.truecase_rate)
+            yield Stage("truecase", text, core_hours=hours)
+        yield Stage("count words", 0, core_hours=_hours(pairs, costs.count_rate))
     if task.vocabulary.kind == "bpe":
         # One for each side, unless they share codes.
         learners = 1 if task.vocabulary.joint else 2
         merges = learners * task.vocabulary.merges
-        yield Stage("learn BPE", written=0, core_hours=_hours(merges, costs.merge_rate))
+        yield Stage("learn BPE", 0, core_hours=_hours(merges, costs.merge_rate))
     store = pairs * costs.store_bytes.value
-    yield Stage("binarize", written=store, core_hours=_hours(pairs, costs.encode_rate))
+    yield Stage("binarize", store, core_hours=_hours(pairs, costs.encode_rate))
     if task.has_dictionary:
-        aligned = pairs  # unless the task limits the number of pairs to align
-        if task.alignment.pairs:
-            aligned = min(pairs, task.alignment.pairs)
+        # A task may limit the number of pairs to align.
+        aligned = min(pairs, task.alignment.pairs or pairs)
         yield Stage(
             "align",
             written=aligned * costs.link_bytes.value,
             core_hours=_hours(aligned, costs.align_rate),
             memory=aligned * costs.align_bytes.value,
         )
-
-
-def _text_stages(settings: Settings, task: Task, pairs: int) -> Iterator[Stage]:
-    """Yield the stages that make cleaned text and word counts from the archives."""
-    costs = settings.costs
-    text = 2 * pairs * costs.compressed_line_bytes.value
-    readings = 2 if task.hold_out else 1  # once for training, once for validation
-    extraction = _hours(readings * pairs, costs.extract_rate)
-    preparation = _hours(pairs, costs.prepare_rate)
-    if settings.is_large(task.text_name):
-        yield Stage(
-            "extract and cut into parts", 2 * text, freed=text, core_hours=extraction
-        )
-        yield Stage(
-            "normalize, tokenize, filter", text, freed=text, core_hours=preparation
-        )
-        yield Stage("join the parts", text, freed=text)
-    else:
-        hours = extraction + preparation
-        yield Stage("extract, normalize, tokenize, filter", text, core_hours=hours)
-    if task.preparation.truecase:
-        yield Stage("truecase", text, core_hours=_hours(pairs, costs.truecase_rate))
-    yield Stage("count words", written=0, core_hours=_hours(pairs, costs.count_rate))
 
 
 def _hours(count: int, rate: CostFigure) -> float:
@@ -316,50 +303,46 @@ def _hours(count: int, rate: CostFigure) -> float:
 def _trainings(
     settings: Settings, name: str, cells: Iterable[Cell], pairs: int | None
 ) -> list[TrainingCost]:
-    """Return the trainings of a task: those for its headline and those for its cells."""
+    """Return the costs of a task's trainings: those for its headline and those for its cells."""
     task = settings.tasks[name]
     trainings = {(name, task.headline.model, run) for run in task.headline_runs()}
     trainings.update(chain.from_iterable(cell.trainings for cell in cells))
-    counts = Counter(
+    runs_of_models = Counter(
         model for task_name, model, _ in sorted(trainings) if task_name == name
     )
-    return [
-        _training(settings, name, model, runs, pairs) for model, runs in counts.items()
-    ]
-
-
-def _training(
-    settings: Settings, name: str, model: str, runs: int, pairs: int | None
-) -> TrainingCost:
-    """Return the cost of ``runs`` trainings of a model on a task."""
-    task = settings.tasks[name]
-    architecture = settings.models[model].architecture
-    recipe = settings.models[model].training
-    gpus = settings.options.gpus or 0
-    if settings.options.device == "cpu":
+    options = settings.options
+    # Null means one GPU. With the device `auto`, the machine may have none, and none is counted.
+    gpus = options.gpus or int(options.device == "cuda")
+    if options.device == "cpu":
         gpus = 0
     source, target = types_of(task.vocabulary, pairs)
-    parameters = architecture.count_parameters(source, target)
-    weights = parameters * FLOAT_BYTES
-    work = None
-    layers = architecture.blocks
-    if layers:  # an LSTM has none
-        work = Work(
-            weights=parameters - architecture.count_embeddings(source, target),
-            parameters=parameters,
-            blocks=len(layers),
-            widths=sum(layer.width for layer in layers),
-            types=target,
-            recipe=recipe,
+    costs = []
+    for model, runs in runs_of_models.items():
+        architecture = settings.models[model].architecture
+        recipe = settings.models[model].training
+        parameters = architecture.count_parameters(source, target)
+        weights = parameters * FLOAT_BYTES
+        work = None
+        layers = architecture.blocks
+        if layers:  # an LSTM has none
+            work = Work(
+                weights=parameters - architecture.count_embeddings(source, target),
+                parameters=parameters,
+                blocks=len(layers),
+                widths=sum(layer.width for layer in layers),
+                types=target,
+                recipe=recipe,
+            )
+        # The number of sets of parameters that the model is made from.
+        averaged = recipe.average or 1
+        cost = TrainingCost(
+            model=model,
+            runs=runs,
+            memory=training_memory(recipe, parameters, target, gpus),
+            state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
+            kept_bytes=(1 + averaged) * weights,
+            known=settings.costs.training(task.text_name, model),
+            work=work,
         )
-    # The number of sets of parameters that the model is made from.
-    averaged = recipe.average or 1
-    return TrainingCost(
-        model=model,
-        runs=runs,
-        memory=max(1, gpus) * worker_memory(recipe, parameters, target, gpu=gpus > 0),
-        state_bytes=OPTIMIZER_NUMBERS[recipe.optimizer] * weights,
-        kept_bytes=(1 + averaged) * weights,
-        known=settings.costs.training(task.text_name, model),
-        work=work,
-    )
+        costs.append(cost)
+    return costs

@@ -46,7 +46,8 @@ class Request:
     """One submission to a cluster, which is a job or a group of jobs, and its resources."""
 
     name: str
-    rules: tuple[str, ...]
+    rule: str
+    """The rule whose options change the request; RULE for a group with jobs of several rules."""
     resources: Resources
 
     def number(self, resource: str) -> int | None:
@@ -90,15 +91,8 @@ def dry_run(
     """
     words = [word for word in command if word != asked]
     end = words.index("--") if "--" in words else len(words)
-    added = [
-        "--dry-run",
-        "--nolock",
-        "--nocolor",
-        "--quiet",
-        "host",
-        "progress",
-        "reason",
-    ]
+    added = ["--dry-run", "--nolock", "--nocolor"]
+    added += ["--quiet", "host", "progress", "reason"]
     if not limits_cores:
         added += ["--cores", str(ALL_CORES)]
     return [*words[:end], *added, "--", *targets, *words[end + 1 :]]
@@ -155,7 +149,7 @@ def parse_plan(text: str, local: Collection[str], translations: int | None) -> D
             plan.local += 1
         else:
             job = _Job(rule, found["properties"])
-            plan.requests.append(Request(rule, (rule,), job.resources))
+            plan.requests.append(Request(rule, rule, job.resources))
     for name, jobs in groups:
         plan.requests.append(_group_request(name, jobs, translations))
     return plan
@@ -196,7 +190,7 @@ def _group_request(
     rules = sorted({job.rule for job in jobs})
     return Request(
         f"group {name} ({', '.join(rules)})",
-        tuple(rules),
+        rules[0] if len(rules) == 1 else "RULE",
         {resource: _total(resource, turns) for resource in names},
     )
 

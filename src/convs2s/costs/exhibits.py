@@ -159,30 +159,31 @@ class Expectation:
 
         They are hours of the kind of device, GPUs or cores, that most of these trainings ran on.
         """
-        tokens_per_epoch = [0]  # of trainings on this task; the largest number counts
-        # Tokens per hour of a device.
-        rates: dict[str, list[float]] = {"gpus": [], "cores": []}
-        for run, _ in self._timed:
+        most_tokens = 0  # in an epoch of this task
+        per_gpu_hour: list[float] = []  # tokens, of each training with GPUs
+        per_core_hour: list[float] = []
+        for run, hours in self._timed:
             if run.task == task:
-                tokens_per_epoch += [epoch.tokens for epoch in run.epochs]
+                most_tokens = max(most_tokens, *(epoch.tokens for epoch in run.epochs))
             if self._kinds[run.model] != self._kinds[model]:
                 continue
             # A training may have run on both kinds of device, each for some of its epochs.
-            for device, rates_of_device in rates.items():
-                tokens = 0
-                hours = 0.0
-                for tokens_of_epoch, hours_of_epoch in run.timed_epochs:
-                    hours_on_device = getattr(hours_of_epoch, device)
-                    if hours_on_device:
-                        tokens += tokens_of_epoch
-                        hours += hours_on_device
-                if hours:
-                    rates_of_device.append(tokens / hours)
-        device = max(rates, key=lambda name: len(rates[name]))
-        to_read = epochs * max(tokens_per_epoch)
-        if not to_read or not rates[device]:
+            if hours.gpus:
+                tokens = sum(
+                    read for read, of_epoch in run.timed_epochs if of_epoch.gpus
+                )
+                per_gpu_hour.append(tokens / hours.gpus)
+            if hours.cores:
+                tokens = sum(
+                    read for read, of_epoch in run.timed_epochs if of_epoch.cores
+                )
+                per_core_hour.append(tokens / hours.cores)
+        to_read = epochs * most_tokens
+        if not to_read or not (per_gpu_hour or per_core_hour):
             return None
-        return Hours(**{device: to_read / statistics.median(rates[device])})
+        if len(per_gpu_hour) >= len(per_core_hour):
+            return Hours(gpus=to_read / statistics.median(per_gpu_hour))
+        return Hours(cores=to_read / statistics.median(per_core_hour))
 
     def _by_another_model(self, text: str, model: str, epochs: float) -> Hours | None:
         """Return the hours by the first measured model of this kind in config/costs.yaml."""
@@ -209,18 +210,17 @@ def _trainings(settings: Settings, cells: Iterable[Cell]) -> list[Training]:
     Trainings whose files do not exist have no epochs and no summary. Released models are not
     trained, so they have none.
     """
-    folders = {}
+    trainings = {}
     for cell in cells:
         if settings.tasks[cell.task].released:
             continue
         for record in cell.records:
             for task, model, run in record.trainings:
                 # The folder of each run is beside that of the record's run, such as an ensemble.
-                folders[task, model, run] = Path(record.file).parent.with_name(run)
-    trainings = []
-    for (task, model, run), folder in folders.items():
-        trainings.append(read_training(task, model, run, folder))
-    return trainings
+                folder = Path(record.file).parent.with_name(run)
+                if folder not in trainings:
+                    trainings[folder] = read_training(task, model, run, folder)
+    return list(trainings.values())
 
 
 def _benchmarks_of(
@@ -229,9 +229,9 @@ def _benchmarks_of(
     """Yield the existing benchmark files of the jobs that make cells' scores from their models."""
     for cell in cells:
         stems = list(cell.jobs)
-        if decoding := settings.decodings.get(cell.decoding or ""):
+        if cell.decoding:
             tuned_on = settings.scale.development_set(
-                settings.tasks[cell.task], decoding
+                settings.tasks[cell.task], settings.decodings[cell.decoding]
             )
             if tuned_on:
                 stems += cell.tuning_jobs(tuned_on)
@@ -293,6 +293,6 @@ def _core_hours(benchmarks: Iterable[Path]) -> float:
     for path in benchmarks:
         with failures_of_file(str(path), "not a benchmark of Snakemake's: remove it"):
             for row in csv.DictReader(read_lines(path), delimiter="\t"):
-                has_processor_time = row["cpu_time"] != "NA"
-                seconds += float(row["cpu_time" if has_processor_time else "s"])
+                is_sampled = row["cpu_time"] != "NA"
+                seconds += float(row["cpu_time"] if is_sampled else row["s"])
     return seconds / SECONDS_PER_HOUR

@@ -1,4 +1,4 @@
-"""The memory of a training: of one worker, and as requested from a scheduler for all workers.
+"""The memory of a training: as estimated, and as requested from a scheduler.
 
 Snakemake imports this module to plan a run, so it counts parameters without torch.
 """
@@ -30,17 +30,18 @@ _OUTPUTS = 3
 _MICRO_BATCH_TOKENS = 4000  # for recipes that do not limit the tokens of a micro-batch
 
 
-def worker_memory(
-    recipe: Recipe, parameters: int, target_types: int, *, gpu: bool = False
+def training_memory(
+    recipe: Recipe, parameters: int, target_types: int, gpus: int
 ) -> int:
-    """Return the bytes of main memory that one worker of a training takes.
+    """Return the bytes of main memory that all workers of a training take on one node.
 
+    A node has one worker for each of its ``gpus`` GPUs, or one worker on the CPUs if ``gpus`` is 0.
     A worker on a GPU needs main memory for copies of its weights, when it writes a state.
     """
     # On a CPU these are the gradients, and the numbers that the optimizer keeps.
     numbers = (1 + OPTIMIZER_NUMBERS[recipe.optimizer]) * parameters
-    if gpu:
-        return _GPU_PROCESS_BYTES + numbers * FLOAT_BYTES
+    if gpus:
+        return gpus * (_GPU_PROCESS_BYTES + numbers * FLOAT_BYTES)
     tokens = recipe.batch.micro_batch_tokens or _MICRO_BATCH_TOKENS
     if recipe.batch.tokens:
         tokens = min(recipe.batch.tokens, tokens)
@@ -51,15 +52,14 @@ def worker_memory(
 def requested_memory(settings: Settings, name: str, model: str, gpus: int) -> int:
     """Return the megabytes of memory that a training requests on each of its nodes.
 
-    The training has one worker for each of ``gpus`` GPUs of a node, or one worker on the CPUs if
-    ``gpus`` is 0. The vocabularies are assumed to have the largest size that the configuration
-    allows, so that no file has to be read.
+    ``gpus`` is the number of GPUs of a node. The vocabularies are assumed to have the largest size
+    that the configuration allows, so that no file has to be read.
     """
     source, target = types_of(settings.tasks[name].vocabulary, None)
     trained = settings.models[model]
     parameters = trained.architecture.count_parameters(source, target)
-    worker = worker_memory(trained.training, parameters, target, gpu=gpus > 0)
-    return math.ceil(max(_LEAST_REQUEST_BYTES, max(1, gpus) * worker) / 1e6)
+    memory = training_memory(trained.training, parameters, target, gpus)
+    return math.ceil(max(_LEAST_REQUEST_BYTES, memory) / 1e6)
 
 
 def types_of(vocabulary: VocabularySettings, pairs: int | None) -> tuple[int, int]:

@@ -3,8 +3,8 @@
 import math
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from convs2s.costs.dry_run import ALL_CORES, Request, gpus_in
 
@@ -17,23 +17,14 @@ _NODES = re.compile(r"^ *(.*)\|(.*)\|(\d+)\+?\|(\d+)\+?\|(\d+)\|(.*?) *$", re.MU
 _IN_EXTRA = re.compile(r"(?:--partition[= ]|-p ?)([\w,.-]+)")
 
 
-@dataclass
-class Partition:
-    """A partition of Slurm."""
-
-    name: str
-    minutes: float  # the time limit of a job; infinity if there is none
-    is_default: bool  # whether jobs that name no partition run in this one
-    nodes: list["Nodes"] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Nodes:
     """A set of equal nodes of a partition."""
 
-    count: int  # the number of nodes
+    minutes: float  # the time limit of a job; infinity if there is none
     cpus: int  # of each node
     memory: int  # of each node, in MB
+    count: int  # the number of nodes
     gpus: Mapping[str, int]  # model -> its number on each node
 
     def gpus_of(self, model: str) -> int:
@@ -41,19 +32,16 @@ class Nodes:
         return self.gpus.get(model, 0) if model else sum(self.gpus.values())
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """The reason why a request can never run, and the options that would allow it."""
+@dataclass
+class Cluster:
+    """The partitions of a cluster of Slurm."""
 
-    asked: int | None
-    """The number that is requested, in the unit that ``why`` begins with; None for other reasons"""
-    why: str
-    """The reason, to be printed after ``asked``."""
-    to_set: str
-    """The options to set, with the word RULE in place of the rule's name."""
+    partitions: dict[str, list[Nodes]]  # name of a partition -> its nodes
+    # The partition for jobs that name none; None if there is no such partition.
+    default: str | None = None
 
 
-def ask_sinfo() -> list[Partition] | None:
+def ask_sinfo() -> Cluster | None:
     """Return the partitions of the cluster; None if ``sinfo`` is missing, fails or hangs."""
     try:
         done = subprocess.run(
@@ -64,21 +52,19 @@ def ask_sinfo() -> list[Partition] | None:
     return parse_sinfo(done.stdout)
 
 
-def parse_sinfo(text: str) -> list[Partition]:
+def parse_sinfo(text: str) -> Cluster:
     """Parse the output of ``sinfo``, which has a line for each kind of nodes of a partition.
 
     Lines of another form are ignored.
     """
-    partitions: dict[str, Partition] = {}
+    cluster = Cluster({})
     for printed_name, time, cpus, memory, count, gres in _NODES.findall(text):
-        # The asterisk marks the default partition.
         name = printed_name.removesuffix("*")
-        if name not in partitions:
-            is_default = name != printed_name
-            partitions[name] = Partition(name, minutes(time), is_default=is_default)
-        nodes = Nodes(int(count), int(cpus), int(memory), gpus_in(gres))
-        partitions[name].nodes.append(nodes)
-    return list(partitions.values())
+        if name != printed_name:  # an asterisk marks the default partition
+            cluster.default = name
+        nodes = Nodes(minutes(time), int(cpus), int(memory), int(count), gpus_in(gres))
+        cluster.partitions.setdefault(name, []).append(nodes)
+    return cluster
 
 
 def minutes(time: str) -> float:
@@ -95,20 +81,17 @@ def minutes(time: str) -> float:
 
 
 def refusals(
-    request: Request,
-    partitions: Sequence[Partition],
-    *,
-    chooses_partition: bool = False,
-) -> list[Refusal]:
-    """Return the reasons why a request can never run on a cluster; an empty list if it can.
+    request: Request, cluster: Cluster, *, chooses_partition: bool = False
+) -> list[str]:
+    """Return why a request can never run on a cluster, and the options that would allow it.
 
     A request runs in the partitions that it names, else in the default partition. If several are
     possible, return the reasons of the one with the fewest. If another partition could run the
-    request, each refusal suggests that one too.
+    request, each reason suggests that one too. The list is empty if the request can run.
 
     Args:
         request: the request to check.
-        partitions: all partitions of the cluster.
+        cluster: the partitions of the cluster.
         chooses_partition: whether Slurm's plugin for Snakemake chooses among all partitions for a
             request that names none.
     """
@@ -116,51 +99,48 @@ def refusals(
         return []  # sinfo only knows the partitions of this cluster
     in_extra = _IN_EXTRA.search(request.resources.get("slurm_extra", ""))
     named = in_extra[1] if in_extra else request.resources.get("slurm_partition", "")
-    possible = named.split(",")
+    possible: Iterable[str | None] = named.split(",")
     if not named:
-        possible = [
-            partition.name
-            for partition in partitions
-            if chooses_partition or partition.is_default
-        ]
-    misfits = {partition.name: _misfits(request, partition) for partition in partitions}
-    misfits_of_possible = [found for name, found in misfits.items() if name in possible]
+        possible = cluster.partitions if chooses_partition else [cluster.default]
+    misfits = {
+        name: _misfits(request, name, nodes)
+        for name, nodes in cluster.partitions.items()
+    }
+    misfits_of_possible = [misfits[name] for name in possible if name in misfits]
     if not misfits_of_possible:
         why = "no partition, and none is the default"
         if named:
             why = f"partition {named}, which is not here"
-        to_set = f"set slurm_partition in the profile, to one of {', '.join(misfits)}"
-        return [Refusal(None, why, to_set)]
+        return [
+            f"{why}: set slurm_partition in the profile, to one of {', '.join(misfits)}"
+        ]
     fewest = min(misfits_of_possible, key=len)
-    for name, found in misfits.items():
-        if not found:
-            other = f"--set-resources RULE:slurm_partition={name}"
-            return [
-                replace(refusal, to_set=f"{refusal.to_set}, or {other}")
-                for refusal in fewest
-            ]
+    for name, reasons in misfits.items():
+        if not reasons:
+            other = f"--set-resources {request.rule}:slurm_partition={name}"
+            return [f"{reason}, or {other}" for reason in fewest]
     return fewest
 
 
-def _misfits(request: Request, partition: Partition) -> list[Refusal]:
-    """Return the reasons why a partition can never grant a request; an empty list if it can."""
+def _misfits(request: Request, name: str, partition: Sequence[Nodes]) -> list[str]:
+    """Return why the partition ``name`` can never grant a request; an empty list if it can."""
+    resource = f"--set-resources {request.rule}"
     model, gpus = _gpus_per_node(request)
-    most_gpus = max((nodes.gpus_of(model) for nodes in partition.nodes), default=0)
+    most_gpus = max(nodes.gpus_of(model) for nodes in partition)
     fewer_gpus = f"--config gpus={most_gpus}"
     if not most_gpus:
         fewer_gpus = "--config device=cpu"
     elif "gres" in request.resources:
-        gres = f"gpu:{model}:{most_gpus}" if model else f"gpu:{most_gpus}"
-        fewer_gpus = f"--set-resources RULE:gres={gres}"
+        kind = f"gpu:{model}" if model else "gpu"
+        fewer_gpus = f"{resource}:gres={kind}:{most_gpus}"
     # Only nodes with as many GPUs as requested can run the request. If none has so many, compare
     # with the nodes that have the most, because the user can ask for fewer GPUs.
     with_gpus = [
-        nodes
-        for nodes in partition.nodes
-        if nodes.gpus_of(model) >= min(gpus, most_gpus)
+        nodes for nodes in partition if nodes.gpus_of(model) >= min(gpus, most_gpus)
     ]
-    cpus = max((nodes.cpus for nodes in with_gpus), default=0)
-    memory = max((nodes.memory for nodes in with_gpus), default=0)
+    limit = partition[0].minutes  # the same for all nodes of a partition
+    cpus = max(nodes.cpus for nodes in with_gpus)
+    memory = max(nodes.memory for nodes in with_gpus)
     count = sum(nodes.count for nodes in with_gpus)
     asked_cpus = _cpus_per_node(request)
     asked_memory = request.number("mem_mb") or 0
@@ -168,26 +148,24 @@ def _misfits(request: Request, partition: Partition) -> list[Refusal]:
     memory_per_cpu = request.number("mem_mb_per_cpu")
     if memory_per_cpu:
         asked_memory = memory_per_cpu * asked_cpus
-    resource = "--set-resources RULE"
     # What is requested, its unit, what the partition has, and the option that lowers the request.
     compared = [
         (
             request.number("runtime") or 0,
             "minutes",
-            partition.minutes,
-            f"{resource}:runtime={partition.minutes}",
+            limit,
+            f"{resource}:runtime={limit}",
         ),
         (gpus, f"{model} GPUs on a node".lstrip(), most_gpus, fewer_gpus),
-        (asked_cpus, "CPUs on a node", cpus, f"--set-threads RULE={cpus}"),
+        (asked_cpus, "CPUs on a node", cpus, f"--set-threads {request.rule}={cpus}"),
         (asked_memory, "MB of memory on a node", memory, f"{resource}:mem_mb={memory}"),
         (request.nodes, "such nodes", count, f"{resource}:nodes={count}"),
     ]
-    found = []
-    for asked, unit, most, to_set in compared:
-        if asked > most:
-            why = f"{unit}, partition {partition.name} gives at most {most:,}"
-            found.append(Refusal(asked, why, to_set))
-    return found
+    return [
+        f"{asked:,} {unit}, partition {name} gives at most {most:,}: {to_set}"
+        for asked, unit, most, to_set in compared
+        if asked > most
+    ]
 
 
 def _gpus_per_node(request: Request) -> tuple[str, int]:

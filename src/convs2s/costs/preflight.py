@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from jinja2 import Template
-
 from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.costs.budget import Budget, budgets, levels
@@ -38,8 +36,8 @@ def inspect_machine(scale: Scale, *, is_local: bool) -> Machine:
 
     ``is_local`` says whether jobs run on this machine. If not, its memory is irrelevant: None.
     """
-    results = _existing(scale.results_dir)
-    downloads = _existing(scale.downloads_dir)
+    results = _existing(Path(scale.results_dir))
+    downloads = _existing(Path(scale.downloads_dir))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Machine(
         results=shutil.disk_usage(results).free,
@@ -49,12 +47,12 @@ def inspect_machine(scale: Scale, *, is_local: bool) -> Machine:
     )
 
 
-def _existing(folder: str) -> Path:
+def _existing(folder: Path) -> Path:
     """Return a folder, or the closest folder above it that exists."""
-    path = Path(folder).absolute()
-    while not path.is_dir():
-        path = path.parent
-    return path
+    folder = folder.absolute()
+    while not folder.is_dir():
+        folder = folder.parent
+    return folder
 
 
 def preflight(
@@ -129,17 +127,23 @@ def report(
             task's models instead.
     """
     trainings = [cost for budget in task_budgets for cost in budget.trainings]
-    printed = [cost for cost in trainings if cost.known and cost.known.printed]
+    costs_by_name: dict[str, Cost] = {}
     if exhibits:
+        costs_by_name = {**exhibits.exhibits, "all, each training once": exhibits.total}
         to_train = exhibits.total.to_come or Hours()
         unknown = exhibits.total.unknown
     else:
         to_train = sum((budget.to_train for budget in task_budgets), Hours())
         unknown = sum(cost.runs for cost in trainings if cost.known is None)
-    costs_by_name: dict[str, Cost] = {}
-    if exhibits:
-        costs_by_name = {**exhibits.exhibits, "all, each training once": exhibits.total}
-    return _template().render(
+    templates = text_templates("convs2s.costs")
+    templates.globals |= {"levels": levels, "estimate": estimate}
+    templates.filters |= {
+        "amount": _amount,
+        "hours": _hours,
+        "number": "{:,}".format,
+        "underlined": lambda title: "\n".join(underlined(title)),
+    }
+    return templates.get_template("preflight.txt.j2").render(
         exhibits=costs_by_name,
         budgets=task_budgets,
         scale=settings.options.scale,
@@ -149,24 +153,14 @@ def report(
         memory=_memory(task_budgets),
         to_train=to_train,
         unknown=unknown,
-        works={cost.known: cost.work for cost in printed if cost.work},
+        # Trainings whose hours a paper states -> the work of one update.
+        works={
+            cost.known: cost.work
+            for cost in trainings
+            if cost.work and cost.known and cost.known.printed
+        },
         costs=settings.costs,
     )
-
-
-def _template() -> Template:
-    """Return the template of the report, with the functions and filters that it uses."""
-    templates = text_templates("convs2s.costs")
-    templates.globals |= {"levels": levels, "estimate": estimate}
-    templates.filters |= {
-        "amount": _amount,
-        "downloads": _downloads,
-        "hours": _hours,
-        "number": "{:,}".format,
-        "trainings": _runs,
-        "underlined": lambda title: "\n".join(underlined(title)),
-    }
-    return templates.get_template("preflight.txt.j2")
 
 
 def refusals(task_budgets: Sequence[Budget], machine: Machine) -> list[str]:
@@ -219,19 +213,6 @@ def _memory(task_budgets: Sequence[Budget]) -> float:
     return max(
         (stage.memory for budget in task_budgets for stage in budget.stages), default=0
     )
-
-
-def _runs(count: int) -> str:
-    return "1 training" if count == 1 else f"{count:,} trainings"
-
-
-def _downloads(files: Mapping[str, int | None]) -> str:
-    """Describe files to download by their total size and number."""
-    if not files:
-        return "nothing"
-    unknown = sum(size is None for size in files.values())
-    rest = f", {unknown} of unknown size" if unknown else ""
-    return f"{_amount(sum(size or 0 for size in files.values()))} in {len(files)} files{rest}"
 
 
 def _amount(size: float) -> str:

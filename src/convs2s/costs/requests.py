@@ -25,9 +25,6 @@ from convs2s.scoring.text_table import aligned, underlined
 
 LOCAL_EXECUTORS = {"local", "dryrun", "touch"}
 
-MOST_SHOWN = 4
-"""The maximum number of names of requests in a warning. If there are more, the rest is counted."""
-
 # The resources in the last column of the table, besides threads, mem_mb, runtime and gpu, which
 # have their own columns.
 _FURTHER = (
@@ -138,16 +135,13 @@ def submission_of(words: Sequence[str], started_in: Path) -> Submission:
     parser.add_argument("--executor", "-e", default="local")
     parser.add_argument("--cores", "-c", nargs="?", const="all")
     parser.add_argument("--resources", "--res", nargs="+")
-    parser.add_argument("--directory", "-d")
+    parser.add_argument("--directory", "-d", default="")
     partitions = os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
     parser.add_argument("--slurm-partition-config", default=partitions)
     # To find the profiles; read again below.
     options, _ = parser.parse_known_args(words)
     folder = Path.cwd()
-    if (
-        options.directory is not None
-        and (started_in / options.directory).resolve() == folder
-    ):
+    if (started_in / options.directory).resolve() == folder:
         folder = started_in
     user_config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     profile_folders = [
@@ -229,31 +223,15 @@ def warnings(plan: DryRun, submission: Submission) -> Iterator[str]:
         )
     if submission.executor != "slurm" or not plan.requests:
         return
-    partitions = ask_sinfo()
-    if partitions is None:
+    cluster = ask_sinfo()
+    if cluster is None:
         yield "requests are not checked: sinfo is not here, or does not answer"
         return
-    # Requests with the same reason and remedy share a warning.
-    refused = defaultdict(list)
     for request, _ in _kinds(plan.requests):
-        for refusal in refusals(
-            request, partitions, chooses_partition=submission.chooses_partition
+        for reason in refusals(
+            request, cluster, chooses_partition=submission.chooses_partition
         ):
-            refused[refusal.why, refusal.to_set].append((request, refusal.asked))
-    for (why, to_set), refused_requests in refused.items():
-        names = [request.name for request, _ in refused_requests]
-        verb = "asks for" if len(names) == 1 else "ask for"
-        amounts = [asked for _, asked in refused_requests if asked is not None]
-        if amounts:
-            up_to = " up to" if len(amounts) > 1 else ""
-            verb += f"{up_to} {max(amounts):,}"
-        if len(names) > MOST_SHOWN:
-            shown = names[: MOST_SHOWN - 1]
-            names = [*shown, f"{len(names) - len(shown)} more"]
-        # The remedy names the rule, if all these requests are of one rule.
-        rules = {rule for request, _ in refused_requests for rule in request.rules}
-        rule = rules.pop() if len(rules) == 1 else "RULE"
-        yield f"WARNING: {', '.join(names)}: {verb} {why}: {to_set.replace('RULE', rule)}"
+            yield f"WARNING: {request.name}: asks for {reason}"
 
 
 def torch_has_gpus() -> bool:
@@ -281,10 +259,9 @@ def _kinds(requests: Iterable[Request]) -> list[tuple[Request, list[Request]]]:
     for kind in kinds.values():
         resources = dict(kind[0].resources)
         for name in ("threads", "mem_mb", "runtime", "gpu"):
-            numbers = [request.number(name) for request in kind]
-            known = [number for number in numbers if number is not None]
-            if known:
-                resources[name] = str(max(known))
+            largest = max(request.number(name) or 0 for request in kind)
+            if largest:
+                resources[name] = str(largest)
         found.append((replace(kind[0], resources=resources), kind))
     return sorted(found, key=lambda kind: _size(kind[0]), reverse=True)
 

@@ -6,7 +6,8 @@ Paper, section 4.2: the pairs of a batch have similar lengths, and each epoch sh
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
 
 Indices = npt.NDArray[np.int64]
 
-Order = npt.NDArray[np.signedinteger[Any]]
-"""Row numbers of a store in some order, of type int32 if they fit, and int64 otherwise."""
+Order = npt.NDArray[np.int32]
+"""All row numbers of a store in some order. They take half the memory of int64."""
+
+Rows = npt.NDArray[np.signedinteger[Any]]
+"""Row numbers of a store."""
+
+_Rows = TypeVar("_Rows", Indices, Order)
 
 SORT_CHUNK = 1 << 20
 """Number of rows that are sorted at a time.
@@ -28,45 +34,17 @@ SORT_CHUNK = 1 << 20
 It limits the memory of temporary arrays and does not change the result.
 """
 
-INT32_ROWS = 1 << 31
-"""Maximum number of rows whose indices fit in int32."""
-
 
 @dataclass(frozen=True)
 class Batch:
     """Padded index arrays of B pairs."""
 
-    source: Indices  # (B, m), each row ends in </s> and is padded on the right
-    previous: Indices  # (B, n), the decoder's input: </s>, then the target without its last token
-    target: Indices  # (B, n), each row ends in </s> and is padded on the right
-
-
-class EpochPlan(Sequence[Indices]):
-    """The batches of an epoch in their order.
-
-    ``plan[i]`` are the row numbers of batch i, and ``plan[i:]`` is the plan of the batches from i
-    on. A plan holds one number for each pair and two for each batch, so that it needs little memory
-    even for the largest store.
-    """
-
-    def __init__(self, order: Order, starts: Indices, ends: Indices) -> None:
-        """Plan the batches ``order[starts[i] : ends[i]]``."""
-        self._order = order
-        self._starts = starts
-        self._ends = ends
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @overload
-    def __getitem__(self, index: int) -> Indices: ...
-    @overload
-    def __getitem__(self, index: slice) -> "EpochPlan": ...
-    def __getitem__(self, index: int | slice) -> "Indices | EpochPlan":
-        if isinstance(index, slice):
-            return EpochPlan(self._order, self._starts[index], self._ends[index])
-        rows = self._order[self._starts[index] : self._ends[index]]
-        return rows.astype(np.int64)
+    # (B, m), each row ends in </s> and is padded on the right
+    source: Indices
+    # (B, n), the decoder's input: </s>, then the target without its last token
+    previous: Indices
+    # (B, n), each row ends in </s> and is padded on the right
+    target: Indices
 
 
 def plan_batches(
@@ -74,7 +52,7 @@ def plan_batches(
     target_lengths: "Lengths",
     limits: BatchLimits,
     generator: np.random.Generator,
-) -> EpochPlan:
+) -> list[Order]:
     """Plan one epoch: sort the pairs by length, cut them into batches, shuffle the batches.
 
     If ``limits.lengths`` asks for batches of mixed lengths, the pairs are not sorted. Pairs of
@@ -83,10 +61,11 @@ def plan_batches(
 
     The plan depends only on the lengths (N,), each at least 1, the limits, and the state of
     ``generator``, which the caller creates for each epoch.
+
+    Returns:
+        The row numbers of each batch. They are views of one array.
     """
-    count = len(source_lengths)
-    row_type = np.int32 if count <= INT32_ROWS else np.int64
-    order: Order = np.arange(count, dtype=row_type)
+    order: Order = np.arange(len(source_lengths), dtype=np.int32)
     generator.shuffle(order)
     # The sorts are stable, so the rows are then ordered by source length, rows with the same source
     # length by target length, and rows with the same two lengths stay shuffled. If the target
@@ -96,28 +75,16 @@ def plan_batches(
     if limits.lengths is None:
         order = sort_by_length(order, target_lengths)
         order = sort_by_length(order, source_lengths)
-    # (N,), the length of the longer side of each pair, in this order
-    longest = in_order(np.maximum(source_lengths, target_lengths), order)
-    starts = cut_starts(longest, limits.sentences, limits.tokens)
-    ends = np.append(starts[1:], count)
-    shuffled = generator.permutation(len(starts))
-    starts = starts[shuffled]
-    ends = ends[shuffled]
+    # (N,), the length of the longer side of each pair
+    longest = np.maximum(source_lengths, target_lengths)
+    batches = cut(order, longest, limits.sentences, limits.tokens)
+    batches = [batches[index] for index in generator.permutation(len(batches))]
     if limits.split == "separate":
-        # Each micro-batch becomes a batch of its own, so each batch is cut again. A micro-batch
-        # ends where the next one of the same batch starts, and the last one where the batch ends.
-        micro_starts: list[int] = []
-        micro_ends: list[int] = []
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            cuts = start + cut_starts(
-                longest[start:end], None, limits.micro_batch_tokens
-            )
-            micro_starts += cuts.tolist()
-            micro_ends += cuts[1:].tolist()
-            micro_ends.append(end)
-        starts = np.array(micro_starts, np.int64)
-        ends = np.array(micro_ends, np.int64)
-    return EpochPlan(order, starts, ends)
+        # Each micro-batch becomes a batch of its own.
+        most = limits.micro_batch_tokens
+        parts = (cut(batch, longest, None, most) for batch in batches)
+        batches = list(chain.from_iterable(parts))
+    return batches
 
 
 def sort_by_length(order: Order, lengths: "Lengths") -> Order:
@@ -131,7 +98,8 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
     """
     # L, the number of possible lengths 0 .. maximum.
     sizes = int(lengths.max(initial=0)) + 1
-    counts = np.zeros(sizes, np.int64)  # (L,), number of rows of each length
+    # (L,), number of rows of each length.
+    counts = np.zeros(sizes, np.int64)
     for start in range(0, len(lengths), SORT_CHUNK):
         counts += np.bincount(lengths[start : start + SORT_CHUNK], minlength=sizes)
     # (L,), index in result of the next row of each length.
@@ -144,32 +112,28 @@ def sort_by_length(order: Order, lengths: "Lengths") -> Order:
         chunk_counts = np.bincount(chunk_lengths, minlength=sizes)  # (L,)
         # (L,), index in rows of each length's first.
         first = np.cumsum(chunk_counts) - chunk_counts
-        shift = next_index - first  # (L,), from an index in rows to the index in result
+        # (L,), from an index in rows to the index in result.
+        shift = next_index - first
         result[np.arange(len(rows)) + shift[chunk_lengths]] = rows
         next_index += chunk_counts
     return result
 
 
-def in_order(lengths: "Lengths", order: Order) -> "Lengths":
-    """Return ``lengths[order]``, computed in chunks.
-
-    For an index array of int32, numpy makes a temporary copy of type int64, which would be large.
-    """
-    result = np.empty(len(order), lengths.dtype)
-    for start in range(0, len(order), SORT_CHUNK):
-        result[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]
-    return result
-
-
 def cut(
-    order: Indices, lengths: "Lengths", sentences: int | None, tokens: int | None
-) -> list[Indices]:
+    order: _Rows, lengths: "Lengths", sentences: int | None, tokens: int | None
+) -> list[_Rows]:
     """Cut ``order`` into runs of at most ``sentences`` rows and ``tokens`` padded tokens.
 
     ``lengths[r]`` is the length of row r. See `cut_starts`.
     """
-    starts = cut_starts(lengths[order], sentences, tokens)
-    return np.split(order, starts[1:]) if len(order) else []
+    if not len(order):
+        return []
+    # The lengths in this order, computed in chunks: for an index array of int32, numpy makes a
+    # temporary copy of type int64, which would be large.
+    ordered = np.empty(len(order), lengths.dtype)
+    for start in range(0, len(order), SORT_CHUNK):
+        ordered[start : start + SORT_CHUNK] = lengths[order[start : start + SORT_CHUNK]]
+    return np.split(order, cut_starts(ordered, sentences, tokens)[1:])
 
 
 def cut_starts(
@@ -193,23 +157,17 @@ def cut_starts(
         # The first row alone limits the run to this number of rows.
         bound = min(most, tokens // int(lengths[start]))
         window = lengths[start : start + max(1, bound)]  # (W,)
-        longest = int(window.max())
-        if len(window) * longest <= tokens:
-            start += len(window)
-            continue
-        # This many rows fit even if the longest row of the window is among them. Then find how many
-        # more rows fit.
-        fitting = max(1, tokens // longest)
-        # (W - fitting,), rows of longer runs.
-        run_sizes = np.arange(fitting + 1, len(window) + 1)
-        padded_tokens = np.maximum.accumulate(window)[fitting:] * run_sizes  # ascending
-        start += fitting + int(np.searchsorted(padded_tokens, tokens, side="right"))
+        # (W,), ascending: the padded tokens of the runs of 1, 2, ... W rows.
+        sizes = np.arange(1, len(window) + 1)
+        padded_tokens = np.maximum.accumulate(window) * sizes
+        fitting = int(np.searchsorted(padded_tokens, tokens, side="right"))
+        start += max(1, fitting)
     return np.array(starts, np.int64)
 
 
 def collate(
     store: "TokenStore",
-    rows: Sequence[int] | Indices,
+    rows: Sequence[int] | Rows,
     sources: Indices | None = None,
     multiple: int = 1,
 ) -> Batch:
@@ -234,7 +192,7 @@ def collate(
 
 def pad(
     rows: Sequence[Sequence[int] | npt.NDArray[np.int32]], multiple: int = 1
-) -> npt.NDArray[np.int64]:
+) -> Indices:
     """Return index lists as one array, padded on the right with ``<pad>``.
 
     The array is (B, W), where W is the length of the longest row rounded up to a multiple of

@@ -7,6 +7,7 @@ parts, which several jobs tokenize at the same time, and whose results are joine
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
@@ -26,7 +27,7 @@ from convs2s.files.text import (
     write_json,
     write_lines,
 )
-from convs2s.text.corpus_filter import FilterReport, added_reports, tokenize_and_filter
+from convs2s.text.corpus_filter import added_reports, tokenize_and_filter
 
 Sides = tuple[Path, Path]
 """The file of the source side and the file of the target side."""
@@ -38,36 +39,64 @@ FileNamePair = tuple[str, str]
 LinePair = tuple[str, str]
 """A source line and the target line that translates it."""
 
+
 _SEGMENTED = frozenset({".sgm", ".sgml", ".xml"})
 """Suffixes of files whose text is in <seg> elements."""
 
 
-def extract_corpus(
-    *,
-    pairs: Sequence[FileNamePair],
-    files: LocalFiles,
-    output: Sides,
-    hold_out: HoldOutPart | None = None,
-) -> int:
+@dataclass(frozen=True)
+class RawText:
+    """The raw text of a split, as the configuration states it."""
+
+    pairs: Sequence[FileNamePair]
+    """The files to read, in this order. The segments of an sgm file are its lines."""
+
+    files: LocalFiles
+    """Maps the location in each file's name to the local file."""
+
+    hold_out: HoldOutPart | None = None
+    """Which part of the training text to take, if validation text is split off from it.
+
+    Paper, section 4.1: 0.5-1% of the training text. Pairs are numbered before any cleaning, as in
+    the authors' preparation scripts. The pairs whose number is a multiple of ``hold_out.every`` are
+    held out. None takes everything.
+    """
+
+    def line_pairs(self, output: Path) -> Iterator[LinePair]:
+        """Yield the line pairs of the split.
+
+        Raises:
+            UserError: there are no such pairs, so that ``output`` would be empty, or the files
+                cannot be read as pairs of lines.
+        """
+        hold_out = self.hold_out
+        number = 0
+        is_empty = True
+        for number, pair in enumerate(_read_pairs(self.pairs, self.files), start=1):
+            is_held_out = hold_out is not None and number % hold_out.every == 0
+            if hold_out is None or is_held_out == hold_out.held:
+                is_empty = False
+                yield pair
+        if is_empty:
+            names = " ".join(source for source, _ in self.pairs)
+            rule = f", and every {hold_out.every}th is held out" if hold_out else ""
+            raise UserError(
+                f"{output}: would be empty: {names} has {number} lines{rule}"
+            )
+
+
+def extract_corpus(text: RawText, output: Sides) -> int:
     """Write the raw text of one split, one file per side, and return the number of line pairs.
 
     Neither output appears before both are written, and memory does not grow with the corpus.
-
-    Args:
-        pairs: The files to read, in this order. Of an sgm file the segments are read.
-        files: Maps the location in each file's name to the local file.
-        output: The file to write for each side.
-        hold_out: Which part of the training text to take, if validation text is split off from it
-            (paper, section 4.1: 0.5-1% of the training text). Pairs are numbered before any
-            cleaning, as in the authors' preparation scripts. None takes everything.
 
     Raises:
         UserError: a file or member is missing or refused, a line is not UTF-8 or too long, the two
             files of a pair differ in their number of lines, or nothing is left to write.
     """
-    split = _split_pairs(pairs, files, hold_out, output[0])
+    pairs = text.line_pairs(output[0])
     with atomic_path(output[0]) as source, atomic_path(output[1]) as target:
-        return _write_pairs(split, source, target)
+        return _write_pairs(pairs, source, target)
 
 
 def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
@@ -81,70 +110,27 @@ def _write_pairs(pairs: Iterable[LinePair], source: Path, target: Path) -> int:
     return count
 
 
-def _split_pairs(
-    pairs: Sequence[FileNamePair],
-    files: LocalFiles,
-    hold_out: HoldOutPart | None,
-    output: Path,
-) -> Iterator[LinePair]:
-    """Yield the line pairs of a split.
-
-    Of a training text, the split takes either the held-out pairs, whose number is a multiple of
-    ``hold_out.every``, or all other pairs.
-
-    Raises:
-        UserError: there are no such pairs, so that ``output`` would be empty.
-    """
-    number = 0
-    is_empty = True
-    for number, pair in enumerate(_read_pairs(pairs, files), start=1):
-        is_held_out = hold_out is not None and number % hold_out.every == 0
-        if hold_out is None or is_held_out == hold_out.held:
-            is_empty = False
-            yield pair
-    if is_empty:
-        names = " ".join(source for source, _ in pairs)
-        rule = f", and every {hold_out.every}th is held out" if hold_out else ""
-        raise UserError(f"{output}: would be empty: {names} has {number} lines{rule}")
-
-
 def prepare_training_text(
-    *,
-    pairs: Sequence[FileNamePair],
-    files: LocalFiles,
-    hold_out: HoldOutPart | None,
-    sides: Sides,
-    report: Path,
-    **filtering: Any,
-) -> FilterReport:
+    text: RawText, *, sides: Sides, report: Path, **filtering: Any
+) -> None:
     """Write the training text of a corpus, tokenized and filtered, and the report of the filter.
 
-    For ``pairs``, ``files`` and ``hold_out`` see :func:`extract_corpus`. ``sides``, ``report`` and
-    the keyword arguments ``filtering`` are passed to
-    :func:`~convs2s.text.corpus_filter.tokenize_and_filter`, whose report is returned.
+    ``sides``, ``report`` and the keyword arguments ``filtering`` are passed to
+    :func:`~convs2s.text.corpus_filter.tokenize_and_filter`.
     """
-    raw = _split_pairs(pairs, files, hold_out, sides[0])
-    return tokenize_and_filter(raw, sides=sides, report=report, **filtering)
+    pairs = text.line_pairs(sides[0])
+    tokenize_and_filter(pairs, sides=sides, report=report, **filtering)
 
 
-def split_training_text(
-    *,
-    pairs: Sequence[FileNamePair],
-    files: LocalFiles,
-    hold_out: HoldOutPart | None,
-    parts: Sequence[Sides],
-) -> int:
+def split_training_text(text: RawText, *, parts: Sequence[Sides]) -> int:
     """Write the raw training text of a corpus in parts, and return the number of line pairs.
 
     The parts in their order, joined end to end, are the text that :func:`extract_corpus` writes.
-    For ``pairs``, ``files`` and ``hold_out`` see there.
     """
     with scratch_folder(parts[0][0].parent) as folder:
         source = folder / "source.zst"
         target = folder / "target.zst"
-        extract_corpus(
-            pairs=pairs, files=files, hold_out=hold_out, output=(source, target)
-        )
+        extract_corpus(text, (source, target))
         return cut_text(source=source, target=target, outputs=parts)
 
 
@@ -163,20 +149,18 @@ def join_training_text(
     write_json(report, added_reports(reports))
 
 
-def extract_reference(
-    *, pairs: Sequence[FileNamePair], files: LocalFiles, output: Path
-) -> int:
+def extract_reference(text: RawText, output: Path) -> int:
     """Write a further reference translation of a test set, and return the number of lines.
 
-    ``pairs`` are (target, reference) files. Only the references are written. The targets are read
-    to check that line N of the reference belongs to line N of the target.
+    ``text`` has (target, reference) files. Only the references are written. The targets are read to
+    check that line N of the reference belongs to line N of the target.
 
     Raises:
         UserError: a file cannot be read, or a target and its reference differ in their number of
             lines or in the ids of their segments.
     """
-    reference_lines = (reference for _, reference in _read_pairs(pairs, files))
-    return write_lines(output, reference_lines)
+    pairs = _read_pairs(text.pairs, text.files)
+    return write_lines(output, (reference for _, reference in pairs))
 
 
 def cut_text(*, source: Path, target: Path, outputs: Sequence[Sides]) -> int:

@@ -8,14 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from convs2s.config.task import CorpusMetadata
+from convs2s.errors import UserError
 from convs2s.files.text import write_lines
 from convs2s.scoring.text_table import aligned, underlined
-from convs2s.text.corpus_filter import (
-    LONGEST_WORD,
-    REASONS,
-    check_same_settings,
-    read_report,
-)
+from convs2s.text.corpus_filter import LONGEST_WORD, REASONS, read_report
 
 CountsRow = tuple[str, int, int]
 """A row of a table: its name, and the numbers for the training and the validation text."""
@@ -29,11 +25,18 @@ def count_pairs(
     The last line gives the paper's number of training pairs, if ``metadata`` has it.
 
     Raises:
-        UserError: the two texts were filtered with different settings.
+        UserError: the two texts were filtered with different settings. Snakemake does not filter a
+            text again if the files that it was made from no longer exist.
     """
-    check_same_settings([train, valid])
     training = read_report(train)
     validation = read_report(valid)
+    settings = training["settings"]
+    other_settings = validation["settings"]
+    if other_settings != settings:
+        raise UserError(
+            f"{train}: was made with {settings}, {valid} with {other_settings}: restore the "
+            "task's text files, so that both are made again, or restore the former settings"
+        )
     clean = metadata.clean
     limits = {
         "empty": "a side without words",

@@ -1,6 +1,5 @@
 """Turn a filtered corpus into BPE codes, vocabularies and token stores."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,6 @@ from convs2s.data.store import require_prepared, write_store
 from convs2s.data.vocabulary import (
     END,
     UNKNOWN,
-    Vocabulary,
     most_frequent,
     read_counts,
     read_vocabulary,
@@ -39,24 +37,17 @@ class StoreDescription(DatasetMetadata):
     Numbers of tokens include ``</s>``.
     """
 
-    pairs: int  # rows of the store
+    # Number of rows of the store.
+    pairs: int
     # Pairs left out because a side has more tokens than the task's clean.tokens.
     dropped: int
     source_tokens: int
     source_unknown: int
     target_tokens: int
     target_unknown: int
-    sha256: str  # SHA-256 of the store's bytes
+    # SHA-256 of the store's bytes.
+    sha256: str
 
-
-_COUNTS = (
-    "pairs",
-    "dropped",
-    "source_tokens",
-    "source_unknown",
-    "target_tokens",
-    "target_unknown",
-)
 
 # Number of words whose indices are cached, about 400 bytes each. Most words of a text have occurred
 # shortly before, and the cache is bounded because a corpus may have any number of distinct words.
@@ -109,7 +100,7 @@ def build_vocabulary(
         codes = read_codes(bpe_codes)
         tokens = count_tokens(counts, Bpe(codes, None, glossaries))
         if threshold:
-            # `splitter` reads the frequent tokens from the vocabulary's table. Tokens that
+            # `line_encoder` reads the frequent tokens from the vocabulary's table. Tokens that
             # minimum_count leaves out of the table must therefore be split again as well.
             frequent = frequent_tokens(tokens.items(), max(threshold, minimum_count))
             if not frequent:
@@ -126,36 +117,32 @@ def frequent_tokens(counts: Iterable[tuple[str, int]], threshold: int) -> set[st
     return {token for token, count in counts if count >= threshold}
 
 
-def splitter(
-    codes: Path | None, vocabulary: Path, settings: VocabularySettings
-) -> Bpe | None:
-    """Return the `Bpe` that splits the words of a side, or None if the task keeps words whole."""
-    if codes is None:
-        return None
-    threshold = settings.threshold
-    frequent = (
-        frequent_tokens(read_counts(vocabulary), threshold) if threshold else None
-    )
-    return Bpe(read_codes(codes), frequent, settings.glossaries)
-
-
-def line_encoder(bpe: Bpe | None, vocabulary: Vocabulary) -> Callable[[str], list[int]]:
+def line_encoder(
+    codes: Path | None, table: Path, settings: VocabularySettings
+) -> Callable[[str], list[int]]:
     """Return a function that turns a line of words into the indices of its tokens and ``</s>``.
 
-    Without BPE, each word is a token. A token outside of the vocabulary gets the index of
-    ``<unk>``.
+    ``codes`` are the BPE codes of the side; None keeps words whole. ``table`` is its vocabulary. A
+    token outside of the vocabulary gets the index of ``<unk>``.
     """
+    vocabulary = read_vocabulary(table)
+    bpe = None
+    if codes is not None:
+        frequent = None
+        if settings.threshold:
+            frequent = frequent_tokens(read_counts(table), settings.threshold)
+        bpe = Bpe(read_codes(codes), frequent, settings.glossaries)
 
     @lru_cache(_CACHED_WORDS)
-    def indices_of(word: str) -> tuple[int, ...]:
+    def indices_of(word: str) -> list[int]:
         tokens = [word] if bpe is None else bpe.tokens(word)
-        *indices, _ = vocabulary.encode(tokens)  # without </s>
-        return tuple(indices)
+        # Without </s>.
+        return vocabulary.encode(tokens)[:-1]
 
     def encode(line: str) -> list[int]:
         indices: list[int] = []
-        for word_indices in map(indices_of, line.split()):
-            indices += word_indices
+        for word in line.split():
+            indices += indices_of(word)
         indices.append(END)
         return indices
 
@@ -186,24 +173,29 @@ def binarize(
             because a model has no positions for them. Their number is printed, and is part of the
             description. None keeps all pairs.
     """
-
-    def encoder(codes: Path | None, table: Path) -> Callable[[str], list[int]]:
-        bpe = splitter(codes, table, metadata.vocabulary)
-        return line_encoder(bpe, read_vocabulary(table))
-
     source_codes = bpe_codes[0] if bpe_codes else None
     target_codes = bpe_codes[-1] if bpe_codes else None
     source_vocabulary, target_vocabulary = vocabularies
-    encode_source = encoder(source_codes, source_vocabulary)
-    encode_target = encoder(target_codes, target_vocabulary)
-    counts = Counter(dict.fromkeys(_COUNTS, 0))
+    settings = metadata.vocabulary
+    encode_source = line_encoder(source_codes, source_vocabulary, settings)
+    encode_target = line_encoder(target_codes, target_vocabulary, settings)
+    # The fields of the description, in the order in which they are written.
+    counts = {
+        "pairs": 0,
+        "dropped": 0,
+        "source_tokens": 0,
+        "source_unknown": 0,
+        "target_tokens": 0,
+        "target_unknown": 0,
+    }
 
     def encoded_pairs() -> Iterator[tuple[list[int], list[int]]]:
         """Yield the pairs to keep, and update ``counts``."""
         for source_line, target_line in read_line_pairs(*text, mark=NO_MARK):
             source = encode_source(source_line)
             target = encode_target(target_line)
-            longer_side = max(len(source), len(target)) - 1  # tokens without </s>
+            # Tokens without </s>.
+            longer_side = max(len(source), len(target)) - 1
             if most_tokens is not None and longer_side > most_tokens:
                 counts["dropped"] += 1
                 continue
@@ -234,21 +226,12 @@ def count_dataset(
     """
     training = read_description(train)
     validation = read_description(valid)
-    rows = [
-        (
-            "kept by words",
-            training.pairs + training.dropped,
-            validation.pairs + validation.dropped,
-        )
-    ]
+    all_training = training.pairs + training.dropped
+    all_validation = validation.pairs + validation.dropped
+    rows = [("kept by words", all_training, all_validation)]
     if most_tokens is not None:
-        rows.append(
-            (
-                f"dropped: over {most_tokens} tokens",
-                training.dropped,
-                validation.dropped,
-            )
-        )
+        too_long = f"dropped: over {most_tokens} tokens"
+        rows.append((too_long, training.dropped, validation.dropped))
     rows.append(("kept", training.pairs, validation.pairs))
     title = f"Token pairs of {training.task}"
     write_lines(table, counts_table(title, training.stand_in, rows))

@@ -18,7 +18,7 @@ _FIELD = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<number>\d{1,9})\])?")
 
 # Only these tags of an sgm file are read. An XML parser cannot be used, because the published files
 # are not well-formed: newstest2014 has a raw &, and some files have <p> or <hl> around segments.
-_TAG = re.compile(r"<(?:doc|seg)\b[^<>]*>|</seg\s*>", re.IGNORECASE)
+_TAG = re.compile(r"(<(?:doc|seg)\b[^<>]*>|</seg\s*>)", re.IGNORECASE)
 _ID_ATTRIBUTE = re.compile(r"\s(?:docid|id)\s*=\s*[\"']?([^\s\"'>]*)", re.IGNORECASE)
 _ENTITY = re.compile(r"&(#\d{1,7}|#x[0-9a-f]{1,6}|[a-z][a-z0-9]*);", re.IGNORECASE)
 # str.strip() would also remove no-break spaces, which belong to the text.
@@ -138,7 +138,7 @@ class Segment(str):
         differ.
         """
         for own_id, other_id in zip(self.ids, other.ids, strict=True):
-            if own_id is not None and other_id is not None and own_id != other_id:
+            if None not in (own_id, other_id) and own_id != other_id:
                 return False
         return True
 
@@ -155,44 +155,40 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[Segment]:
     opened = 0
     count = 0
     number = 0
-    length = 0  # characters of the current segment so far
     document_id = None
     segment_id = None
-    parts: list[str] = []  # text of the current segment so far, one part for each line
+    # The text of the current segment so far, in pieces, and its number of characters.
+    text: list[str] = []
+    length = 0
     for number, line in enumerate(lines, start=1):
-        position = 0  # end of the last tag of a segment on this line
-        for match in _TAG.finditer(line):
-            tag = match[0]
-            if tag.lower().startswith("<doc"):
-                document_id = _id(tag)
-                continue
-            closes = tag.startswith("</")
+        # Pieces of text and tags take turns: text, tag, text, ..., text.
+        for index, piece in enumerate(_TAG.split(line)):
+            is_tag = index % 2 == 1
+            closes = piece.startswith("</")
             is_open = opened > 0
-            if closes != is_open:
+            if not is_tag:
+                if is_open:
+                    text.append(piece)
+                    length += len(piece)
+            elif piece.lower().startswith("<doc"):
+                document_id = _id(piece)
+            elif closes != is_open:
                 raise UserError(
-                    f"{name}:{number}: unexpected {tag}: segments cannot be nested"
+                    f"{name}:{number}: unexpected {piece}: segments cannot be nested"
                 )
-            if closes:
-                parts.append(line[position : match.start()])
-                segment = Segment(_joined(parts))
+            elif closes:
+                segment = Segment(_joined(text))
                 segment.ids = (document_id, segment_id)
                 yield segment
                 count += 1
                 opened = 0
             else:
-                segment_id = _id(tag)
+                segment_id = _id(piece)
                 opened = number
-                parts = []
+                text = []
                 length = 0
-            position = match.end()
-        if opened:
-            part = line[position:]
-            parts.append(part)
-            length += len(part)
-            if length > LONGEST_SEGMENT:
-                raise UserError(
-                    f"{name}:{opened}: this <seg> is too long to be a sentence"
-                )
+        if opened and length > LONGEST_SEGMENT:
+            raise UserError(f"{name}:{opened}: this <seg> is too long to be a sentence")
     if opened:
         raise UserError(
             f"{name}:{opened}: this <seg> is not closed by </seg> before the file ends"
@@ -218,8 +214,8 @@ def _joined(parts: list[str]) -> str:
         is_known = entity[1].startswith("#") or f"{entity[1]};" in html5
         return unescape(entity[0]) if is_known else entity[0]
 
-    stripped = [part.strip(_BLANKS) for part in parts]
-    text = " ".join(part for part in stripped if part)
+    stripped = (part.strip(_BLANKS) for part in parts)
+    text = " ".join(filter(None, stripped))
     # An entity such as &#10; is a line feed, which would break the text into two lines.
     return _ENTITY.sub(character, text).replace("\n", " ")
 

@@ -37,8 +37,10 @@ class Shortlist:
     frequent: int
     """Number of most frequent target types that are always selected, besides special tokens."""
 
-    offsets: npt.NDArray[np.int64]  # (source types + 1,)
-    candidates: npt.NDArray[np.int32]  # (C,), target indices
+    # (source types + 1,)
+    offsets: npt.NDArray[np.int64]
+    # (C,), target indices
+    candidates: npt.NDArray[np.int32]
 
     @classmethod
     def from_words(

@@ -62,11 +62,9 @@ def _lists(rows: Sequence[Sequence[int]]) -> pa.ListArray:
         offsets.append(len(values))
     parts = []
     for numbers in (offsets, values):
-        # pa.array is not used because it imports pandas.
-        buffers = [
-            None,
-            pa.py_buffer(numbers),
-        ]  # None: no validity bitmap, as no value is missing
+        # None stands in place of a validity bitmap, as no value is missing. pa.array is not used
+        # because it imports pandas.
+        buffers = [None, pa.py_buffer(numbers)]
         parts.append(pa.Array.from_buffers(pa.int32(), len(numbers), buffers))
     return pa.ListArray.from_arrays(*parts)
 

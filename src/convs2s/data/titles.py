@@ -119,7 +119,8 @@ def arxiv_identifier(text: str) -> str:
     """
     match = _NUMERIC_ID.fullmatch(text)
     if not match:
-        return text  # an id from before 2007, such as cs/0607081
+        # An id from before 2007, such as cs/0607081.
+        return text
     month = int(match[1])
     digits = 5 if month >= _FIVE_DIGITS_SINCE else 4
     number = round(float(f"0.{match[2]}") * 10**digits)

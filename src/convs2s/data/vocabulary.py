@@ -36,7 +36,7 @@ class Vocabulary:
         self._index = {
             token: index for index, token in enumerate(types, len(SPECIAL_TOKENS))
         }
-        if len(self._index) + len(SPECIAL_TOKENS) != len(self.tokens):
+        if len(self._index) < len(types):
             raise UserError("a type occurs twice in the vocabulary")
 
     def __len__(self) -> int:

@@ -142,7 +142,7 @@ class _Search:
         batch = len(source)
         beam = settings.beam
         self.settings = settings
-        self.decoder = ensemble.start_search(source, beam, shortlist)
+        self.decoder = ensemble.start(source, beam, shortlist)
         # The finished hypotheses of each sentence of the batch.
         self.results: list[list[Hypothesis]] = [[] for _ in range(batch)]
         # (A,): those lists of `results` that belong to the rows.

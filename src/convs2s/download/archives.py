@@ -49,8 +49,12 @@ _ABOUT_THE_NEXT = {
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
 }
-_ZIP_END_BYTES = 22  # size of the end-of-central-directory record without its comment
-_ENCRYPTED = 0x1  # bit of a zip header's flags
+# Size of a zip archive's end-of-central-directory record without its comment.
+_ZIP_END_BYTES = 22
+# Bit of a zip header's flags.
+_ENCRYPTED = 0x1
+# Maximum number of characters of a member's name that are compared with another name.
+_COMPARED_CHARACTERS = 1_000
 _DAMAGED = "truncated or damaged; fetch the file again"
 
 Header = TypeVar("Header", tarfile.TarInfo, zipfile.ZipInfo)
@@ -133,7 +137,7 @@ def _found(entries: Iterator[tuple[str, Header]], member: str, path: Path) -> He
         has_same_base = posixpath.basename(name) == posixpath.basename(member)
         most = 2 * MOST_NAMES if has_same_base else MOST_NAMES
         if len(names) < most:
-            names.append(name[:MOST_NAMES])
+            names.append(name[:_COMPARED_CHARACTERS])
     nearest = difflib.get_close_matches(member, names, n=3, cutoff=0) or ["nothing"]
     raise UserError(
         f"{path}: no member {member!r}; the nearest of its {count} are: {', '.join(nearest)}"
@@ -165,23 +169,21 @@ class _TarInfo(tarfile.TarInfo):
         """Read a header from a block.
 
         tarfile takes every invalid header for the end of the archive. Here only a block of zeros,
-        for which tarfile raises the same HeaderError, is the end.
+        for which tarfile raises the same HeaderError, is the end. tarfile reads a header about the
+        next header into memory whole, so its size is limited here.
         """
         try:
-            return super().frombuf(block, encoding, errors)
+            header = super().frombuf(block, encoding, errors)
         except tarfile.HeaderError:
             if block != bytes(tarfile.BLOCKSIZE):
                 raise tarfile.ReadError(
                     "a damaged header, or its end mark is missing"
                 ) from None
             raise
-
-    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
-        # tarfile reads a header about the next header into memory whole, so its size is limited.
-        is_long = self.type in _ABOUT_THE_NEXT and self.size > LARGEST_TAR_HEADER_BYTES
-        if is_long or self.size < 0:
-            raise tarfile.ReadError(f"a header or a member of {self.size} bytes")
-        return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
+        is_long = header.size > LARGEST_TAR_HEADER_BYTES
+        if header.size < 0 or (is_long and header.type in _ABOUT_THE_NEXT):
+            raise tarfile.ReadError(f"a header or a member of {header.size} bytes")
+        return header
 
 
 def _tar_entries(

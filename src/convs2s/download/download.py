@@ -23,7 +23,7 @@ from convs2s.download.transfer import fetch, is_url
 from convs2s.errors import UserError
 from convs2s.files.atomic import sole_writer
 from convs2s.files.checksums import record_path, recorded_sha256
-from convs2s.files.text import read_lines, write_lines
+from convs2s.files.text import read_lines
 
 CHECKSUM_LIST = "SHA256SUMS"
 """Name of the file in a generated mirror that lists the checksums of the mirror's files."""
@@ -78,15 +78,14 @@ def download_file(
         failures: dict[str, SourceError] = {}
         for source in sources:
             shown = masked(source)
-            part = PartialFile(output, UPSTREAM if source == url else MIRROR)
+            kind = UPSTREAM if source == url else MIRROR
+            part = PartialFile(output, expected, kind)
             try:
-                fetch(source, part, expected, waits)
+                fetch(source, part, waits)
             except SourceError as error:
                 failures[shown] = error
                 print(f"{shown}: {error}", file=sys.stderr)
                 continue
-            if not expected.has_checksum:
-                write_lines(record_path(output), [f"{part.sha256()}  {output.name}"])
             part.finish()
             return
     record = record_path(output) if recorded else None

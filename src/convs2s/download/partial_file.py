@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from convs2s.errors import UserError
 from convs2s.files.atomic import writing
-from convs2s.files.checksums import sha256
+from convs2s.files.checksums import record_path, sha256
 from convs2s.files.text import write_lines
 
 BLOCK_BYTES = 1 << 20
@@ -122,8 +122,9 @@ class PartialFile:
     Whoever calls the methods that write must hold the lock of the output (``sole_writer``).
     """
 
-    def __init__(self, output: Path, kind: str = UPSTREAM) -> None:
+    def __init__(self, output: Path, expected: Expected, kind: str = UPSTREAM) -> None:
         """Name the partial file of ``output``; ``kind`` is ``UPSTREAM`` or ``MIRROR``."""
+        self.expected = expected
         self._output = output
         self._path = output.with_name(f"{output.name}{kind}")
         self._origin_path = output.with_name(f"{output.name}{kind}.json")
@@ -159,33 +160,33 @@ class PartialFile:
         self._path.unlink(missing_ok=True)
         self._origin_path.unlink(missing_ok=True)
 
-    def check(self, expected: Expected) -> None:
+    def check(self) -> None:
         """Discard the bytes and raise a WrongFileError if they are not the complete expected file.
 
         The file is read from the disk, because its bytes can differ from those that were received.
         """
         try:
-            expected.check(self._path)
+            self.expected.check(self._path)
         except WrongFileError:
             self.discard()
             raise
 
-    def sha256(self) -> str:
-        """Return the SHA-256 of the bytes so far as hexadecimal digits."""
-        return sha256(self._path)
-
     def finish(self) -> None:
-        """Rename the complete file to the output, and remove all partial files of the output."""
+        """Rename the complete file to the output, and remove all partial files of the output.
+
+        If no checksum is known, the SHA-256 of the file is recorded first.
+        """
+        if not self.expected.has_checksum:
+            record = f"{sha256(self._path)}  {self._output.name}"
+            write_lines(record_path(self._output), [record])
         with writing(self._output):
             with self._path.open("rb") as stream:
                 os.fsync(stream.fileno())
             self._path.replace(self._output)
         for kind in (UPSTREAM, MIRROR):
-            PartialFile(self._output, kind).discard()
+            PartialFile(self._output, self.expected, kind).discard()
 
-    def append(
-        self, read: Callable[[], bytes], total: int | None, expected: Expected
-    ) -> None:
+    def append(self, read: Callable[[], bytes], total: int | None) -> None:
         """Append the bytes that ``read`` returns until it returns none; show progress on stderr.
 
         ``total`` is the size of the complete file, if known.
@@ -227,8 +228,7 @@ class PartialFile:
                     ) from None
                 progress.update(len(data))
                 size += len(data)
-                if expected.size is not None and size > expected.size:
+                most = self.expected.size
+                if most is not None and size > most:
                     self.discard()
-                    raise WrongFileError(
-                        f"has more than the expected {expected.size} bytes"
-                    )
+                    raise WrongFileError(f"has more than the expected {most} bytes")

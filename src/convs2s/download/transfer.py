@@ -20,7 +20,6 @@ from convs2s.config.file_reference import (
 )
 from convs2s.download.partial_file import (
     BLOCK_BYTES,
-    Expected,
     InterruptedTransferError,
     Origin,
     PartialFile,
@@ -29,7 +28,8 @@ from convs2s.download.partial_file import (
     WrongFileError,
 )
 
-_SILENCE_SECONDS = 60  # a connection without a byte for this long counts as cut
+# A connection without a byte for this long counts as cut.
+_SILENCE_SECONDS = 60
 _PAGES = (".html", ".htm")
 _CUT = (TimeoutError, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
 _RETRIED = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS)
@@ -42,9 +42,7 @@ class _NoFtp(urllib.request.FTPHandler):
         raise URLError("a redirection to ftp")
 
 
-def fetch(
-    source: str, part: PartialFile, expected: Expected, waits: Sequence[float]
-) -> None:
+def fetch(source: str, part: PartialFile, waits: Sequence[float]) -> None:
     """Transfer a complete file from an http(s) URL or a path to a partial file, and check it.
 
     If the partial file has bytes from the same source, and the source still has the same file, the
@@ -61,7 +59,8 @@ def fetch(
     waits_left = list(waits)
     while True:
         try:
-            attempt(source, part, expected)
+            attempt(source, part)
+            part.check()
             return
         except InterruptedTransferError as error:
             if part.size > furthest:
@@ -90,32 +89,30 @@ def is_url(source: str) -> bool:
     return bool(re.fullmatch(r"https?://\S+", source)) and has_valid_port(source)
 
 
-def _copy(source: str, part: PartialFile, expected: Expected) -> None:
-    """Copy a file from a mirror's folder to the partial file, and check it."""
+def _copy(source: str, part: PartialFile) -> None:
+    """Copy a file from a mirror's folder to the partial file."""
     try:
         with Path(source).open("rb") as stream:
             size = Path(source).stat().st_size
-            expected.check_size(size)
+            part.expected.check_size(size)
             part.begin(Origin(source, size=size))
-            part.append(partial(stream.read, BLOCK_BYTES), size, expected)
+            part.append(partial(stream.read, BLOCK_BYTES), size)
     except OSError as error:
         # The mirror's file cannot be read. Errors of the partial file are UserErrors.
         raise SourceError(error.strerror or str(error)) from None
-    part.check(expected)
 
 
-def _download(source: str, part: PartialFile, expected: Expected) -> None:
-    """Request the missing bytes from a server once, append them, and check the complete file."""
+def _download(source: str, part: PartialFile) -> None:
+    """Request the missing bytes from a server once, and append them to the partial file."""
     earlier = part.origin_from(masked(source))
-    # If the partial file is already complete, a process was killed before it could rename the file.
-    # Then there is nothing to request.
-    if not earlier or earlier.size != part.size:
-        try:
-            with _open(source, part.size if earlier else 0) as response:
-                _receive(response, masked(source), part, expected)
-        except (HTTPException, OSError) as error:
-            raise InterruptedTransferError(f"the connection was cut: {error}") from None
-    part.check(expected)
+    if earlier and earlier.size == part.size:
+        # The partial file is complete: a process was killed before it could rename the file.
+        return
+    try:
+        with _open(source, part.size if earlier else 0) as response:
+            _receive(response, masked(source), part)
+    except (HTTPException, OSError) as error:
+        raise InterruptedTransferError(f"the connection was cut: {error}") from None
 
 
 def _open(source: str, start: int) -> HTTPResponse:
@@ -156,9 +153,7 @@ def _open(source: str, start: int) -> HTTPResponse:
         raise SourceError(f"no address, or a redirection to none: {error}") from None
 
 
-def _receive(
-    response: HTTPResponse, source: str, part: PartialFile, expected: Expected
-) -> None:
+def _receive(response: HTTPResponse, source: str, part: PartialFile) -> None:
     """Append the body of a response to the partial file, or replace the partial file by it.
 
     Before the partial file is changed, two kinds of responses are refused: a web page, such as the
@@ -172,29 +167,30 @@ def _receive(
     """
     headers = response.headers
     is_part = response.status == HTTPStatus.PARTIAL_CONTENT
-    start = None  # first byte of the body in the file
-    end = response.length  # end of the body in the file
-    size = end  # size of the complete file
+    # The first byte of the body in the file, the end of the body, and the size of the whole file.
+    start = None
+    end = response.length
+    size = end
     if is_part:
         start, end, size = _content_range(headers["Content-Range"] or "")
     origin = Origin(source, headers["ETag"], headers["Last-Modified"], size)
-    expected.check_size(size)
+    part.expected.check_size(size)
     if headers.get_content_type() == "text/html" and not source.endswith(_PAGES):
         raise SourceError("answers with a web page")
     if is_part:
         earlier = part.origin_from(source)
-        if not earlier or start != part.size or not origin.continues(earlier, expected):
+        is_same = earlier is not None and origin.continues(earlier, part.expected)
+        if not is_same or start != part.size:
             raise StartOverError(
                 "the server has another file than when the download began"
             )
     else:
         part.begin(origin)
     # All bytes up to the end of the file were requested, so the end of the body is the file's size.
-    total = size or expected.size or end
-
+    total = size or part.expected.size or end
     # read1 returns the bytes that have arrived. read would wait for a whole block, and the bytes
     # before a cut would be lost.
-    part.append(partial(response.read1, BLOCK_BYTES), total, expected)
+    part.append(partial(response.read1, BLOCK_BYTES), total)
     if total is None:
         return
     # On a file system without locks, another process may have written to the partial file as well.

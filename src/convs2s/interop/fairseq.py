@@ -119,14 +119,16 @@ def import_fairseq(
         check_weights(weights, network, name)
     if languages is None:
         languages = _languages(checkpoint, name)
-    codes = None if files.bpe_codes is None else read_codes(files.bpe_codes)
-    strange = types_of_other_codes(codes, source_types) if codes else 0
-    if strange:
-        raise UserError(
-            f"{files.bpe_codes}: cannot have made the vocabulary in {files.source_dictionary} "
-            f"({strange} types): give the codes that the model was trained with"
-        )
-    if codes is None and any(token.endswith("@@") for token in source_types):
+    codes = None
+    if files.bpe_codes is not None:
+        codes = read_codes(files.bpe_codes)
+        strange = types_of_other_codes(codes, source_types)
+        if strange:
+            raise UserError(
+                f"{files.bpe_codes}: cannot have made the vocabulary in {files.source_dictionary} "
+                f"({strange} types): give the codes that the model was trained with"
+            )
+    elif any(token.endswith("@@") for token in source_types):
         raise UserError(
             f"{files.source_dictionary}: has parts of words (@@): give --bpe-codes"
         )
@@ -262,14 +264,14 @@ def _layers(arguments: Mapping[str, Any], key: str, name: str) -> list[tuple[int
     """
     layers = evaluate(arguments[key], f"{name}: {key}")
     try:
-        found = _LAYERS.validate_python(layers, strict=True)
+        validated = _LAYERS.validate_python(layers, strict=True)
     except ValidationError:
         raise UserError(
             f"{name}: {key}: expected a list of (width, kernel) or (width, kernel, 1), because "
             "layers without a residual connection, or with one over several layers, are not "
             f"supported; found {layers!r:.60}"
         ) from None
-    return [(layer[0], layer[1]) for layer in found]
+    return [(width, kernel) for width, kernel, *_ in validated]
 
 
 def _stacks(layers: list[tuple[int, int]]) -> list[dict[str, int]]:

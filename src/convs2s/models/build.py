@@ -20,9 +20,7 @@ from convs2s.models.network import Network
 
 
 def build_network(
-    architecture: NetworkSettings,
-    source_types: int,
-    target_types: int,
+    architecture: NetworkSettings, source_types: int, target_types: int
 ) -> Network:
     """Return a freshly initialized network for vocabularies of these sizes."""
     if isinstance(architecture, ConvS2SArchitecture):
@@ -50,19 +48,10 @@ class _NothingDrawn(TorchFunctionMode):
     """
 
     def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Any = (),
-        kwargs: Any = None,
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """Call a function of torch, unless it only serves initialization."""
-        draws = (
-            Tensor.normal_,
-            Tensor.uniform_,
-            nn.init.normal_,
-            nn.init.uniform_,
-        )
+        draws = (Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_)
         if func in draws:
             return args[0] if args else kwargs["tensor"]
         if func is Tensor.norm:

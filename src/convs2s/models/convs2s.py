@@ -19,7 +19,6 @@ from convs2s.config.architecture import ConvS2SArchitecture, Layer
 from convs2s.data.vocabulary import PADDING
 from convs2s.models.kernels.dropout import dropout
 from convs2s.models.layers import (
-    SQRT_HALF,
     Embedding,
     GatedConvolution,
     Linear,
@@ -27,6 +26,7 @@ from convs2s.models.layers import (
     scale_gradient,
 )
 from convs2s.models.network import Network
+from convs2s.models.steps import SQRT_HALF
 from convs2s.models.windows import Windows
 
 
@@ -63,21 +63,14 @@ class Attention(nn.Module):
     in the authors' code, a block adds its residual after the attention.
     """
 
-    def __init__(
-        self,
-        width: int,
-        embedding: int,
-    ) -> None:
+    def __init__(self, width: int, embedding: int) -> None:
         """Take the width d of the block and the width f of the embeddings."""
         super().__init__()
         self.in_projection = Linear(width, embedding)  # W and b of equation 1
         self.out_projection = Linear(embedding, width)
 
     def forward(
-        self,
-        hidden: Tensor,
-        embedded: Tensor,
-        encoded: EncodedSource,
+        self, hidden: Tensor, embedded: Tensor, encoded: EncodedSource
     ) -> tuple[Tensor, Tensor]:
         """Attend to the source.
 
@@ -110,11 +103,7 @@ class Block(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        layer: Layer,
-        keep_prob: float,
-        attention: Attention | None,
+        self, inputs: int, layer: Layer, keep_prob: float, attention: Attention | None
     ) -> None:
         """Make the layers of a block with input width ``inputs``.
 
@@ -167,11 +156,7 @@ class Stack(nn.ModuleList):
 class ConvEncoder(nn.Module):
     """Embeddings, a stack of convolutional blocks, and a map back to the width of embeddings."""
 
-    def __init__(
-        self,
-        architecture: ConvS2SArchitecture,
-        types: int,
-    ) -> None:
+    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
         super().__init__()
         layers = architecture.encoder_layers
         width = architecture.embedding
@@ -199,11 +184,7 @@ class ConvEncoder(nn.Module):
                         lambda gradient: gradient / attention_layers
                     )
 
-    def forward(
-        self,
-        source: Tensor,
-        padding: Tensor,
-    ) -> EncodedSource:
+    def forward(self, source: Tensor, padding: Tensor) -> EncodedSource:
         """Encode source indices (B, m); ``padding`` (B, m) is True where the source is padding."""
         embedded = self.embedding(source)  # (B, m, f)
         x = self.in_projection(embedded)  # (B, m, d)
@@ -228,11 +209,7 @@ class ConvEncoder(nn.Module):
 class ConvDecoder(nn.Module):
     """Embeddings, causal convolutional blocks with attention, and the output layer."""
 
-    def __init__(
-        self,
-        architecture: ConvS2SArchitecture,
-        types: int,
-    ) -> None:
+    def __init__(self, architecture: ConvS2SArchitecture, types: int) -> None:
         super().__init__()
         layers = architecture.decoder_layers
         width = architecture.embedding
@@ -251,10 +228,7 @@ class ConvDecoder(nn.Module):
             self.output = Linear(output_width, types, keep_prob)
 
     def forward(
-        self,
-        previous: Tensor,
-        encoded: EncodedSource,
-        windows: Windows | None = None,
+        self, previous: Tensor, encoded: EncodedSource, windows: Windows | None = None
     ) -> tuple[Tensor, list[Tensor]]:
         """Read target tokens, and attend to the encoded source.
 
@@ -296,31 +270,21 @@ class ConvS2S(Network):
     decoder: ConvDecoder
 
     def __init__(
-        self,
-        architecture: ConvS2SArchitecture,
-        source_types: int,
-        target_types: int,
+        self, architecture: ConvS2SArchitecture, source_types: int, target_types: int
     ) -> None:
         """Draw the parameters from torch's global generator, first those of the encoder."""
         encoder = ConvEncoder(architecture, source_types)
         decoder = ConvDecoder(architecture, target_types)
         super().__init__(encoder, decoder)
         positions = architecture.positions
-        self._positions = {
-            "source": positions.rows("source"),
-            "target": positions.rows("target"),
-        }
+        self._positions = {side: positions.rows(side) for side in ("source", "target")}
 
     @property
     def positions(self) -> Mapping[str, int | None]:
         """The number of rows of each side's position table, or None without a table."""
         return self._positions
 
-    def encode(
-        self,
-        source: Tensor,
-        lengths: Tensor | None = None,
-    ) -> EncodedSource:
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> EncodedSource:
         """Encode padded source indices (B, m).
 
         ``lengths`` is not used: the network only needs to know which tokens are padding.

@@ -43,7 +43,8 @@ class IncrementalState(Protocol):
         """Read the last token of each hypothesis (B, K).
 
         Return the input of the output layer (B, K, features), and the mean attention of the layers
-        (B, K, m), which is None for a network without attention.
+        (B, K, m). It is None for a network without attention. A network that pads its source may
+        return more than m columns.
         """
 
     def select(self, rows: Tensor) -> None:
@@ -62,11 +63,7 @@ class InferenceNetwork(Protocol):
 
     output: LinearMap
 
-    def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-    ) -> IncrementalState:
+    def start(self, source: Tensor, hypotheses: int) -> IncrementalState:
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
 
 
@@ -115,9 +112,10 @@ class Ensemble:
         """
         return least_positions(network.positions[side] for network in self.networks)
 
+    @torch.inference_mode()
     def start(
         self,
-        source: Tensor,
+        source: Indices | Tensor,
         hypotheses: int,
         shortlist: Shortlisted | None = None,
     ) -> "DecoderState":
@@ -125,35 +123,10 @@ class Ensemble:
 
         ``shortlist`` restricts the target types; None allows all.
         """
+        source = torch.as_tensor(source, device=self._device)
         states = [network.start(source, hypotheses) for network in self._inference]
         outputs = [network.output for network in self._inference]
-        if shortlist is None:
-            return DecoderState(states, outputs, source, self._average)
-        types = torch.as_tensor(shortlist.types, device=source.device)
-        mask = torch.as_tensor(shortlist.mask, device=source.device)
-        outputs = [output.of(types) for output in outputs]
-        return DecoderState(
-            states,
-            outputs,
-            source,
-            self._average,
-            types,
-            mask,
-        )
-
-    @torch.inference_mode()
-    def start_search(
-        self,
-        source: Indices,
-        hypotheses: int,
-        shortlist: Shortlisted | None,
-    ) -> "DecoderState":
-        """Encode a source that is an array on the CPU, for a search; see ``start``.
-
-        A search calls ``best`` of the result, not ``step``.
-        """
-        on_device = torch.from_numpy(source).to(self._device)
-        return self.start(on_device, hypotheses, shortlist)
+        return DecoderState(states, outputs, source, self._average, shortlist)
 
 
 class DecoderState:
@@ -168,24 +141,28 @@ class DecoderState:
         outputs: Sequence[LinearMap],
         source: Tensor,
         average: Average,
-        types: Tensor | None = None,
-        mask: Tensor | None = None,
+        shortlist: Shortlisted | None = None,
     ) -> None:
         """Begin before the first step of the source (B, m).
 
-        ``states`` and ``outputs`` are the state of each network and its map to the logits of S
-        types. ``types`` (S,) are those of a shortlist, and ``mask`` (B, S) is True if a sentence
-        may not use a type; None means that there is no shortlist.
+        ``states`` and ``outputs`` are the state of each network and its map to the logits of all
+        types.
         """
         self._states = states
         self._outputs = outputs
         self._average = average
-        # (B, m), True at </s> and padding: an unknown word is replaced by a word of the source, so
-        # that the place of its highest attention must be a word.
+        # (B, m), True at </s> and padding. A word of the source replaces an unknown word, so the
+        # position with the highest attention must be that of a word.
         self._no_word = (source == PADDING) | (source == END)
-        self._types = types
-        self._mask = mask
+        # The types (S,) of the shortlist, and (B, S), True if a sentence may not use a type.
+        self._types: Tensor | None = None
+        self._mask: Tensor | None = None
+        if shortlist is not None:
+            self._types = self._to_device(shortlist.types)
+            self._mask = self._to_device(shortlist.mask)
+            self._outputs = [output.of(self._types) for output in outputs]
 
+    @torch.inference_mode()
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor | None]:
         """Predict from the last token of each hypothesis (B, K).
 
@@ -193,23 +170,38 @@ class DecoderState:
         None without attention. If log-probabilities are averaged, the probabilities sum to less
         than 1.
         """
-        features = []
+        predictions = []
         attentions = []
-        for state in self._states:
-            x, attention = state.step(previous)
-            features.append(x)
+        for state, output in zip(self._states, self._outputs, strict=True):
+            features, attention = state.step(previous)
             if attention is not None:
-                attentions.append(attention)
+                length = self._no_word.shape[1]  # m
+                attentions.append(attention[:, :, :length])
+            logits = output(features)  # (B, K, S)
+            at_least_fp32 = torch.promote_types(logits.dtype, torch.float32)
+            logits = logits.to(at_least_fp32)
+            if self._mask is None:
+                predictions.append(functional.log_softmax(logits, 2))
+                continue
+            mask = self._mask.unsqueeze(1)  # (B, 1, S)
+            logits = logits.masked_fill(mask, -torch.inf)
+            # The shortlist contains the types of all sentences of the batch. Those of the other
+            # sentences add zeros to the sum of the softmax, but change the order of its terms. In
+            # fp64 that does not change the result.
+            exact = functional.log_softmax(logits, 2, dtype=torch.float64)
+            predictions.append(exact.to(logits.dtype))
         mean = torch.stack(attentions).mean(0) if attentions else None
-        return self._predict(features), mean
+        if len(predictions) == 1:
+            return predictions[0], mean
+        stacked = torch.stack(predictions)  # (networks, B, K, S)
+        if self._average == "log_probabilities":
+            return stacked.mean(0), mean
+        # The log of the mean probability.
+        return torch.logsumexp(stacked, 0) - math.log(len(predictions)), mean
 
     @torch.inference_mode()
     def best(
-        self,
-        previous: Indices,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
+        self, previous: Indices, scores: Numbers, count: int, limits: Limits
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
@@ -218,17 +210,6 @@ class DecoderState:
         are copied from the device in one transfer, so that this waits only once.
         """
         predictions, attention = self.step(self._to_device(previous))
-        return self._best(predictions, attention, scores, count, limits)
-
-    def _best(
-        self,
-        predictions: Tensor,
-        attention: Tensor | None,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
-    ) -> Candidates:
-        """Return the best continuations from predictions (B, K, S), which this changes."""
         self._limit(predictions, limits)
         _, hypotheses, types = predictions.shape
         before = self._to_device(scores).to(predictions.dtype)  # (B, K)
@@ -257,11 +238,7 @@ class DecoderState:
             places=None if attention is None else indices[:, 2 * count :],
         )
 
-    def _limit(
-        self,
-        predictions: Tensor,
-        limits: Limits,
-    ) -> None:
+    def _limit(self, predictions: Tensor, limits: Limits) -> None:
         """Apply constraints on the next token to predictions (B, K, S), in place.
 
         Special tokens have the same indices in a shortlist as in the whole vocabulary, because they
@@ -286,31 +263,6 @@ class DecoderState:
         """Copy an array to the networks' device, without waiting for the copy to end."""
         device = self._no_word.device
         return torch.from_numpy(array).to(device, non_blocking=True)
-
-    def _predict(self, features: Sequence[Tensor]) -> Tensor:
-        """Return the averaged log-probabilities (B, K, S) from each network's features."""
-        predictions = []
-        for x, output in zip(features, self._outputs, strict=True):
-            logits = output(x)  # (B, K, S)
-            at_least_fp32 = torch.promote_types(logits.dtype, torch.float32)
-            logits = logits.to(at_least_fp32)
-            if self._mask is None:
-                predictions.append(functional.log_softmax(logits, 2))
-                continue
-            mask = self._mask.unsqueeze(1)  # (B, 1, S)
-            logits = logits.masked_fill(mask, -torch.inf)
-            # The shortlist contains the types of all sentences of the batch. Those of the other
-            # sentences add zeros to the sum of the softmax, but change the order of its terms. In
-            # fp64 that does not change the result.
-            exact = functional.log_softmax(logits, 2, dtype=torch.float64)
-            predictions.append(exact.to(logits.dtype))
-        if len(predictions) == 1:
-            return predictions[0]
-        stacked = torch.stack(predictions)  # (networks, B, K, S)
-        if self._average == "log_probabilities":
-            return stacked.mean(0)
-        # The log of the mean probability.
-        return torch.logsumexp(stacked, 0) - math.log(len(predictions))
 
     @torch.inference_mode()
     def select(self, rows: Indices) -> None:

@@ -25,20 +25,14 @@ from convs2s.models.windows import Windows
 class DecodingConvS2S:
     """A copy of a network with its weights prepared for decoding."""
 
-    def __init__(
-        self,
-        network: ConvS2S,
-        precision: Precision,
-    ) -> None:
+    def __init__(self, network: ConvS2S, precision: Precision) -> None:
         """Copy a network, normalize the weights of the copy and round them to ``precision``."""
         copied = deepcopy(network)
         copied.eval()
         copied.requires_grad_(False)
         self.network = copied
-        output = self.network.output
-        weight = output.weight().detach()  # (V, f_out)
-        bias = output.bias.detach()  # (V,)
-        self.output = LinearMap(weight, bias, precision)
+        output = copied.output
+        self.output = LinearMap(output.weight(), output.bias, precision)
         # The map has the output layer's weight, which is the largest. Do not keep it twice.
         del self.network.decoder.output
         for module in self.network.modules():
@@ -52,14 +46,9 @@ class DecodingConvS2S:
                     module.register_parameter(name, rounded)
         self.dtype = self.network.encoder.embedding.tokens.dtype
 
-    def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-    ) -> "ConvS2SState":
+    def start(self, source: Tensor, hypotheses: int) -> "ConvS2SState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
-        encoded = self.encode(source)
-        return ConvS2SState(self, encoded, source.shape[1], hypotheses)
+        return ConvS2SState(self, source, hypotheses)
 
     def encode(self, source: Tensor) -> EncodedSource:
         """Pad source indices (B, m) to whole vectors and encode them.
@@ -85,44 +74,40 @@ class ConvS2SState:
     """
 
     def __init__(
-        self,
-        decoding: DecodingConvS2S,
-        encoded: EncodedSource,
-        length: int,
-        hypotheses: int,
+        self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int
     ) -> None:
         """Begin before the first target token, where all inputs of convolutions are zeros.
 
-        ``length`` is m before the source was padded to whole vectors, ``hypotheses`` is K.
+        ``source`` (B, m) has padded indices, ``hypotheses`` is K.
         """
+        self._decoding = decoding
         self._decoder = decoding.network.decoder
-        self._encoded = encoded
-        self._length = length
+        self._encoded = decoding.encode(source)
         self._hypotheses = hypotheses
         shapes = []
         for block in self._decoder.blocks:
             convolution = block.convolution
             shapes.append((convolution.kernel, convolution.inputs))
-        rows = len(encoded.keys) * hypotheses  # R
-        like = encoded.keys.new_empty((), dtype=decoding.dtype)
+        rows = len(source) * hypotheses  # R
+        like = torch.empty((), dtype=decoding.dtype, device=source.device)
         self._windows = Windows(shapes, rows, like)
         # (R,), the order that leaves each row in its place
-        self._identity = torch.arange(rows, device=like.device)
+        self._identity = torch.arange(rows, device=source.device)
         self._rows = self._identity  # (R,), the row that each hypothesis continues
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
         """Read the last token of each hypothesis (B, K).
 
         Return the output layer's input (B, K, f_out), and the mean of the blocks' attention (B, K,
-        m). The next step continues the same rows, unless ``select`` or ``keep`` is called before.
+        m') with m' columns after padding to whole vectors. The next step continues the same rows,
+        unless ``select`` or ``keep`` is called before.
         """
         self._windows.begin(self._rows)
         features, attentions = self._decoder(previous, self._encoded, self._windows)
         self._windows.end()
         self._rows = self._identity[: previous.numel()]
         mean = torch.stack(attentions).mean(0)  # over all layers (section 4.3)
-        # Without the padding to whole vectors.
-        return features, mean[:, :, : self._length]
+        return features, mean
 
     def select(self, rows: Tensor) -> None:
         """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""

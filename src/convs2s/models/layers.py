@@ -15,9 +15,6 @@ from convs2s.models.kernels.dropout import dropout
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.steps import Precision
 
-SQRT_HALF = math.sqrt(0.5)
-"""Factor of a sum of two terms, which keeps the variance of the terms (section 3.4)."""
-
 
 class WeightNormalized(nn.Module):
     """A map whose weight is ``g * v / ||v||`` (Salimans & Kingma 2016; section 4.2).
@@ -26,11 +23,7 @@ class WeightNormalized(nn.Module):
     the output dimension first. ``weight_g``, which is g, and ``bias`` are (outputs,).
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        standard_deviation: float,
-    ) -> None:
+    def __init__(self, shape: tuple[int, ...], standard_deviation: float) -> None:
         """Draw v from a normal distribution with mean 0, and set the bias to 0.
 
         g is the norm of v, so that at first the weight is v itself.
@@ -46,9 +39,7 @@ class WeightNormalized(nn.Module):
 
     def fuse(self, precision: Precision) -> None:
         """Normalize the weight once, for decoding. This deletes the parameters."""
-        weight = self.weight().detach()
-        bias = self.bias.detach()
-        self._fused = LinearMap(weight, bias, precision)
+        self._fused = LinearMap(self.weight(), self.bias, precision)
         del self.weight_v, self.weight_g, self.bias
 
     def map(self, x: Tensor) -> Tensor:
@@ -65,9 +56,8 @@ class WeightNormalized(nn.Module):
         if v.device.type != "cpu" and torch.compiler.is_compiling():
             # From these operations torch.compile makes one kernel each way, with the casts to the
             # precision of autocast. It cannot fuse ``_weight_norm`` with anything.
-            norm: Tensor = torch.linalg.vector_norm(
-                v, dim=1, keepdim=True
-            )  # (outputs, 1)
+            # The norm is (outputs, 1).
+            norm: Tensor = torch.linalg.vector_norm(v, dim=1, keepdim=True)
             return v * (g / norm)
         # This kernel passes over memory once forward and once backward. ``g * v / v.norm()`` would
         # take several passes each way.
@@ -78,12 +68,7 @@ class WeightNormalized(nn.Module):
 class Linear(WeightNormalized):
     """A weight-normalized linear map from ``inputs`` to ``outputs``."""
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        keep_prob: float = 1.0,
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, keep_prob: float = 1.0) -> None:
         """Initialize with the standard deviation sqrt(keep_prob / inputs) (section 3.5).
 
         ``keep_prob`` is the probability that dropout right before the map keeps an input.
@@ -108,11 +93,7 @@ class GatedConvolution(WeightNormalized):
     """
 
     def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        kernel: int,
-        keep_prob: float = 1.0,
+        self, inputs: int, outputs: int, kernel: int, keep_prob: float = 1.0
     ) -> None:
         """Initialize with the standard deviation sqrt(4 * keep_prob / n), n = kernel * inputs.
 
@@ -124,11 +105,7 @@ class GatedConvolution(WeightNormalized):
         self.inputs = inputs
         self.kernel = kernel
 
-    def forward(
-        self,
-        x: Tensor,
-        left: int,
-    ) -> Tensor:
+    def forward(self, x: Tensor, left: int) -> Tensor:
         """Map (B, n, inputs) to (B, n, outputs).
 
         The window of a position begins ``left`` positions before it.
@@ -145,11 +122,7 @@ class GatedConvolution(WeightNormalized):
 class PlainOutput(nn.Module):
     """A map from features to logits without weight normalization, as the LSTM has it."""
 
-    def __init__(
-        self,
-        inputs: int,
-        types: int,
-    ) -> None:
+    def __init__(self, inputs: int, types: int) -> None:
         """Allocate the parameters; the network that has this layer must initialize them."""
         super().__init__()
         self.table = nn.Parameter(torch.empty(types, inputs))
@@ -171,11 +144,7 @@ class OutputTable(PlainOutput):
     weight-normalized.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        types: int,
-    ) -> None:
+    def __init__(self, inputs: int, types: int) -> None:
         """Draw the table and the bias with the standard deviation 0.1, as any lookup table."""
         super().__init__(inputs, types)
         for parameter in self.parameters():
@@ -186,11 +155,7 @@ class Embedding(nn.Module):
     """The sum of a token's and its position's learned embedding, then dropout (section 3.1)."""
 
     def __init__(
-        self,
-        types: int,
-        width: int,
-        positions: int | None,
-        drop_probability: float,
+        self, types: int, width: int, positions: int | None, drop_probability: float
     ) -> None:
         """Draw both tables with mean 0 and the standard deviation 0.1 (section 3.5).
 
@@ -205,11 +170,7 @@ class Embedding(nn.Module):
             )
         self.dropout = drop_probability
 
-    def forward(
-        self,
-        tokens: Tensor,
-        positions: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """Map indices (B, n) to (B, n, width).
 
         ``positions`` (n,) are the positions of the tokens, or (1,) if all tokens are at the same
@@ -242,11 +203,7 @@ class _ScaleGradient(torch.autograd.Function):
     """The identity, whose gradient is multiplied by a factor."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        factor: float,
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, factor: float) -> Tensor:
         ctx.factor = factor
         return x.view_as(x)
 

@@ -26,6 +26,11 @@ State = tuple[Tensor, Tensor]
 """The output h and the cells of one layer, each (1, B, c), the shape that ``nn.LSTM`` uses."""
 
 
+def stack_states(states: list[State]) -> Tensor:
+    """Return the states of all layers as one tensor (layers, 2, B, c)."""
+    return torch.stack([torch.cat(state) for state in states])
+
+
 def reverse_tokens(source: Tensor) -> Tensor:
     """Reverse the tokens of each row (B, m), but leave ``</s>`` and the padding in place.
 
@@ -47,11 +52,7 @@ class LstmLayer(nn.LSTM):
     precision. In float16 small gradients vanish, and the next layers expect autocast's precision.
     """
 
-    def forward(
-        self,
-        x: Any,
-        state: State | None = None,
-    ) -> tuple[Any, State]:
+    def forward(self, x: Any, state: State | None = None) -> tuple[Any, State]:
         """Read ``x``, padded or packed, from a state on; return the outputs and the last state.
 
         Outputs are in the precision of autocast, if it is on.
@@ -71,92 +72,72 @@ class LstmLayer(nn.LSTM):
         return y, after
 
 
-class Layers(nn.ModuleList):
-    """LSTM layers, the bottom one first, each of which is a separate ``nn.LSTM``.
+class LstmStack(nn.Module):
+    """Embeddings and LSTM layers, the bottom one first: the part that encoder and decoder share.
 
-    A single ``nn.LSTM`` of several layers also applies dropout between them. On a GPU it draws the
-    masks from a generator that cannot be seeded again, so that a resumed training would differ from
-    one without interruption.
+    Each layer is a separate ``nn.LSTM``. A single one of several layers also applies dropout
+    between them. On a GPU it draws the masks from a generator that cannot be seeded again, so that
+    a resumed training would differ from one without interruption.
     """
 
-    def __init__(self, architecture: LstmArchitecture) -> None:
+    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
         super().__init__()
-        inputs = architecture.embedding
-        for _ in range(architecture.layers):
-            self.append(LstmLayer(inputs, architecture.cells, batch_first=True))
-            inputs = architecture.cells
         self.dropout = architecture.dropout
+        inputs = architecture.embedding
+        self.embedding = Embedding(types, inputs, None, self.dropout)
+        self.layers = nn.ModuleList()
+        for _ in range(architecture.layers):
+            self.layers.append(LstmLayer(inputs, architecture.cells, batch_first=True))
+            inputs = architecture.cells
 
     def drop(self, x: Tensor) -> Tensor:
-        """Apply dropout between two layers."""
+        """Apply dropout to the output of a layer."""
         return dropout(x, self.dropout, self.training)
 
 
-class LstmEncoder(nn.Module):
+class LstmEncoder(LstmStack):
     """Embeddings and layers, whose final states are the encoded source."""
 
-    def __init__(
-        self,
-        architecture: LstmArchitecture,
-        types: int,
-    ) -> None:
-        super().__init__()
-        self.embedding = Embedding(
-            types, architecture.embedding, None, architecture.dropout
-        )
-        self.layers = Layers(architecture)
-
-    def forward(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        lengths_on_cpu: Tensor,
-    ) -> list[State]:
+    def forward(self, source: Tensor, lengths: Tensor | None) -> list[State]:
         """Read source indices (B, m); return the last state of each layer.
 
-        The lengths of the rows (B,) are given twice: on the device of the source, and on the CPU.
+        ``lengths`` (B,) on the CPU are the lengths of the rows. If they are None they are computed,
+        which waits for the device.
         """
+        lengths_on_device = (source != PADDING).sum(1)  # (B,)
+        if lengths is None:
+            lengths = lengths_on_device.cpu()
         # In a packed sequence, the layers stop at the last token of each row, so that padding does
         # not change the states. ``pack_padded_sequence`` needs the longest row first. By default it
         # sorts on the CPU, and the device has to wait for the order. So sort the lengths on the
         # device as well, which gives the order there.
-        order = lengths.sort(descending=True).indices
+        order = lengths_on_device.sort(descending=True).indices
         embedded = self.embedding(source)  # (B, m, f)
         ordered = embedded.index_select(0, order)  # (B, m, f)
-        longest_first = lengths_on_cpu.sort(descending=True).values
+        longest_first = lengths.sort(descending=True).values
         batch = pack_padded_sequence(ordered, longest_first, batch_first=True)
         # With the order and its inverse, the layers return states in the order of the source.
         original_order = invert_permutation(order)
         packed = PackedSequence(batch.data, batch.batch_sizes, order, original_order)
         states: list[State] = []
-        for number, layer in enumerate(self.layers):
-            if number > 0:  # dropout between two layers
-                dropped = self.layers.drop(packed.data)
+        for layer in self.layers:
+            if states:  # dropout between two layers
+                dropped = self.drop(packed.data)
                 packed = packed._replace(data=dropped)
             packed, state = layer(packed)
             states.append(state)
         return states
 
 
-class LstmDecoder(nn.Module):
+class LstmDecoder(LstmStack):
     """Embeddings, layers that start from the encoder's final states, and the output layer."""
 
-    def __init__(
-        self,
-        architecture: LstmArchitecture,
-        types: int,
-    ) -> None:
-        super().__init__()
-        self.embedding = Embedding(
-            types, architecture.embedding, None, architecture.dropout
-        )
-        self.layers = Layers(architecture)
+    def __init__(self, architecture: LstmArchitecture, types: int) -> None:
+        super().__init__(architecture, types)
         self.output = PlainOutput(architecture.cells, types)
 
     def forward(
-        self,
-        previous: Tensor,
-        states: list[State],
+        self, previous: Tensor, states: list[State]
     ) -> tuple[Tensor, list[State]]:
         """Read target tokens (B, n), starting from the state of each layer.
 
@@ -166,10 +147,10 @@ class LstmDecoder(nn.Module):
         after: list[State] = []
         for layer, state in zip(self.layers, states, strict=True):
             if after:  # dropout between two layers
-                x = self.layers.drop(x)
+                x = self.drop(x)
             x, state = layer(x, state)  # (B, n, c)
             after.append(state)
-        return self.layers.drop(x), after
+        return self.drop(x), after
 
 
 class Lstm(Network):
@@ -181,10 +162,7 @@ class Lstm(Network):
     decoder: LstmDecoder
 
     def __init__(
-        self,
-        architecture: LstmArchitecture,
-        source_types: int,
-        target_types: int,
+        self, architecture: LstmArchitecture, source_types: int, target_types: int
     ) -> None:
         """Draw every parameter from U(-initialization, initialization) (section 3.4)."""
         encoder = LstmEncoder(architecture, source_types)
@@ -195,32 +173,23 @@ class Lstm(Network):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -bound, bound)
 
-    def encode(
-        self,
-        source: Tensor,
-        lengths: Tensor | None = None,
-    ) -> list[State]:
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> list[State]:
         """Encode padded source indices (B, m); return the final state of each layer.
 
-        ``lengths`` (B,) on the CPU are computed, which waits for the device, if they are not given.
+        ``lengths`` is a parameter of ``LstmEncoder.forward``.
         """
-        lengths_on_device = (source != PADDING).sum(1)  # (B,)
         if self.reverse_source:
             source = reverse_tokens(source)
-        lengths_on_cpu = lengths_on_device.cpu() if lengths is None else lengths
-        states = self.encoder(source, lengths_on_device, lengths_on_cpu)
-        return cast(list[State], states)
+        return cast(list[State], self.encoder(source, lengths))
 
     def final_state(self, source: Tensor) -> Tensor:
         """Encode source indices (B, m); return the final states as vectors (B, 2 * layers * c).
 
         A vector has the output and the cells of the bottom layer, then those of the next one.
         """
-        parts = []
-        for hidden, cells in self.encode(source):  # (1, B, c) each
-            parts.append(hidden[0])
-            parts.append(cells[0])
-        return torch.cat(parts, dim=1)
+        states = stack_states(self.encode(source))  # (layers, 2, B, c)
+        by_sentence = states.permute(2, 0, 1, 3)  # (B, layers, 2, c)
+        return by_sentence.flatten(1)
 
 
 class InferenceLstm:
@@ -230,26 +199,16 @@ class InferenceLstm:
     does not (see ``LstmLayer``).
     """
 
-    def __init__(
-        self,
-        network: Lstm,
-        precision: Precision,
-    ) -> None:
+    def __init__(self, network: Lstm, precision: Precision) -> None:
         """Take a network; ``precision`` is fp32, which keeps that of the weights, or bf16."""
         self._network = network
-        weight = network.output.weight().detach()
-        bias = network.output.bias.detach()
-        self.output = LinearMap(weight, bias, precision)
-        is_bf16 = precision == "bf16"
+        output = network.output
+        self.output = LinearMap(output.weight(), output.bias, precision)
         self._autocast = torch.autocast(
-            weight.device.type, torch.bfloat16, enabled=is_bf16
+            output.bias.device.type, torch.bfloat16, enabled=precision == "bf16"
         )
 
-    def start(
-        self,
-        source: Tensor,
-        hypotheses: int,
-    ) -> "LstmIncrementalState":
+    def start(self, source: Tensor, hypotheses: int) -> "LstmIncrementalState":
         """Encode padded source indices (B, m), and return the state of K hypotheses of each."""
         with self._autocast:
             # The states of a sentence must not depend on the others of its batch. But torch takes
@@ -260,34 +219,26 @@ class InferenceLstm:
             longer = source.new_full((FEWEST_ROWS, source.shape[1]), END)
             filled = torch.cat([source, longer])  # (B', m + 1)
             encoded = self._network.encode(filled)
-        layers = []
-        for hidden, cells in encoded:  # (1, B', c) each
-            layers.append(torch.cat([hidden, cells]))  # (2, B', c)
-        states = torch.stack(layers)  # (layers, 2, B', c)
+        states = stack_states(encoded)  # (layers, 2, B', c)
         states = states[:, :, : len(source)]  # (layers, 2, B, c)
-        return LstmIncrementalState(
-            self._network.decoder, states, hypotheses, self._autocast
-        )
+        states = states.unsqueeze(3)  # (layers, 2, B, 1, c)
+        states = states.expand(-1, -1, -1, hypotheses, -1)  # (layers, 2, B, K, c)
+        return LstmIncrementalState(self._network.decoder, states, self._autocast)
 
 
 class LstmIncrementalState:
-    """The output and the cells of each layer for every hypothesis, (layers, 2, B, K, c)."""
+    """The output and the cells of each layer for every hypothesis."""
 
     def __init__(
-        self,
-        decoder: LstmDecoder,
-        encoded: Tensor,
-        hypotheses: int,
-        autocast: torch.autocast,
+        self, decoder: LstmDecoder, states: Tensor, autocast: torch.autocast
     ) -> None:
-        """Start each hypothesis from the final states of its sentence (layers, 2, B, c).
+        """Start from states (layers, 2, B, K, c).
 
         ``autocast`` is a context that sets the precision of the steps.
         """
         self._decoder = decoder
+        self._states = states
         self._autocast = autocast
-        by_hypothesis = encoded.unsqueeze(3)  # (layers, 2, B, 1, c)
-        self._states = by_hypothesis.expand(-1, -1, -1, hypotheses, -1)
 
     def step(self, previous: Tensor) -> tuple[Tensor, None]:
         """Read the last token of each hypothesis (B, K).
@@ -300,8 +251,7 @@ class LstmIncrementalState:
         tokens = previous.reshape(-1, 1)  # (B * K, 1)
         with self._autocast:
             x, states = self._decoder(tokens, states)  # (B * K, 1, c)
-        joined = [torch.cat(state) for state in states]  # (2, B * K, c) of each layer
-        after = torch.stack(joined)  # (layers, 2, B * K, c)
+        after = stack_states(states)  # (layers, 2, B * K, c)
         self._states = after.view(self._states.shape)
         return x.view(*previous.shape, -1), None
 

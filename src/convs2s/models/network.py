@@ -28,11 +28,7 @@ class Network(nn.Module, ABC):
     attends: ClassVar[bool]
     """Whether the network has attention, which the replacement of unknown words and plots need."""
 
-    def __init__(
-        self,
-        encoder: nn.Module,
-        decoder: nn.Module,
-    ) -> None:
+    def __init__(self, encoder: nn.Module, decoder: nn.Module) -> None:
         """Join an encoder and a decoder.
 
         The decoder maps tokens (B, n) and the result of ``encode`` to a tuple that begins with the
@@ -56,11 +52,7 @@ class Network(nn.Module, ABC):
         return self.decoder.output  # type: ignore[return-value]
 
     @abstractmethod
-    def encode(
-        self,
-        source: Tensor,
-        lengths: Tensor | None = None,
-    ) -> Any:
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> Any:
         """Encode source indices (B, m), padded on the right; return what the decoder reads.
 
         ``lengths`` (B,), on the CPU, are the numbers of tokens of the rows. A network that needs
@@ -75,10 +67,7 @@ class Network(nn.Module, ABC):
         return None
 
     def features(
-        self,
-        source: Tensor,
-        previous: Tensor,
-        lengths: Tensor | None = None,
+        self, source: Tensor, previous: Tensor, lengths: Tensor | None = None
     ) -> Tensor:
         """Return the input of the output layer (B, n, features).
 
@@ -89,11 +78,7 @@ class Network(nn.Module, ABC):
         x: Tensor = self.decoder(previous, encoded)[0]
         return x
 
-    def forward(
-        self,
-        source: Tensor,
-        previous: Tensor,
-    ) -> tuple[Tensor, list[Tensor]]:
+    def forward(self, source: Tensor, previous: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return the logits (B, n, V), and the attention (B, n, m) of each layer that attends."""
         encoded = self.encode(source)
         x, attentions = self.decoder(previous, encoded)

@@ -43,11 +43,11 @@ Python's floats and arrays of fp64 become fp32. Python's integers become 64-bit 
 """
 
 
-def _operator(kind: str) -> Callable[["Value", Operand], "Value"]:
+def _operator(name: str) -> Callable[["Value", Operand], "Value"]:
     """Return a method that adds a node with two inputs."""
 
     def apply(left: "Value", right: Operand) -> "Value":
-        return left.graph.op(kind, left, right)
+        return left.graph.op(name, left, right)
 
     return apply
 
@@ -73,18 +73,10 @@ class Value:
     __or__ = _operator("Or")
 
 
-TypedValue = tuple[Value, int]
-"""A value, and the type of its elements (``FLOATS``, ``INDICES`` or ``TRUTHS``)."""
-
-
 class Graph:
     """A graph under construction."""
 
-    def __init__(
-        self,
-        precision: str,
-        name: str = "",
-    ) -> None:
+    def __init__(self, precision: str, name: str = "") -> None:
         """Begin an empty graph, whose linear maps are computed in ``precision``: fp32 or int8.
 
         ``name`` is a prefix of the names of nodes and constants. Graphs that are joined must have
@@ -99,22 +91,13 @@ class Graph:
         # Second name of a value -> its name.
         self._aliases: dict[str, str] = {}
 
-    def op(
-        self,
-        kind: str,
-        *inputs: Operand,
-        **attributes: Any,
-    ) -> Value:
+    def op(self, operator: str, *inputs: Operand, **attributes: Any) -> Value:
         """Add a node with one output, and return the output."""
-        (value,) = self.ops(kind, 1, *inputs, **attributes)
+        (value,) = self.ops(operator, 1, *inputs, **attributes)
         return value
 
     def ops(
-        self,
-        kind: str,
-        outputs: int,
-        *inputs: Operand,
-        **attributes: Any,
+        self, operator: str, outputs: int, *inputs: Operand, **attributes: Any
     ) -> list[Value]:
         """Add a node with ``outputs`` outputs, and return them."""
         input_names = []
@@ -127,10 +110,10 @@ class Graph:
         node_name = f"{self._name}{len(self._nodes)}"
         output_names = [f"{node_name}.{number}" for number in range(outputs)]
         node = helper.make_node(
-            kind,
+            operator,
             inputs=input_names,
             outputs=output_names,
-            domain=MICROSOFT if kind == "MatMulIntegerToFloat" else "",
+            domain=MICROSOFT if operator == "MatMulIntegerToFloat" else "",
             **attributes,
         )
         self._nodes.append(node)
@@ -154,56 +137,28 @@ class Graph:
         return Value(self, self._aliases.get(name, name))
 
     def input(
-        self,
-        name: str,
-        kind: int,
-        shape: Sequence[int | str] | None = None,
+        self, name: str, element_type: int, shape: Sequence[int | str] | None = None
     ) -> Value:
-        """Add an input with elements of type ``kind`` and return it; None means any shape."""
-        info = helper.make_tensor_value_info(name, kind, shape)
+        """Add an input and return it; None means any shape."""
+        info = helper.make_tensor_value_info(name, element_type, shape)
         self._inputs.append(info)
         return self.value(name)
 
-    def output(
-        self,
-        name: str,
-        value: Value,
-        kind: int = FLOATS,
-    ) -> None:
+    def output(self, name: str, value: Value, element_type: int = FLOATS) -> None:
         """Make a value an output of the graph, under a name."""
         self.alias(name, value)
-        self._declare_output(name, kind)
+        info = helper.make_tensor_value_info(name, element_type, None)
+        self._outputs.append(info)
 
-    def alias(
-        self,
-        name: str,
-        value: Value,
-    ) -> None:
+    def alias(self, name: str, value: Value) -> None:
         """Give a value a second name, by which joined graphs read it."""
         self._aliases[name] = value.name
 
-    def _declare_output(
-        self,
-        name: str,
-        kind: int,
-    ) -> None:
-        """Make the value with this name an output of the graph."""
-        info = helper.make_tensor_value_info(name, kind, None)
-        self._outputs.append(info)
-
-    def rows(
-        self,
-        x: Value,
-        columns: int,
-    ) -> Value:
+    def rows(self, x: Value, columns: int) -> Value:
         """Reshape (..., columns) to (rows, columns)."""
         return self.op("Reshape", x, [-1, columns])
 
-    def columns(
-        self,
-        x: Value,
-        width: int,
-    ) -> Value:
+    def columns(self, x: Value, width: int) -> Value:
         """Transpose (B, K, width) to (B, width, K).
 
         The Reshape does not change the shape. Without it, ONNX Runtime would fuse the Transpose
@@ -218,23 +173,13 @@ class Graph:
             return values[0]
         return self.op("Mean", *values)
 
-    def linear(
-        self,
-        x: Value,
-        weight: AnyArray,
-        bias: AnyArray,
-    ) -> Value:
+    def linear(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
         """Map (rows, inputs) by a weight (outputs, inputs) and a bias (outputs,)."""
         if self._is_int8:
             return self._linear_int8(x, weight, bias)
         return self.op("Gemm", x, weight.T, bias)
 
-    def _linear_int8(
-        self,
-        x: Value,
-        weight: AnyArray,
-        bias: AnyArray,
-    ) -> Value:
+    def _linear_int8(self, x: Value, weight: AnyArray, bias: AnyArray) -> Value:
         """Map (rows, inputs) by a product of 8-bit integers.
 
         The weight has a scale for each output, and x has a scale for each row, so that no row
@@ -279,8 +224,8 @@ class Graph:
         body: "Graph",
         runs: Value,
         goes_on: Value,
-        carried: Mapping[str, TypedValue],
-        results: Mapping[str, TypedValue],
+        carried: Mapping[str, Value],
+        results: Mapping[str, Value],
     ) -> None:
         """Add a loop that runs ``body`` until ``goes_on``, a value of the body, is false.
 
@@ -288,7 +233,7 @@ class Graph:
         as ``position``.
 
         ``carried`` are values of the body that its next run reads, by the names under which it
-        reads them. The first run reads the inputs ``NAME.first``, which this adds to the graph.
+        reads them. The first run reads ``NAME.first``, an input of this graph.
 
         ``results`` are values of the body by name. They become outputs of this graph, with the
         values of all runs stacked in a new first dimension.
@@ -299,19 +244,21 @@ class Graph:
         # inputs of the body: number of the run, whether it takes place, carried values;
         # outputs of the body: whether the next run takes place, carried values, results;
         # outputs of the node: last values of the carried ones, stacked results.
-        node_inputs = [runs.name, self.constant(True).name]
-        node_outputs = []
         body.input("position", INDICES, [])
         body.input("goes_on", TRUTHS, [])
-        body._declare_output(goes_on.name, TRUTHS)
-        for name, (following, kind) in carried.items():
-            body.input(name, kind)
-            body._declare_output(following.name, kind)
-            node_inputs.append(self.input(f"{name}.first", kind).name)
+        # ONNX Runtime infers the types of the others.
+        untyped = helper.make_empty_tensor_value_info
+        body._outputs.append(untyped(goes_on.name))
+        node_inputs = [runs.name, self.constant(True).name]
+        node_outputs = []
+        for name, following in carried.items():
+            body._inputs.append(untyped(name))
+            body._outputs.append(untyped(following.name))
+            node_inputs.append(f"{name}.first")
             node_outputs.append(f"{name}.last")
-        for name, (value, kind) in results.items():
-            body._declare_output(value.name, kind)
-            self._declare_output(name, kind)
+        for name, value in results.items():
+            body._outputs.append(untyped(value.name))
+            self._outputs.append(untyped(name))
             node_outputs.append(name)
         # The body can read constants of the surrounding graph. Large ones go there, because
         # ``session`` passes them to ONNX Runtime without a copy. Those of int8 stay in the body,
@@ -323,18 +270,9 @@ class Graph:
             else:
                 self._constants[name] = array
         body_graph = helper.make_graph(
-            body._nodes,
-            "body",
-            body._inputs,
-            body._outputs,
-            body_constants,
+            body._nodes, "body", body._inputs, body._outputs, body_constants
         )
-        node = helper.make_node(
-            "Loop",
-            node_inputs,
-            node_outputs,
-            body=body_graph,
-        )
+        node = helper.make_node("Loop", node_inputs, node_outputs, body=body_graph)
         self._nodes.append(node)
 
     def session(self) -> InferenceSession:

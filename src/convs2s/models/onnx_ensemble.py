@@ -4,7 +4,6 @@ Shapes: B sentences, K hypotheses of each, R = B * K rows, m source length, C ca
 sentence, S target types, T steps, f_out width of what enters an output layer.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
@@ -15,14 +14,14 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.onnx_builder import AnyArray, InferenceSession
 from convs2s.models.onnx_graphs import Weights, decoder, encoder
 from convs2s.models.onnx_search import (
-    BARRED,
     FREE,
     GROUP,
+    MASKED_LOGIT,
     NOT_THE_END,
     THE_END_ALONE,
     continuations,
-    penalties,
     search,
+    search_inputs,
 )
 from convs2s.models.steps import (
     VECTOR,
@@ -59,10 +58,7 @@ class OnnxEnsemble:
     attends = True
 
     def __init__(
-        self,
-        networks: Sequence[Weights],
-        precision: str,
-        average: str,
+        self, networks: Sequence[Weights], precision: str, average: str
     ) -> None:
         """Build the graphs of the networks. This takes all weights out of ``networks``.
 
@@ -103,48 +99,35 @@ class OnnxEnsemble:
 
         ``side`` is ``source`` or ``target``.
         """
-        limits = [
+        return least_positions(
             architecture.positions.rows(side) for architecture in self._architectures
-        ]
-        return least_positions(limits)
+        )
 
-    def start_search(
-        self,
-        source: Indices,
-        hypotheses: int,
-        shortlist: Shortlisted | None,
+    def start(
+        self, source: Indices, hypotheses: int, shortlist: Shortlisted | None
     ) -> "OnnxDecoder":
         """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
 
         ``shortlist`` restricts the target types; None allows all.
         """
-        parts = self._encode(source)
+        types = self.types
+        mask = None
         if shortlist is None:
-            session = self.session("output")
-            return OnnxDecoder(self, parts, hypotheses, session, len(self.types))
-        types = shortlist.types
-        layers = []
-        for weight, bias in self._layers:
-            layers.append((weight[types], bias[types]))
-        output = continuations(
-            layers,
-            self.precision,
-            self._average,
-            types,
-            is_masked=True,
-        )
-        missing = -len(types) % GROUP
-        # The graph adds types that fill the last group.
-        mask = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S with these)
-        barred = np.where(mask, np.float32(BARRED), np.float32(0))
-        return OnnxDecoder(
-            self,
-            parts,
-            hypotheses,
-            output.session(),
-            len(types),
-            barred[:, None],
-        )
+            output = self.session("output")
+        else:
+            types = shortlist.types
+            layers = [(weight[types], bias[types]) for weight, bias in self._layers]
+            graph = continuations(
+                layers, self.precision, self._average, types, is_masked=True
+            )
+            output = graph.session()
+            # The graph adds types that fill the last group.
+            missing = -len(types) % GROUP
+            filled = np.pad(shortlist.mask, ((0, 0), (0, missing)))  # (B, S)
+            mask = np.where(filled, np.float32(MASKED_LOGIT), np.float32(0))
+            mask = mask[:, None]  # (B, 1, S)
+        parts = self._encode(source)
+        return OnnxDecoder(self, parts, hypotheses, output, len(types), mask)
 
     def search_alone(
         self,
@@ -181,19 +164,16 @@ class OnnxEnsemble:
             given[f"{state}.first"] = zeros
         names = [f"{name} of steps" for name in Candidates._fields]
         # Scores, parents and tokens (T, 1, C), and places (T, 1, K).
-        found = self.session("search").run(names, given)
-        lists = []
-        for steps in found:
-            of_sentence = steps[:, 0]  # (T, C) or (T, K)
-            lists.append(of_sentence.tolist())
+        fields = self.session("search").run(names, given)
+        lists = [field[:, 0].tolist() for field in fields]
         return zip(*lists, strict=True)
 
     def first_states(self, rows: int) -> dict[str, AnyArray]:
         """Return the state of each network before the first step, which is zeros, by name."""
-        states = {}
-        for name, width in self.states.items():
-            states[name] = np.zeros((rows, width), np.float32)
-        return states
+        return {
+            name: np.zeros((rows, width), np.float32)
+            for name, width in self.states.items()
+        }
 
     def _encode(self, source: Indices) -> dict[str, AnyArray]:
         """Encode padded source indices (B, m); return the outputs of the encoder's graph."""
@@ -203,27 +183,6 @@ class OnnxEnsemble:
         padded = np.pad(source, ((0, 0), (0, missing)), constant_values=PADDING)
         encoded = self.session("encoder").run(self._parts, {"source": padded})
         return dict(zip(self._parts, encoded, strict=True))
-
-
-def search_inputs(
-    types: int,
-    hypotheses: int,
-    candidates: int,
-    unknown_penalty: float,
-) -> dict[str, AnyArray]:
-    """Return the inputs of a ``continuations`` graph that are the same for all sentences.
-
-    ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
-    """
-    groups = math.ceil(types / GROUP)
-    filled_types = groups * GROUP  # S, with those that fill the last group
-    searched_groups = min(candidates, hypotheses * groups)
-    return {
-        "penalties": penalties(types, filled_types, unknown_penalty),
-        "candidates": np.array([candidates]),
-        "groups": np.array([searched_groups]),
-        "shape": np.array([-1, hypotheses, filled_types]),
-    }
 
 
 class OnnxDecoder:
@@ -244,7 +203,7 @@ class OnnxDecoder:
 
         ``parts`` are the outputs of the encoder's graph, ``hypotheses`` is K. ``output`` is the
         session of a ``continuations`` graph, and ``types`` is the number of its target types.
-        ``mask`` (B, 1, S) is BARRED if a sentence may not use a type, else 0. None allows all.
+        ``mask`` is an input of that graph; None allows all types.
         """
         rows = len(parts["words"]) * hypotheses  # R
         self._decoder = ensemble.session("decoder")
@@ -259,11 +218,7 @@ class OnnxDecoder:
         self._states = ensemble.first_states(rows)
 
     def best(
-        self,
-        previous: Indices,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
+        self, previous: Indices, scores: Numbers, count: int, limits: Limits
     ) -> Candidates:
         """Predict, and return the most probable continuations of each sentence's hypotheses.
 
@@ -271,15 +226,13 @@ class OnnxDecoder:
         hypothesis. ``count`` is the number of continuations of each sentence.
         """
         batch, hypotheses = previous.shape
-        places, *features = self._read(previous)
-        limit = FREE if limits.may_end else NOT_THE_END
-        # The inputs of the graph with a row for each sentence, of which each call gets a part.
-        given: dict[str, AnyArray] = {"scores": scores}
+        # The inputs of the graph with a row for each sentence. Each call gets some of the rows.
+        places, given = self._read(previous)
+        given["scores"] = scores
         if self._mask is not None:
             given["mask"] = self._mask
-        for number, x in enumerate(features):
-            given[f"{number}.features"] = x.reshape(batch, hypotheses, -1)
         inputs = search_inputs(self._types, hypotheses, count, limits.unknown_penalty)
+        limit = FREE if limits.may_end else NOT_THE_END
         if limits.must_end.any():
             given["limits"] = np.where(limits.must_end, THE_END_ALONE, limit)
         else:
@@ -287,20 +240,20 @@ class OnnxDecoder:
             inputs["limits"] = np.array([limit])
         rows = max(PART_ROWS, PART_NUMBERS // self._types)  # of a part
         sentences = max(1, rows // hypotheses)  # of a part
-        found = []
+        results = []
         for start in range(0, batch, sentences):
             part = slice(start, start + sentences)
             for name, array in given.items():
                 inputs[name] = array[part]
-            found.append(self._output.run(["best", "parents", "chosen"], inputs))
-        best, parents, chosen = map(np.concatenate, zip(*found, strict=True))
+            results.append(self._output.run(["best", "parents", "chosen"], inputs))
+        best, parents, chosen = map(np.concatenate, zip(*results, strict=True))
         return Candidates(best, parents, chosen, places)
 
-    def _read(self, previous: Indices) -> list[AnyArray]:
+    def _read(self, previous: Indices) -> tuple[Indices, dict[str, AnyArray]]:
         """Run the decoder's step on the last tokens (B, K).
 
-        Return the source positions with the most attention (B, K), and the input of each network's
-        output layer (R, f_out). This updates the states and advances the position.
+        Return the source positions with the most attention (B, K), and by name the input of each
+        network's output layer (B, K, f_out). This updates the states and advances the position.
         """
         given = {
             "previous": previous,
@@ -309,16 +262,19 @@ class OnnxDecoder:
             **self._parts,
             **self._states,
         }
-        results = ["places"]
-        for number in range(len(self._states)):
-            results.append(f"{number}.features")
-        next_states = [f"{name}.next" for name in self._states]
-        found = self._decoder.run([*results, *next_states], given)
-        count = len(results)
-        self._states = dict(zip(self._states, found[count:], strict=True))
+        outputs = ["places"]
+        for number, name in enumerate(self._states):
+            outputs += [f"{number}.features", f"{name}.next"]
+        arrays = self._decoder.run(outputs, given)
+        results = dict(zip(outputs, arrays, strict=True))
+        features = {}
+        for number, name in enumerate(self._states):
+            self._states[name] = results[f"{name}.next"]
+            x = results[f"{number}.features"]  # (R, f_out)
+            features[f"{number}.features"] = x.reshape(*previous.shape, -1)
         self._position += 1
         self._rows = np.arange(previous.size)  # each hypothesis continues its own row
-        return list(found[:count])
+        return results["places"], features
 
     def select(self, rows: Indices) -> None:
         """Continue from other hypotheses: ``rows`` (R,) are indices of rows, by sentence."""
@@ -328,10 +284,7 @@ class OnnxDecoder:
         """Drop all sentences but these; ``sentences`` are indices of the B sentences."""
         by_sentence = self._rows.reshape(-1, self._hypotheses)  # (B, K)
         self._rows = by_sentence[sentences].reshape(-1)
-        kept = {}
-        for name, part in self._parts.items():
-            kept[name] = part[sentences]
-        self._parts = kept
+        self._parts = {name: part[sentences] for name, part in self._parts.items()}
         if self._mask is not None:
             self._mask = self._mask[sentences]
 

@@ -31,8 +31,8 @@ import numpy as np
 from convs2s.config.architecture import ConvS2SArchitecture, Layer, NetworkSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.models.onnx_builder import FLOATS, INDICES, AnyArray, Graph, Value
+from convs2s.models.steps import SQRT_HALF
 
-ROOT_OF_HALF = float(np.sqrt(0.5))
 STACKS = {"source": "encoder", "target": "decoder"}
 """Which part of the network reads each side; the names of its weights begin with this word."""
 
@@ -57,11 +57,7 @@ class Weights:
         self.architecture = cast(ConvS2SArchitecture, architecture)
         self.types = dict(zip(STACKS, types, strict=True))
 
-    def take(
-        self,
-        name: str,
-        *shape: int,
-    ) -> AnyArray:
+    def take(self, name: str, *shape: int) -> AnyArray:
         """Remove a weight of this shape and return it in fp32.
 
         Raises:
@@ -76,11 +72,7 @@ class Weights:
         return array.astype(np.float32, copy=False)
 
     def linear(
-        self,
-        name: str,
-        outputs: int,
-        *inputs: int,
-        share: float | AnyArray = 1.0,
+        self, name: str, outputs: int, *inputs: int, share: float | AnyArray = 1.0
     ) -> Map:
         """Return a weight-normalized map, multiplied by ``share``.
 
@@ -116,6 +108,81 @@ class Weights:
         return weight, bias
 
 
+class _Part:
+    """The encoder of a network, or a step of its decoder, as a part of a graph."""
+
+    def __init__(self, graph: Graph, weights: Weights, side: str) -> None:
+        """Begin the part of the network that reads ``side``: ``source`` or ``target``."""
+        self.graph = graph
+        self.op = graph.op
+        self.weights = weights
+        self.architecture = weights.architecture
+        self.side = side
+        self.name = STACKS[side]
+
+    def linear(
+        self,
+        name: str,
+        x: Value,
+        outputs: int,
+        *inputs: int,
+        share: float | AnyArray = 1.0,
+    ) -> Value:
+        """Map rows (rows, inputs) to (rows, outputs) by the weights ``name``, times ``share``."""
+        weight, bias = self.weights.linear(
+            f"{self.name}.{name}", outputs, *inputs, share=share
+        )
+        return self.graph.linear(x, weight, bias)
+
+    def embed(self, tokens: Value, positions: Value) -> Value:
+        """Embed tokens (..., n) at positions (n,), or all at one position ().
+
+        Positions past the end of the position table share its last row.
+        """
+        name = f"{self.name}.embedding"
+        width = self.architecture.embedding
+        types = self.weights.types[self.side]
+        table = self.weights.take(f"{name}.tokens", types, width)
+        embedded = self.op("Gather", table, tokens)
+        rows = self.architecture.positions.rows(self.side)
+        if rows is None:
+            return embedded
+        table = self.weights.take(f"{name}.positions", rows, width)
+        positions = self.op("Min", positions, rows - 1)
+        return embedded + self.op("Gather", table, positions)
+
+    def block(
+        self,
+        name: str,
+        layer: Layer,
+        x: Value,
+        inputs: int,
+        window: Value,
+        share: float,
+    ) -> list[Value]:
+        """Add the convolution and the residual of a block; return both outputs (rows, d).
+
+        ``x`` (rows, inputs) is the block's input, and ``window`` (rows, kernel * inputs) what the
+        convolution reads. The convolution's output is multiplied by ``share``, the residual by
+        sqrt(0.5).
+        """
+        d = layer.width
+        # The first d outputs are values, which are multiplied by the share. The others are gates.
+        shares = np.repeat([share, 1.0], d)  # (2d,)
+        # (rows, 2d)
+        values_and_gates = self.linear(
+            f"{name}.convolution", window, 2 * d, layer.kernel, inputs, share=shares
+        )
+        value, gate = self.graph.ops(
+            "Split", 2, values_and_gates, axis=1, num_outputs=2
+        )
+        hidden = value * self.op("Sigmoid", gate)
+        if inputs == d:
+            return [hidden, x * SQRT_HALF]
+        residual = self.linear(f"{name}.residual", x, d, inputs, share=SQRT_HALF)
+        return [hidden, residual]
+
+
 def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[str]]:
     """Return the graph of the encoders, and the names of its outputs that the decoder reads.
 
@@ -135,80 +202,53 @@ def encoder(networks: Sequence[Weights], precision: str) -> tuple[Graph, list[st
     graph.output("words", words)
     padding = op("Unsqueeze", padding, [2])  # (B, m, 1)
     present = op("Where", padding, 0.0, 1.0)  # (B, m, 1)
-    barred = op("Where", padding, -np.inf, 0.0)  # (B, m, 1)
+    mask = op("Where", padding, -np.inf, 0.0)  # (B, m, 1)
     length = op("ReduceSum", present, [1])  # (B, 1, 1)
     # The scale of the context is the square root of the length, as in the network of torch.
-    scale = op("Sqrt", length) * ROOT_OF_HALF  # (B, 1, 1)
+    scale = op("Sqrt", length) * SQRT_HALF  # (B, 1, 1)
     by_sentence = _by_sentence(graph, source)
     parts = []
     for number, weights in enumerate(networks):
-        embedded, z = _encode(graph, weights, source, by_sentence, present)
+        part = _Part(graph, weights, "source")
+        embedded, z = _encode(part, source, by_sentence, present)
         z_by_sentence = op("Reshape", z, by_sentence)  # (B, m, f)
         scaled = (z_by_sentence + embedded) * scale
         values = graph.rows(scaled, weights.architecture.embedding)  # (B * m, f)
-        attended = _attended(
-            graph,
-            weights,
-            by_sentence,
-            z,
-            values,
-            barred,
-        )
-        for part, value in attended.items():
-            name = f"{number}.{part}"
-            parts.append(name)
-            graph.output(name, value)
+        attended = _attended(graph, weights, by_sentence, z, values, mask)
+        for name, value in attended.items():
+            parts.append(f"{number}.{name}")
+            graph.output(f"{number}.{name}", value)
     return graph, parts
 
 
 def _encode(
-    graph: Graph,
-    weights: Weights,
-    source: Value,
-    by_sentence: Value,
-    present: Value,
+    part: _Part, source: Value, by_sentence: Value, present: Value
 ) -> tuple[Value, Value]:
     """Add a network's encoder; return the embedded source (B, m, f) and its output z (B * m, f).
 
     ``by_sentence`` is the shape [B, m, -1]. ``present`` (B, m, 1) is 0 at padding, else 1.
     """
+    graph = part.graph
     op = graph.op
-    architecture = weights.architecture
-    f = architecture.embedding
-    inputs = architecture.encoder_layers[0].width
+    f = part.architecture.embedding
+    layers = part.architecture.encoder_layers
     length = op("Shape", source, start=1)  # (1,), the last dimension of the source: m
     length = op("Squeeze", length)  # ()
     positions = op("Range", 0, length, 1)  # (m,)
-    embedded = _embed(graph, weights, "source", source, positions)
+    embedded = part.embed(source, positions)
     embedded_rows = graph.rows(embedded, f)  # (B * m, f)
-    in_weight, in_bias = weights.linear("encoder.in_projection", inputs, f)
-    x = graph.linear(embedded_rows, in_weight, in_bias)  # (B * m, d)
-    for number, layer in enumerate(architecture.encoder_layers):
+    inputs = layers[0].width
+    x = part.linear("in_projection", embedded_rows, inputs, f)  # (B * m, d)
+    for number, layer in enumerate(layers):
         kept = op("Reshape", x, by_sentence) * present  # (B, m, inputs)
         x = graph.rows(kept, inputs)  # (B * m, inputs)
         window = _windows(graph, kept, layer, inputs)  # (B * m, kernel * inputs)
-        name = f"encoder.blocks.{number}"
-        hidden = _convolution(
-            graph,
-            weights,
-            name,
-            window,
-            inputs,
-            layer,
-            ROOT_OF_HALF,
-        )
-        residual = _residual(
-            graph,
-            weights,
-            name,
-            x,
-            inputs,
-            layer.width,
+        hidden, residual = part.block(
+            f"blocks.{number}", layer, x, inputs, window, SQRT_HALF
         )
         x = hidden + residual  # (B * m, d) of this block
         inputs = layer.width
-    out_weight, out_bias = weights.linear("encoder.out_projection", f, inputs)
-    z = graph.linear(x, out_weight, out_bias)  # (B * m, f)
+    z = part.linear("out_projection", x, f, inputs)  # (B * m, f)
     return embedded, z
 
 
@@ -218,11 +258,11 @@ def _attended(
     by_sentence: Value,
     z: Value,
     values: Value,
-    barred: Value,
+    mask: Value,
 ) -> dict[str, Value]:
     """Add what the decoder's blocks attend to, and return it by name.
 
-    ``by_sentence`` is the shape [B, m, -1]. ``z`` and ``values`` are (B * m, f). ``barred`` (B, m,
+    ``by_sentence`` is the shape [B, m, -1]. ``z`` and ``values`` are (B * m, f). ``mask`` (B, m,
     1) is -inf at padding, else 0.
 
     In the decoder, the scores of block M are the sum of three terms:
@@ -236,28 +276,23 @@ def _attended(
     architecture = weights.architecture
     f = architecture.embedding
     keys = graph.op("Reshape", z, by_sentence)  # (B, m, f)
-    parts = {"keys": keys * ROOT_OF_HALF}
+    parts = {"keys": keys * SQRT_HALF}
     for number, layer in enumerate(architecture.decoder_layers):
         if _attention_of(architecture, number) != number:
             continue  # The block has no attention, or shares that of another block.
         d = layer.width
         name = f"decoder.blocks.{number}.attention"
         weight, bias = weights.linear(f"{name}.in_projection", f, d)
-        products = keys * (bias * ROOT_OF_HALF)  # (B, m, f)
+        products = keys * (bias * SQRT_HALF)  # (B, m, f)
         summed = graph.op("ReduceSum", products, [2])  # (B, m, 1)
-        parts[f"bias{number}"] = summed + barred
+        parts[f"bias{number}"] = summed + mask
         # The decoder multiplies these keys by the output of a convolution that already has the
         # factor 0.5 (see ``_decode``), which the factor 2 undoes.
-        folded = weight.T * (2 * ROOT_OF_HALF)  # (d, f)
+        folded = weight.T * (2 * SQRT_HALF)  # (d, f)
         block_keys = graph.linear(z, folded, np.zeros(d))  # (B * m, d)
         parts[f"keys{number}"] = graph.op("Reshape", block_keys, by_sentence)
         # The context goes through two sums, each of which is multiplied by sqrt(0.5).
-        out_weight, out_bias = weights.linear(
-            f"{name}.out_projection",
-            d,
-            f,
-            share=0.5,
-        )
+        out_weight, out_bias = weights.linear(f"{name}.out_projection", d, f, share=0.5)
         block_values = graph.linear(values, out_weight, out_bias)  # (B * m, d)
         parts[f"values{number}"] = graph.op("Reshape", block_values, by_sentence)
     return parts
@@ -286,35 +321,7 @@ def _by_sentence(graph: Graph, tokens: Value) -> Value:
     return graph.op("Concat", shape, [-1], axis=0)
 
 
-def _embed(
-    graph: Graph,
-    weights: Weights,
-    side: str,
-    tokens: Value,
-    positions: Value,
-) -> Value:
-    """Embed tokens (..., n) of a side at positions (n,), or all at one position ().
-
-    Positions past the end of the position table share its last row.
-    """
-    name = f"{STACKS[side]}.embedding"
-    width = weights.architecture.embedding
-    table = weights.take(f"{name}.tokens", weights.types[side], width)
-    embedded = graph.op("Gather", table, tokens)
-    rows = weights.architecture.positions.rows(side)
-    if rows is None:
-        return embedded
-    table = weights.take(f"{name}.positions", rows, width)
-    positions = graph.op("Min", positions, rows - 1)
-    return embedded + graph.op("Gather", table, positions)
-
-
-def _windows(
-    graph: Graph,
-    x: Value,
-    layer: Layer,
-    inputs: int,
-) -> Value:
+def _windows(graph: Graph, x: Value, layer: Layer, inputs: int) -> Value:
     """Return the window (B * m, kernel * inputs) around each position of x (B, m, inputs).
 
     Positions past the ends of the source are zeros.
@@ -333,55 +340,8 @@ def _windows(
     return graph.rows(windows, layer.kernel * inputs)
 
 
-def _convolution(
-    graph: Graph,
-    weights: Weights,
-    name: str,
-    window: Value,
-    inputs: int,
-    layer: Layer,
-    share: float,
-) -> Value:
-    """Add the gated convolution of a block; return its output (rows, d) times ``share``."""
-    d = layer.width
-    # The first d outputs are values, which are multiplied by the share. The others are gates.
-    shares = np.repeat([share, 1.0], d)  # (2d,)
-    weight, bias = weights.linear(
-        f"{name}.convolution",
-        2 * d,
-        layer.kernel,
-        inputs,
-        share=shares,
-    )
-    values_and_gates = graph.linear(window, weight, bias)  # (rows, 2d)
-    value, gate = graph.ops("Split", 2, values_and_gates, axis=1, num_outputs=2)
-    return value * graph.op("Sigmoid", gate)
-
-
-def _residual(
-    graph: Graph,
-    weights: Weights,
-    name: str,
-    x: Value,
-    inputs: int,
-    d: int,
-) -> Value:
-    """Return the residual (rows, d) of a block's input ``x`` (rows, inputs), times sqrt(0.5)."""
-    if inputs == d:
-        return x * ROOT_OF_HALF
-    weight, bias = weights.linear(
-        f"{name}.residual",
-        d,
-        inputs,
-        share=ROOT_OF_HALF,
-    )
-    return graph.linear(x, weight, bias)
-
-
 def decoder(
-    networks: Sequence[Weights],
-    precision: str,
-    parts: Sequence[str],
+    networks: Sequence[Weights], precision: str, parts: Sequence[str]
 ) -> tuple[Graph, dict[str, int]]:
     """Return the graph of a decoder step without output layers, and the widths of its states.
 
@@ -411,7 +371,8 @@ def decoder(
     states: dict[str, int] = {}
     attentions = []
     for number, weights in enumerate(networks):
-        width, attention = _decode(graph, weights, f"{number}.")
+        part = _Part(graph, weights, "target")
+        width, attention = _decode(part, f"{number}.")
         states[f"{number}.state"] = width
         attentions.append(attention)
     attention = graph.mean(attentions) + words  # (B, K, m)
@@ -420,18 +381,15 @@ def decoder(
     return graph, states
 
 
-def _decode(
-    graph: Graph,
-    weights: Weights,
-    prefix: str,
-) -> tuple[int, Value]:
+def _decode(part: _Part, prefix: str) -> tuple[int, Value]:
     """Add a network's step; return the width of its state, and its mean attention (B, K, m).
 
     The state (R, width) holds the inputs that the convolutions read again at the next position. The
     inputs of the bottom block come first, and within a block the oldest ones.
     """
+    graph = part.graph
     op = graph.op
-    architecture = weights.architecture
+    architecture = part.architecture
     layers = architecture.decoder_layers
     f = architecture.embedding
     kept_widths = _kept_widths(layers)
@@ -444,16 +402,13 @@ def _decode(
         earlier = graph.ops("Split", len(kept_widths), ordered, kept_widths, axis=1)
     previous = graph.value("previous")
     by_sentence = _by_sentence(graph, previous)  # the shape [B, K, -1]
-    embedded = _embed(
-        graph, weights, "target", previous, graph.value("position")
-    )  # (B, K, f)
+    embedded = part.embed(previous, graph.value("position"))  # (B, K, f)
     embedded_columns = graph.columns(embedded, f)  # (B, f, K)
     keys = graph.value(f"{prefix}keys")
     common = keys @ embedded_columns  # (B, m, K), see ``_attend``
     inputs = layers[0].width
     embedded_rows = graph.rows(embedded, f)  # (R, f)
-    in_weight, in_bias = weights.linear("decoder.in_projection", inputs, f)
-    x = graph.linear(embedded_rows, in_weight, in_bias)  # (R, d)
+    x = part.linear("in_projection", embedded_rows, inputs, f)  # (R, d)
     later: list[Value] = []  # inputs that the next step reads again
     attentions = []
     for number, layer in enumerate(layers):
@@ -462,15 +417,12 @@ def _decode(
         earlier = earlier[kept:]
         later += window_inputs[1:]
         window = op("Concat", *window_inputs, axis=1)  # (R, kernel * inputs)
-        name = f"decoder.blocks.{number}"
         owner = _attention_of(architecture, number)
         # The sum with the residual is multiplied by sqrt(0.5), and so is that with the context.
-        share = ROOT_OF_HALF if owner is None else 0.5
-        hidden = _convolution(graph, weights, name, window, inputs, layer, share)
-        residual = _residual(graph, weights, name, x, inputs, layer.width)
-        terms = [hidden, residual]
+        share = SQRT_HALF if owner is None else 0.5
+        terms = part.block(f"blocks.{number}", layer, x, inputs, window, share)
         if owner is not None:
-            hidden_by_sentence = op("Reshape", hidden, by_sentence)  # (B, K, d)
+            hidden_by_sentence = op("Reshape", terms[0], by_sentence)  # (B, K, d)
             query = graph.columns(hidden_by_sentence, layer.width)  # (B, d, K)
             attention, context = _attend(graph, prefix, owner, query, common)
             attentions.append(attention)
@@ -480,20 +432,13 @@ def _decode(
     next_state = op("Concat", *later, axis=1) if later else state
     graph.output(f"{prefix}state.next", next_state)
     output_width = architecture.output_embedding
-    out_weight, out_bias = weights.linear(
-        "decoder.out_projection", output_width, inputs
-    )
-    features = graph.linear(x, out_weight, out_bias)  # (R, f_out)
+    features = part.linear("out_projection", x, output_width, inputs)  # (R, f_out)
     graph.output(f"{prefix}features", features)
     return state_width, graph.mean(attentions)
 
 
 def _attend(
-    graph: Graph,
-    prefix: str,
-    owner: int,
-    query: Value,
-    common: Value,
+    graph: Graph, prefix: str, owner: int, query: Value, common: Value
 ) -> tuple[Value, Value]:
     """Add a block's attention; return it (B, K, m), and the projected context (B, K, d).
 

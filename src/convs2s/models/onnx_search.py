@@ -9,64 +9,68 @@ types with those that fill the last group of ``GROUP`` types, T steps, f_out wid
 output layer.
 """
 
+import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from onnx import TensorProto
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, UNKNOWN
-from convs2s.models.onnx_builder import FLOATS, INDICES, Graph, TypedValue, Value
+from convs2s.models.onnx_builder import FLOATS, INDICES, AnyArray, Graph, Value
 from convs2s.models.onnx_graphs import Map
-from convs2s.models.steps import Numbers
 
 GROUP = 32
 """Number of types in a group. The search for the best types first compares the groups' maxima."""
 
-BARRED = -1e30
-"""Logit of a type that may not be chosen.
+MASKED_LOGIT = -1e30
+"""Logit of a type that a sentence may not use.
 
 It is finite, because the difference of two infinite logits would not be a number.
 """
 
-# The rows of ``penalties``: what is allowed as the next token of a sentence.
+# The rows of the penalties: what is allowed as the next token of a sentence.
 FREE = 0
 NOT_THE_END = 1
 THE_END_ALONE = 2
 
 
-@lru_cache(maxsize=8)
-def penalties(types: int, filled_types: int, unknown_penalty: float) -> Numbers:
-    """Return what is subtracted from the log-probability of each type (3, 1, S).
+def search_inputs(
+    types: int, hypotheses: int, candidates: int, unknown_penalty: float
+) -> dict[str, AnyArray]:
+    """Return the inputs of a ``continuations`` graph that are the same for all sentences.
 
-    There is a row for each constraint: ``FREE``, ``NOT_THE_END`` and ``THE_END_ALONE``. S is
-    ``filled_types``: the ``types`` and those that fill the last group, which may not be chosen. The
-    array is cached, so do not change it.
+    ``types`` is the number of target types, ``hypotheses`` is K, ``candidates`` is C.
     """
-    found = np.zeros((3, 1, filled_types), np.float32)
-    found[..., types:] = np.inf
-    found[..., PADDING] = np.inf
-    found[..., UNKNOWN] = unknown_penalty
-    found[NOT_THE_END, :, END] = np.inf
-    found[THE_END_ALONE] = np.inf
-    found[THE_END_ALONE, :, END] = 0.0
-    return found
+    groups = math.ceil(types / GROUP)
+    filled_types = groups * GROUP  # S
+    # The types that fill the last group, and padding, may never be chosen.
+    penalties = np.zeros((3, 1, filled_types), np.float32)
+    penalties[..., types:] = np.inf
+    penalties[..., PADDING] = np.inf
+    penalties[..., UNKNOWN] = unknown_penalty
+    penalties[NOT_THE_END, :, END] = np.inf
+    penalties[THE_END_ALONE] = np.inf
+    penalties[THE_END_ALONE, :, END] = 0.0
+    return {
+        "penalties": penalties,
+        "candidates": np.array([candidates]),
+        "groups": np.array([min(candidates, hypotheses * groups)]),
+        "shape": np.array([-1, hypotheses, filled_types]),
+    }
 
 
 def _predict(
     graph: Graph,
     layers: Sequence[Map],
     average: str,
-    shape: Value | None = None,
     mask: Value | None = None,
+    shape: Value | None = None,
 ) -> Value:
-    """Add the output layers of the networks; return the averaged log-probabilities (R, S).
+    """Add the output layers of the networks; return the averaged log-probabilities.
 
-    This adds an input ``N.features`` for each network N, (R, f_out) or (B, K, f_out).
-
-    ``mask`` (B, 1, S) is BARRED if a sentence may not use a type, else 0. It needs ``shape``, the
-    shape [B, K, S], which the result then has.
+    This adds an input ``N.features`` for each network N, (R, f_out) or (B, K, f_out). ``mask`` and
+    ``shape`` are inputs of ``continuations``. The result is (B, K, S) with a mask, else (R, S).
     """
     op = graph.op
     logs = []
@@ -74,12 +78,12 @@ def _predict(
         # Fill up the last group with types that are never chosen.
         missing = -len(bias) % GROUP
         weight = np.pad(weight, ((0, missing), (0, 0)))
-        bias = np.pad(bias, (0, missing), constant_values=2 * BARRED)
+        bias = np.pad(bias, (0, missing), constant_values=2 * MASKED_LOGIT)
         width = weight.shape[1]
         features = graph.input(f"{number}.features", FLOATS)
         feature_rows = graph.rows(features, width)  # (R, f_out)
         logits = graph.linear(feature_rows, weight, bias)  # (R, S)
-        if shape is None or mask is None:
+        if mask is None or shape is None:
             logs.append(op("LogSoftmax", logits))
             continue
         logits = op("Reshape", logits, shape) + mask  # (B, K, S)
@@ -144,7 +148,7 @@ def continuations(
     - ``candidates`` (1,): C, the number of continuations of each sentence;
     - ``groups`` (1,): the number of groups of types among which they are searched;
     - ``shape`` (3,): [-1, K, S];
-    - ``mask`` (B, 1, S), if ``is_masked``: BARRED if a sentence may not use a type, else 0.
+    - ``mask`` (B, 1, S), if ``is_masked``: MASKED_LOGIT if a sentence may not use a type, else 0.
 
     Its outputs ``best``, ``parents`` and ``chosen`` (B, C) are the scores, parents and tokens of
     ``Candidates``.
@@ -160,19 +164,18 @@ def continuations(
     count = graph.input("candidates", INDICES, [1])
     group_count = graph.input("groups", INDICES, [1])
     shape = graph.input("shape", INDICES, [3])
+    mask: Value | None = None
     if is_masked:
         mask = graph.input("mask", FLOATS, ["B", 1, "S"])
-        logs = _predict(graph, layers, average, shape, mask)  # (B, K, S)
-    else:
-        logs = _predict(graph, layers, average)  # (R, S)
+    logs = _predict(graph, layers, average, mask, shape)
+    if not is_masked:
         logs = op("Reshape", logs, shape)  # (B, K, S)
     subtracted = op("Gather", all_penalties, limits)  # (B, 1, S)
     before = op("Unsqueeze", scores, [2])  # (B, K, 1)
     totals = logs - subtracted + before  # (B, K, S)
     best, flat = _best(graph, totals, count, group_count)  # (B, C)
     if is_masked:
-        is_barred = best < BARRED / 2
-        best = op("Where", is_barred, -np.inf, best)
+        best = op("Where", best < MASKED_LOGIT / 2, -np.inf, best)
     parents = flat / len(types)
     chosen = op("Gather", types, flat % len(types))
     graph.output("best", best)
@@ -182,10 +185,7 @@ def continuations(
 
 
 def _best(
-    graph: Graph,
-    totals: Value,
-    count: Value,
-    group_count: Value,
+    graph: Graph, totals: Value, count: Value, group_count: Value
 ) -> tuple[Value, Value]:
     """Add the search for the best totals of each sentence; return them and their indices (B, C).
 
@@ -237,10 +237,12 @@ def search(
     steps`` and ``tokens of steps`` (T, 1, C), and ``places of steps`` (T, 1, K).
     """
     graph = Graph(precision, "search.")
-    names = ("steps", "limits of steps", "hypotheses", "candidates", "groups", "shape")
+    names = ["steps", "limits of steps", "hypotheses", "candidates", "groups", "shape"]
+    names += ["finished.first", "previous.first", "rows.first"]
     for name in names:
         graph.input(name, INDICES)
-    for name in ("penalties", "words", *parts):
+    first_states = [f"{state}.first" for state in states]
+    for name in ("penalties", "words", *parts, "scores.first", *first_states):
         graph.input(name, FLOATS)
     # Each run of the body is a step of the search. It looks up the limits, runs the decoder's step
     # and then the output layers, and chooses what the next step continues. These parts read each
@@ -253,18 +255,18 @@ def search(
     body.join(output)
     goes_on, carried = _next_step(body)
     for state in states:
-        carried[state] = (body.value(f"{state}.next"), FLOATS)
+        carried[state] = body.value(f"{state}.next")
     results = {
-        "scores of steps": (body.value("best"), FLOATS),
-        "parents of steps": (body.value("parents"), INDICES),
-        "tokens of steps": (body.value("chosen"), INDICES),
-        "places of steps": (body.value("places"), INDICES),
+        "scores of steps": body.value("best"),
+        "parents of steps": body.value("parents"),
+        "tokens of steps": body.value("chosen"),
+        "places of steps": body.value("places"),
     }
     graph.loop(body, graph.value("steps"), goes_on, carried, results)
     return graph
 
 
-def _next_step(body: Graph) -> tuple[Value, dict[str, TypedValue]]:
+def _next_step(body: Graph) -> tuple[Value, dict[str, Value]]:
     """Add the choice of the hypotheses that the next step continues.
 
     Return whether fewer than K outputs are finished, so that the search goes on, and what the next
@@ -294,10 +296,5 @@ def _next_step(body: Graph) -> tuple[Value, dict[str, TypedValue]]:
     newly_finished = op("ReduceSum", finished)  # (1, 1)
     count = body.value("finished") + newly_finished  # (1, 1)
     goes_on = op("Squeeze", count < hypotheses)  # ()
-    carried: dict[str, TypedValue] = {
-        "scores": (scores, FLOATS),
-        "finished": (count, INDICES),
-        "previous": (previous, INDICES),
-        "rows": (rows, INDICES),
-    }
+    carried = {"scores": scores, "finished": count, "previous": previous, "rows": rows}
     return goes_on, carried

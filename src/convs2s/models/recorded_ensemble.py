@@ -14,16 +14,16 @@ between. Recorded steps therefore keep to these rules:
 - The first step runs without being recorded: libraries allocate their workspaces during their first
   calls, which a recording does not allow.
 
-Shapes: B sentences, B' sentences after filling up, K hypotheses of each, m source length, S target
-types.
+Shapes: B sentences, B' sentences after filling up, K hypotheses of each, m source length, m' source
+length with the padding to whole vectors, S target types.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING
@@ -31,17 +31,9 @@ from convs2s.models.ensemble import DecoderState, Ensemble
 from convs2s.models.incremental import ConvS2SState, DecodingConvS2S
 from convs2s.models.kernels.linear_map import LinearMap
 from convs2s.models.network import Network
-from convs2s.models.steps import (
-    VECTOR,
-    Average,
-    Candidates,
-    Limits,
-    Numbers,
-    Precision,
-    Shortlisted,
-)
+from convs2s.models.steps import VECTOR, Average, Precision, Shortlisted
 
-ROWS = 16
+SENTENCE_MULTIPLE = 16
 """The number of sentences in a batch is filled up to a multiple of this."""
 
 MOST_RECORDINGS = 8
@@ -52,15 +44,10 @@ recording that was idle for the longest time is dropped.
 """
 
 Predicted = tuple[Tensor, Tensor | None]
-"""The log-probabilities (B', K, S) of a step, and its attention (B', K, m) or None."""
+"""The log-probabilities (B', K, S) of a step, and its attention (B', K, m') or None."""
 
-
-class Shape(NamedTuple):
-    """What a batch must have in common with the recorded one to use its recording."""
-
-    sentences: int  # B', the sentences after filling up
-    source_vectors: int  # the source length in vectors of ``VECTOR`` tokens, rounded up
-    hypotheses: int  # K
+Shape = tuple[int, ...]
+"""What a batch must have in common with the recorded one to use its recording: (B', m', K)."""
 
 
 class Recording:
@@ -84,22 +71,13 @@ class Recording:
 
 
 class InPlaceConvS2SState(ConvS2SState):
-    """A state of fixed shapes that is updated in place.
-
-    The attention of a step covers the source with its padding to whole vectors.
-    """
+    """A state of fixed shapes that is updated in place."""
 
     def __init__(
-        self,
-        decoding: DecodingConvS2S,
-        source: Tensor,
-        hypotheses: int,
+        self, decoding: DecodingConvS2S, source: Tensor, hypotheses: int
     ) -> None:
-        """Encode padded source indices (B', m), to decode K hypotheses of each sentence."""
-        encoded = decoding.encode(source)
-        padded_length = encoded.keys.shape[1]
-        super().__init__(decoding, encoded, padded_length, hypotheses)
-        self._decoding = decoding
+        """Encode source indices (B', m'), to decode K hypotheses of each sentence."""
+        super().__init__(decoding, source, hypotheses)
         # (B' * K,), the rows that the next step continues. A recorded step always reads this
         # tensor, so that ``select`` and ``restart`` must write into it.
         self._order = self._identity.clone()
@@ -110,7 +88,7 @@ class InPlaceConvS2SState(ConvS2SState):
         return super().step(previous)
 
     def restart(self, source: Tensor) -> None:
-        """Begin with another source, which has the same shape once both are padded."""
+        """Begin with another source (B', m')."""
         encoded = self._decoding.encode(source)
         for kept, new in zip(self._encoded, encoded, strict=True):
             kept.copy_(new)
@@ -138,54 +116,54 @@ class RecordedEnsemble(Ensemble):
     ) -> None:
         """Prepare networks for decoding; ``recording`` makes an empty recording."""
         super().__init__(networks, average, precision)
-        self._convs2s: list[DecodingConvS2S] = []
-        for network in self._inference:
-            if isinstance(network, DecodingConvS2S):
-                self._convs2s.append(network)
         self._recording = recording
         # Decoders whose search has ended, in the order in which they became idle. A decoder puts
-        # itself here (``RecordedDecoder.release``), and ``start_search`` takes it out.
+        # itself here (``RecordedDecoder.release``), and ``start`` takes it out.
         self._idle: dict[Shape, RecordedDecoder] = {}
 
     @torch.inference_mode()
-    def start_search(
+    def start(
         self,
-        source: Indices,
+        source: Indices | Tensor,
         hypotheses: int,
-        shortlist: Shortlisted | None,
+        shortlist: Shortlisted | None = None,
     ) -> DecoderState:
-        """Encode source indices (B, m) and return a decoder for K hypotheses of each sentence.
+        """Encode padded source indices (B, m); return a decoder for K hypotheses of each sentence.
 
         With a shortlist nothing is recorded, as the output layer differs from batch to batch.
         """
-        all_are_convs2s = len(self._convs2s) == len(self._inference)
-        if shortlist is not None or not all_are_convs2s:
-            return super().start_search(source, hypotheses, shortlist)
+        networks = [
+            network
+            for network in self._inference
+            if isinstance(network, DecodingConvS2S)
+        ]
+        if shortlist is not None or len(networks) < len(self._inference):
+            return super().start(source, hypotheses, shortlist)
+        source = torch.as_tensor(source, device=self._device)
         sentences, length = source.shape
-        filled_sentences = math.ceil(sentences / ROWS) * ROWS  # B'
-        given = torch.from_numpy(source).to(self._device)  # (B, m)
+        missing_tokens = -length % VECTOR
+        missing_sentences = -sentences % SENTENCE_MULTIPLE
+        # (B', m')
+        filled = functional.pad(
+            source, (0, missing_tokens, 0, missing_sentences), value=PADDING
+        )
         # An empty sentence is ``</s>`` followed by padding.
-        empty = given.new_full((filled_sentences - sentences, length), PADDING)
-        empty[:, 0] = END
-        filled = torch.cat([given, empty])  # (B', m)
-        source_vectors = math.ceil(length / VECTOR)
-        shape = Shape(filled_sentences, source_vectors, hypotheses)
-        idle = self._idle.pop(shape, None)
-        if idle is not None:
-            idle.restart(given, filled)
-            return idle
+        filled[sentences:, 0] = END
+        shape = (*filled.shape, hypotheses)
+        decoder = self._idle.pop(shape, None)
+        if decoder is not None:
+            decoder.restart(filled, sentences)
+            return decoder
         while len(self._idle) >= MOST_RECORDINGS:
             longest_idle = next(iter(self._idle))
             del self._idle[longest_idle]
-        states = []
-        outputs = []
-        for network in self._convs2s:
-            states.append(InPlaceConvS2SState(network, filled, hypotheses))
-            outputs.append(network.output)
+        states = [
+            InPlaceConvS2SState(network, filled, hypotheses) for network in networks
+        ]
         return RecordedDecoder(
             states,
-            outputs,
-            given,
+            [network.output for network in networks],
+            filled[:sentences],
             self._average,
             recording=self._recording(),
             shape=shape,
@@ -213,57 +191,47 @@ class RecordedDecoder(DecoderState):
     ) -> None:
         """Take the same parameters as ``DecoderState``, and those of the recording.
 
-        ``recording`` is empty, ``shape`` is what a later batch must have to use it, and ``idle`` is
-        where this decoder puts itself when its search ends.
+        ``source`` is (B, m'). ``recording`` is empty. A later batch must have the same ``shape`` to
+        use it. This decoder puts itself into ``idle`` when its search ends.
         """
         super().__init__(states, outputs, source, average)
         self._in_place = states
         self._recording = recording
         self._shape = shape
         self._idle = idle
+        sentences, _, hypotheses = shape
         # (B', K), from where a recorded step reads the last token of each hypothesis
-        self._previous = source.new_full((shape.sentences, shape.hypotheses), END)
+        self._previous = source.new_full((sentences, hypotheses), END)
         self._has_run = False  # whether the first step was run
         self._predicted: Predicted | None = None  # the results of a recorded step
 
-    def restart(
-        self,
-        source: Tensor,
-        filled: Tensor,
-    ) -> None:
-        """Begin with another source (B, m), and the same source filled up (B', m)."""
+    def restart(self, filled: Tensor, sentences: int) -> None:
+        """Begin with another filled source (B', m'), whose first ``sentences`` are the batch."""
+        source = filled[:sentences]
         self._no_word = (source == PADDING) | (source == END)
         for state in self._in_place:
             state.restart(filled)
 
     @torch.inference_mode()
-    def best(
-        self,
-        previous: Indices,
-        scores: Numbers,
-        count: int,
-        limits: Limits,
-    ) -> Candidates:
-        """Predict, and return the most probable continuations, as ``DecoderState.best`` does."""
-        sentences = len(previous)
-        on_device = self._to_device(previous)
-        self._previous[:sentences].copy_(on_device)
-        predictions, attention = self._run_step()
-        predictions = predictions[:sentences]  # (B, K, S)
-        if attention is not None:
-            length = self._no_word.shape[1]
-            attention = attention[:sentences, :, :length]  # (B, K, m)
-        return self._best(predictions, attention, scores, count, limits)
+    def step(self, previous: Tensor) -> Predicted:
+        """Run or replay a step, as ``DecoderState.step`` does.
 
-    def _run_step(self) -> Predicted:
-        """Run or replay a step, and return its results, which the next step overwrites."""
+        The next step overwrites the results.
+        """
+        sentences = len(previous)
+        self._previous[:sentences].copy_(previous)
+        compute = partial(super().step, self._previous)
         if not self._has_run:
             self._has_run = True
-            return self.step(self._previous)
-        if self._predicted is None:
-            self._predicted = self._recording.record(lambda: self.step(self._previous))
-        self._recording.replay()
-        return self._predicted
+            predictions, attention = compute()
+        else:
+            if self._predicted is None:
+                self._predicted = self._recording.record(compute)
+            self._recording.replay()
+            predictions, attention = self._predicted
+        if attention is not None:
+            attention = attention[:sentences]
+        return predictions[:sentences], attention
 
     def release(self) -> None:
         """Leave the recording to a later search. Do not use this decoder after that."""

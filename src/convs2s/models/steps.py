@@ -1,8 +1,11 @@
-"""The data that a search and a decoder exchange at each step.
+"""The data that a search and a decoder exchange at each step, and constants of the networks.
+
+The networks of torch and the graphs of ONNX share these constants. This module imports no torch.
 
 Shapes: A sentences, K hypotheses of each.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
@@ -10,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convs2s.data.batches import Indices
+
+SQRT_HALF = math.sqrt(0.5)
+"""Factor of a sum of two terms, which keeps the variance of the terms (section 3.4)."""
 
 VECTOR = 16
 """Number of fp32 values in the widest vector that a CPU adds in one instruction (512 bits).

@@ -20,10 +20,7 @@ class Windows:
     """
 
     def __init__(
-        self,
-        shapes: Sequence[tuple[int, int]],
-        rows: int,
-        like: Tensor,
+        self, shapes: Sequence[tuple[int, int]], rows: int, like: Tensor
     ) -> None:
         """Start with zeros, on the device and in the precision of ``like``.
 
@@ -31,7 +28,7 @@ class Windows:
         """
         self._widths = [(kernel - 1) * inputs for kernel, inputs in shapes]
         self._earlier = like.new_zeros(rows, sum(self._widths))
-        # Of the newest inputs.
+        # The position of the newest inputs.
         self.position = like.new_full((1,), -1, dtype=torch.long)
         # For each block: what it reads again in this step.
         self._blocks: Sequence[Tensor] = []
@@ -45,11 +42,7 @@ class Windows:
         self._blocks = earlier.split(self._widths, dim=1)
         self._later = []
 
-    def add(
-        self,
-        block: int,
-        x: Tensor,
-    ) -> Tensor:
+    def add(self, block: int, x: Tensor) -> Tensor:
         """Add the newest input (B, K, inputs) of a block, given by its number.
 
         Return the windows (B, K, kernel * inputs) that end with this input.

@@ -13,11 +13,8 @@ from convs2s.decoding.translate import LineTranslator
 from convs2s.errors import UserError
 from convs2s.files.text import read_lines, write_json
 from convs2s.pages.render import asset, render_page
-from convs2s.paper.attention_maps import (
-    ExampleAttention,
-    LayerCount,
-    plot_attention_maps,
-)
+from convs2s.paper.attention_maps import ExampleAttention, plot_attention_maps
+from convs2s.paper.ledger import RunScore
 
 
 def attend_to_example(
@@ -63,7 +60,7 @@ def example_of(
         source_tokens=attention["source"],
         translation=translation.text,
         target_tokens=attention["target"],
-        layers=LayerCount(len(attention["weights"]), signature),
+        layers=RunScore(len(attention["weights"]), signature),
         weights=attention["weights"],
     )
 

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from convs2s.errors import failures_of_file
 from convs2s.paper.charts import PANEL_WIDTH, Panel, Point, described, save_figure
+from convs2s.paper.ledger import RunScore
 
 _LONGEST_LABEL = 24  # characters
 _SMALLEST_CELL = 14  # pixels
@@ -19,17 +20,6 @@ _LARGEST_CELL = 28  # pixels
 _LARGEST_MAP = 430  # pixels
 # Font size as a share of a cell's height, so that adjacent labels do not touch.
 _FONT_SHARE = 0.68
-
-
-@dataclass(frozen=True)
-class LayerCount:
-    """The number of decoder layers with attention, in the form of a score of the ledger.
-
-    The signature states the lengths of source and translation, the model and the run.
-    """
-
-    score: int
-    signature: str
 
 
 @dataclass(frozen=True)
@@ -46,10 +36,11 @@ class ExampleAttention:
     source_tokens: Sequence[str]  # the tokens that the model reads, </s> last
     translation: str
     target_tokens: Sequence[str]  # the tokens that the model writes, </s> last
-    layers: LayerCount
-    weights: Sequence[
-        Sequence[Sequence[float]]
-    ]  # (layers, target, source), sum 1 over the source
+    # The number of decoder layers with attention, as a score. Its signature states the lengths of
+    # source and translation, the model and the run.
+    layers: RunScore
+    # (layers, target, source), sum 1 over the source
+    weights: Sequence[Sequence[Sequence[float]]]
 
     def strongest(self) -> list[tuple[str, list[str]]]:
         """Return each target token with the source token of the largest weight in each layer."""

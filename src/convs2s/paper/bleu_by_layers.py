@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from convs2s.config.paper import Table, printed_number
+from convs2s.config.paper import printed_number
 from convs2s.config.settings import Settings
 from convs2s.files.text import write_text
 from convs2s.paper.cells import Cell
@@ -63,27 +63,27 @@ def draw(
 
     The two panels, ours and the paper's, are below each other, or side by side with two columns.
     """
-    printed = settings.paper[name]
     stand_in = settings.scale.stand_in
-    drawn = depths(printed, settings.scale.shown_rows(printed), shown)
+    drawn = depths(settings, name, shown)
     panels = layer_panels(drawn, on_stand_in=stand_in is not None)
     heading = ["tokenized BLEU (0 to 100) before replacement"]
     save_figure(panels, outputs, heading=heading, stand_in=stand_in, columns=columns)
     return drawn
 
 
-def depths(printed: Table, rows: Iterable[int], shown: Iterable[Cell]) -> list[Depth]:
-    """Return the networks of the figure's ``rows`` (from 0).
+def depths(settings: Settings, name: str, shown: Iterable[Cell]) -> list[Depth]:
+    """Return the networks of the figure that the scale has.
 
     A row's ``group`` in config/paper.yaml is the side, its ``x`` the number of layers. The BLEU is
     that of the first column.
     """
+    printed = settings.paper[name]
     bleu = printed.columns[0].key
     cell_of_row = {
         cell.address.row: cell for cell in shown if cell.address.column == bleu
     }
     found = []
-    for number in rows:
+    for number in settings.scale.shown_rows(printed):
         row = printed.rows[number]
         assert row.group is not None
         assert row.x is not None
@@ -107,15 +107,31 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
     Both panels have the same BLEU axis. On stand-in data each has its own, because only the shapes
     of the curves can be compared there. The networks that were not run are listed below the second.
     """
-    ours = []
-    papers = []
+    ours: list[Point] = []
+    papers: list[Point] = []
+    for network in networks:
+        for whose, points, bleu, deviation in (
+            ("ours", ours, network.bleu, network.deviation),
+            ("paper", papers, network.paper, None),
+        ):
+            if bleu is not None:
+                points.append(
+                    {
+                        "network": network.side,
+                        "layers": network.layers,
+                        "bleu": bleu,
+                        "whose": whose,
+                        # The ends of the bar for the standard deviation.
+                        "low": bleu - (deviation or 0),
+                        "high": bleu + (deviation or 0),
+                        "deviation": "none"
+                        if deviation is None
+                        else f"{deviation:.2f}",
+                    }
+                )
     # Side -> layers of the networks that were not run.
     absent: dict[str, list[int]] = {}
     for network in networks:
-        if network.bleu is not None:
-            ours.append(_point("ours", network, network.bleu, network.deviation))
-        if network.paper is not None:
-            papers.append(_point("paper", network, network.paper, None))
         if not network.seeds:
             absent.setdefault(network.side, []).append(network.layers)
     our_title = "ours" if ours else "ours: not run"
@@ -138,7 +154,7 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
             label=label_lines,
             layers=[0, 1 + max(network.layers for network in networks)],
             sides=list(dict.fromkeys(network.side for network in networks)),
-            scale={"domain": domain, "nice": False},
+            bleu=domain,
         )
         if not points:
             # A line without points makes the browser log a warning, so only the layer of the
@@ -146,19 +162,6 @@ def layer_panels(networks: Sequence[Depth], *, on_stand_in: bool) -> list[Panel]
             panel["layer"] = panel["layer"][-1:]
         panels.append(panel)
     return panels
-
-
-def _point(whose: str, network: Depth, bleu: float, deviation: float | None) -> Point:
-    """Return a point of a panel, with the ends of the bar for its standard deviation."""
-    return {
-        "network": network.side,
-        "layers": network.layers,
-        "bleu": bleu,
-        "whose": whose,
-        "low": bleu - (deviation or 0),
-        "high": bleu + (deviation or 0),
-        "deviation": "none" if deviation is None else f"{deviation:.2f}",
-    }
 
 
 def spans(numbers: Sequence[int]) -> str:

@@ -95,12 +95,11 @@ def bleu_by_length(
     references: Sequence[str],
     curves: Mapping[str, Sequence[str]],
     rank_of_word: Mapping[str, int],
-    count: int = GROUPS,
 ) -> Iterator[GroupBleu]:
     """Yield the BLEU of each group of sentences, by length and by mean rank, for each curve.
 
     A word without a rank counts as one rank below the rarest word. The mean rank of a sentence
-    without words is 0. ``count`` is the maximum number of groups.
+    without words is 0.
     """
     words = [line.split() for line in sources]
     unknown = len(rank_of_word) + 1
@@ -112,7 +111,7 @@ def bleu_by_length(
         )
     for by, values in (("length", lengths), ("rank", mean_ranks)):
         numbers = np.array(values, dtype=float)
-        groups = groups_of_equal_size(numbers, count)
+        groups = groups_of_equal_size(numbers, GROUPS)
         for curve, lines in curves.items():
             for group in groups:
                 values_of_group = numbers[group]

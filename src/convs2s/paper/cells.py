@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from convs2s.config.measures import MEASURES, RESCORED
 from convs2s.config.messages import check_known
 from convs2s.config.paper import Column, Row
+from convs2s.config.scale import Scale
 from convs2s.config.settings import Settings
 from convs2s.layout import Layout
 from convs2s.paper.ledger import LedgerEntry, RunNames, planned_entry
@@ -86,20 +87,24 @@ class Cell:
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs that compute the numbers from the models, in their order."""
-        names = {
-            "testset": self.testset,
-            "decoding": self.decoding,
-            "phrases": self.phrases,
-        }
-        return [job.format(**names) for job in MEASURES[self.measure].file.jobs]
+        return [
+            job.format(
+                testset=self.testset, decoding=self.decoding, phrases=self.phrases
+            )
+            for job in MEASURES[self.measure].file.jobs
+        ]
 
     def tuning_jobs(self, development_set: str) -> list[str]:
         """Return the names of the jobs that tune the length penalty on a development set.
 
         The list is empty for numbers that training itself writes, with no job after it.
         """
-        names = {"testset": development_set, "decoding": self.decoding}
-        return [job.format(**names) for job in _TUNING] if self.jobs else []
+        if not self.jobs:
+            return []
+        return [
+            job.format(testset=development_set, decoding=self.decoding)
+            for job in _TUNING
+        ]
 
 
 def cells_of_tables(
@@ -152,6 +157,15 @@ def cells(settings: Settings, name: str, results: str | None = None) -> list[Cel
     return found
 
 
+def stand_ins(scale: Scale, row: Row) -> tuple[str, str] | None:
+    """Return the task and the model that stand in for those of a row; None if one has none."""
+    if row.task is None or row.model is None:
+        return None
+    task = scale.task_for(row.task)
+    model = scale.model_for(row.model)
+    return None if task is None or model is None else (task, model)
+
+
 def _cell(
     settings: Settings,
     address: CellAddress,
@@ -165,27 +179,22 @@ def _cell(
     measure = row.measures.get(column.key, column.measure)
     if row.kind != "ours" or measure is None or scale.why_left_out(row):
         return None
-    compared = row.comparison(f"row {address.row + 1}", [column])
-    if compared is None:
+    names_of_model = stand_ins(scale, row)
+    if names_of_model is None:
         return None
-    papers_task, papers_model = compared
-    model = scale.model_for(papers_model)
-    runs = scale.runs_for(row.runs, address.table)
-    if model is None or not runs or not scale.has_task(papers_task):
-        return None
-    task = scale.task_for(papers_task)
+    task, model = names_of_model
     if measure not in MEASURES and measure not in settings.tasks[task].metrics:
         return None
     file = MEASURES[measure].file
-    # The parts of the path of the numbers. `Row.comparison` has checked that the row states those
-    # that the measure's file needs.
-    stated = {
-        "testset": scale.testset_for(row.testset or ""),
-        "decoding": row.decoding,
-        "phrases": scale.phrases_for(row.phrases or ""),
-    }
-    names = {key: stated[key] if key in file.named_by else None for key in stated}
-    testset = names["testset"]
+    # The names in the path of the numbers. When the configuration was loaded, `Row.comparison` has
+    # checked that the row states those that the measure's file needs, and its runs.
+    testset = decoding = phrases = None
+    if "testset" in file.named_by:
+        testset = scale.testset_for(row.testset or "")
+    if "decoding" in file.named_by:
+        decoding = row.decoding
+    if "phrases" in file.named_by:
+        phrases = scale.phrases_for(row.phrases or "")
     n_best = None
     if file == RESCORED:
         n_best = settings.tasks[task].n_best.get(testset or "")
@@ -193,23 +202,21 @@ def _cell(
             n_best = str(scale.n_best)
         if n_best is None:
             return None
-    path = file.pattern.format(**names)
+    path = file.pattern.format(testset=testset, decoding=decoding, phrases=phrases)
     records = []
-    for run in runs:
-        inputs = known.of(file.suffix, task=task, model=model, run=run, **names)
-        numbers_file = f"{layout.task(task).run(model, run)}/{path}"
-        run_names = RunNames(task, model, run, testset, names["decoding"])
-        records.append(
-            planned_entry(inputs, numbers_file, run_names, settings.options.scale)
-        )
+    for run in scale.runs_for(row.runs, address.table):
+        names = RunNames(task, model, run, testset, decoding)
+        inputs = known.of(file.suffix, names, phrases)
+        numbers = f"{layout.task(task).run(model, run)}/{path}"
+        records.append(planned_entry(inputs, numbers, names, settings.options.scale))
     return Cell(
         address,
         measure,
         task,
         model,
         testset,
-        decoding=names["decoding"],
-        phrases=names["phrases"],
-        records=records,
+        decoding,
+        phrases,
+        records,
         n_best=n_best,
     )

@@ -102,7 +102,7 @@ def save_figure(
     above = [f"STAND-IN DATA: {stand_in}", *heading] if stand_in else heading
     title: list[str] = []
     for line in above:
-        title += textwrap.wrap(line, _LINE) or [""]  # an empty line is kept
+        title += textwrap.wrap(line, _LINE)
     resolution = "shared" if shares_colors else "independent"
     figure = {
         "concat": [{"width": PANEL_WIDTH, **panel} for panel in panels],

@@ -17,7 +17,6 @@ from convs2s.paper.cells import cells_of_tables
 from convs2s.paper.evidence import (
     LEAST_RUNS_IN_WORDS,
     LOWER_IS_BETTER,
-    CellFinder,
     EntriesOfCells,
     Evidence,
     Quantity,
@@ -32,6 +31,7 @@ from convs2s.paper.evidence import (
 from convs2s.paper.ledger import read_ledger
 from convs2s.paper.results import runs_by_cell
 from convs2s.paper.table_formats import Sheet, csv, markdown
+from convs2s.paper.tables import headings_of, scale_name
 from convs2s.scoring.significance import DRAWS, effect_of, holm, over_sentences
 
 LEVEL = 0.05  # the level of significance: a verdict needs a corrected p below it
@@ -100,8 +100,15 @@ class Finding:
         """Append a note to those that the finding has already."""
         self.note = f"{self.note}; {note}" if self.note else note
 
-    def describe(self, cells: Iterable[Evidence]) -> None:
-        """Set the test sets, measures and metrics of the finding from those of its cells."""
+    def describe(self, cells: Collection[Evidence]) -> bool:
+        """Set the test sets, measures and metrics from the cells, if every cell has a score.
+
+        Return whether that is so. If not, a note says which cells have no score, and why.
+        """
+        missing = [f"{cell.label}: {cell.missing}" for cell in cells if cell.missing]
+        if missing:
+            self.add_note("; ".join(missing))
+            return False
         test_sets = []
         measures = []
         metrics = []
@@ -118,6 +125,7 @@ class Finding:
         self.test_set = "; ".join(dict.fromkeys(test_sets)) or None
         self.measure = " and ".join(dict.fromkeys(measures))
         self.metric = "; ".join(dict.fromkeys(metrics)) or None
+        return True
 
 
 @dataclass(frozen=True)
@@ -150,26 +158,28 @@ class JudgedClaim:
 
 def judge(settings: Settings, entries: EntriesOfCells) -> list[JudgedClaim]:
     """Test every claim of config/claims.yaml; return the claims with their verdicts."""
-    processors = equal_processors(entries)
+    equal = equal_processors(entries)
 
     def find(names: Iterable[CellName]) -> list[Evidence]:
         cells = [evidence(settings, name, entries) for name in names]
-        return on_one_processor(cells, entries, processors)
+        return on_one_processor(cells, entries, equal)
 
     judged = []
     for name, claim in settings.claims.items():
         findings = []
         for compared in claim.comparisons:
-            findings.append(compare_cells(settings, compared, find))
+            cells = find([*compared.better, *compared.worse])
+            findings.append(compare_cells(compared, cells))
         for trend in claim.trends:
-            findings.append(follow_trend(settings, trend, find))
+            cells = find([trend.cell(row) for row in trend.x])
+            findings.append(follow_trend(trend, cells))
         for lengths in claim.lengths:
             for cell_name in lengths.cells:
                 (cell,) = find([cell_name])
-                findings.append(compare_length(settings, lengths.within, cell))
+                findings.append(compare_length(lengths.within, cell))
         for cell_name in claim.phrases:
             (cell,) = find([cell_name])
-            findings.append(compare_meanings(settings, cell))
+            findings.append(compare_meanings(cell))
         correct(findings)
         verdict: Verdict = "not tested"
         if not claim.untested:
@@ -190,21 +200,15 @@ def correct(findings: Iterable[Finding]) -> None:
     verdict. A significant reversal refutes a trend.
     """
     tested = [finding for finding in findings if finding.p is not None]
-    with_reversal = [finding for finding in tested if finding.p_reversal is not None]
-    p_values = [finding.p for finding in tested if finding.p is not None]
-    p_of_reversals = [
-        finding.p_reversal
-        for finding in with_reversal
-        if finding.p_reversal is not None
-    ]
-    # One correction for both kinds of tests. First come all p, then all p of reversals.
-    corrected = holm(p_values + p_of_reversals)
-    for finding, p_reversal in zip(
-        with_reversal, corrected[len(tested) :], strict=True
-    ):
-        finding.p_reversal = p_reversal
-    for finding, p_holm in zip(tested, corrected[: len(tested)], strict=True):
-        finding.p_holm = p_holm
+    p_values: list[float] = []
+    for finding in tested:
+        p_values += [p for p in (finding.p, finding.p_reversal) if p is not None]
+    # All tests of the claim are corrected together. `holm` keeps their order.
+    corrected = iter(holm(p_values))
+    for finding in tested:
+        finding.p_holm = next(corrected)
+        if finding.p_reversal is not None:
+            finding.p_reversal = next(corrected)
         # The correction multiplies p, and the error of p by the same factor.
         factor = finding.p_holm / finding.p if finding.p else 1.0
         error = (finding.p_error or 0.0) * factor
@@ -243,17 +247,18 @@ def write_claims(settings: Settings, *, ledger: Path, outputs: Sequence[Path]) -
     """
     cells = chain.from_iterable(cells_of_tables(settings).values())
     judged = judge(settings, runs_by_cell(cells, read_ledger(ledger)))
-    scale = settings.options.scale
-    stand_in = settings.scale.stand_in
     for output in outputs:
         if output.suffix == ".json":
-            about = {"scale": scale, "stand_in": stand_in, "level": LEVEL}
-            write_json(output, {**about, "claims": [asdict(claim) for claim in judged]})
+            content = {
+                "scale": settings.options.scale,
+                "stand_in": settings.scale.stand_in,
+                "level": LEVEL,
+                "claims": list(map(asdict, judged)),
+            }
+            write_json(output, content)
         elif output.suffix == ".csv":
-            scale_in_words = f"{scale} (STAND-IN DATA)" if stand_in else scale
-            rows = [
-                {**row, "Scale": scale_in_words} for row in rows_of_findings(judged)
-            ]
+            scale = {"Scale": scale_name(settings)}
+            rows = [{**row, **scale} for row in rows_of_findings(judged)]
             write_text(output, csv(Sheet([], rows, "Verdict")))
         else:
             claims, findings = printed_claims(settings, judged)
@@ -265,14 +270,13 @@ def printed_claims(
     settings: Settings, judged: Sequence[JudgedClaim]
 ) -> tuple[Sheet, Sheet]:
     """Return two tables: the claims with their verdicts, and the findings of all claims."""
-    headings = ["Claims of the papers, with verdicts"]
-    if settings.scale.stand_in:
-        headings.append(f"STAND-IN DATA: {settings.scale.stand_in}")
-    headings.append(
-        f"Scale: {settings.options.scale}. A verdict needs {LEAST_RUNS_IN_WORDS} runs a side and "
-        f"a two-sided, corrected p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and "
-        "without a verdict over sentences alone. A difference is positive where it is as the claim "
-        "says; where that says that two are equal, it is the first less the second."
+    headings = headings_of(
+        settings,
+        "Claims of the papers, with verdicts",
+        f"A verdict needs {LEAST_RUNS_IN_WORDS} runs a side and a two-sided, corrected "
+        f"p < {LEVEL:g} (docs/claims.md). Intervals are not corrected, and without a verdict over "
+        "sentences alone. A difference is positive where it is as the claim says; where that says "
+        "that two are equal, it is the first less the second.",
     )
     rows = []
     for claim in judged:
@@ -294,8 +298,8 @@ def printed_claims(
                 "Notes": claim.untested or decisive.note or "",
             }
         )
-    shared = {"Measure": "measured by {}"}
-    claims = Sheet(headings, rows, "Verdict", {**shared, "Notes": "{}"}, shared=shared)
+    footnotes = {"Measure": "measured by {}", "Notes": "{}"}
+    claims = Sheet(headings, rows, "Verdict", footnotes, shared=["Measure"])
     findings = Sheet(
         ["Comparisons"],
         rows_of_findings(judged),
@@ -355,24 +359,11 @@ def _signed(value: float | None) -> str:
     return "" if value is None else f"{value:+z.2f}"
 
 
-def _describe_if_scored(finding: Finding, cells: Collection[Evidence]) -> bool:
-    """Describe the cells of a finding if every cell has a score; return whether that is so.
+def compare_cells(compared: CellsCompared, found: Sequence[Evidence]) -> Finding:
+    """Test one comparison of cells, before the correction of p.
 
-    Otherwise note which cells have no score, and why. The caller must then end the comparison.
+    ``found`` are the cells of ``compared.better``, then those of ``compared.worse``.
     """
-    missing = [f"{cell.label}: {cell.missing}" for cell in cells if cell.missing]
-    if missing:
-        finding.add_note("; ".join(missing))
-        return False
-    finding.describe(cells)
-    return True
-
-
-def compare_cells(
-    settings: Settings, compared: CellsCompared, find: CellFinder
-) -> Finding:
-    """Test one comparison of cells, before the correction of p."""
-    found = find([*compared.better, *compared.worse])
     better = found[: len(compared.better)]
     worse = found[len(compared.better) :]
     link = "better than"
@@ -395,7 +386,7 @@ def compare_cells(
         finding.printed = sum(
             weight * (cell.printed or 0.0) for weight, cell in weighted
         )
-    if not _describe_if_scored(finding, cells):
+    if not finding.describe(cells):
         return finding
     runs_of_better = " + ".join(cell.runs_in_words for cell in better)
     runs_of_worse = " + ".join(cell.runs_in_words for cell in worse)
@@ -406,7 +397,7 @@ def compare_cells(
         finding.add_note(
             f"the claim is of {compared.models} models together, here are {models}"
         )
-    judge_effect(settings, finding, weighted, region, decides=has_all_models)
+    judge_effect(finding, weighted, region, decides=has_all_models)
     return finding
 
 
@@ -415,14 +406,14 @@ def _sign(cells: Iterable[Evidence]) -> float:
     return -1.0 if any(cell.measure in LOWER_IS_BETTER for cell in cells) else 1.0
 
 
-def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding:
+def compare_length(within: float, cell: Evidence) -> Finding:
     """Test whether translations are as long as the references, before the correction of p.
 
     The value is the length ratio less 1: the share of words by which the translations are longer.
     The claim says that its absolute value is below ``within``.
     """
     finding = Finding(f"length of {cell.label} within {within:.0%} of the references'")
-    if not _describe_if_scored(finding, [cell]):
+    if not finding.describe([cell]):
         return finding
     finding.runs = cell.runs_in_words
     finding.measure = "Length ratio, less 1"
@@ -431,11 +422,11 @@ def compare_length(settings: Settings, within: float, cell: Evidence) -> Finding
         finding.add_note("the sentences are not known")
     else:
         region = (-within, within)
-        judge_effect(settings, finding, [(1, cell)], region, quantity="length_ratio")
+        judge_effect(finding, [(1, cell)], region, quantity="length_ratio")
     return finding
 
 
-def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
+def compare_meanings(cell: Evidence) -> Finding:
     """Test whether phrases differ in their states if they differ in meaning.
 
     The value is the mean over the runs of the share of variance between meanings, less the share
@@ -444,11 +435,11 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     others are not.
     """
     finding = Finding(f"meanings apart in {cell.label}, more than by chance")
-    if not _describe_if_scored(finding, [cell]):
+    if not finding.describe([cell]):
         return finding
     finding.runs = cell.runs_in_words
     finding.verdict = "no verdict"
-    why_not = why_incomparable(settings, [cell]) or why_no_verdict([(1, cell)])
+    why_not = why_incomparable([cell]) or why_no_verdict([(1, cell)])
     if why_not:
         finding.add_note(why_not)
     if not all("phrases_chance" in entry.scores for entry in cell.entries):
@@ -473,15 +464,14 @@ def compare_meanings(settings: Settings, cell: Evidence) -> Finding:
     return finding
 
 
-def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
+def follow_trend(trend: Trend, found: Sequence[Evidence]) -> Finding:
     """Test one trend over rows of a table, before the correction of p.
 
-    The value is the slope of the least-squares line through the rows' means: the gain for each unit
-    of x. A pair of rows in the reverse order refutes a trend, even if its slope is positive. The p
-    of the clearest such pair, with ``_ERRORS_FROM_LEVEL`` Monte Carlo errors added, is multiplied
-    by the number of pairs.
+    ``found`` are the cells of the rows in ``trend.x``. The value is the slope of the least-squares
+    line through the rows' means: the gain for each unit of x. A pair of rows in the reverse order
+    refutes a trend, even if its slope is positive. The p of the clearest such pair, with
+    ``_ERRORS_FROM_LEVEL`` Monte Carlo errors added, is multiplied by the number of pairs.
     """
-    found = find([trend.cell(row) for row in trend.x])
     cells = dict(zip(trend.x, found, strict=True))
     first = min(trend.x, key=trend.x.__getitem__)
     last = max(trend.x, key=trend.x.__getitem__)
@@ -507,7 +497,7 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
     weighted = []
     for row, cell in scored.items():
         weighted.append((sign * (trend.x[row] - middle) / squares, cell))
-    judge_effect(settings, finding, weighted, (0.0, math.inf))
+    judge_effect(finding, weighted, (0.0, math.inf))
     if finding.p is None:
         return finding
     pairs = [
@@ -537,7 +527,6 @@ def follow_trend(settings: Settings, trend: Trend, find: CellFinder) -> Finding:
 
 
 def judge_effect(
-    settings: Settings,
     finding: Finding,
     weighted: Weighted,
     region: tuple[float, float],
@@ -551,7 +540,6 @@ def judge_effect(
     too large. It is "no verdict", without p, if the cells are incomparable or have too few runs.
 
     Args:
-        settings: the configuration, for the texts of the tasks.
         finding: the finding to set.
         weighted: the cells, which all have scores, with their weights.
         region: the open interval that has the weighted sum if the claim is true.
@@ -560,7 +548,7 @@ def judge_effect(
     """
     finding.verdict = "no verdict"
     cells = [cell for _, cell in weighted]
-    if incomparable := why_incomparable(settings, cells):
+    if incomparable := why_incomparable(cells):
         finding.add_note(incomparable)
         return
     if not all(entry.processor for cell in cells for entry in cell.entries):

@@ -58,6 +58,7 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
     perplexities = [
         point[data] for point in points for data in ("validation", TRAINING)
     ]
+    rates = [point["drawn rate"] for point in points]
     # With few epochs each has a point, as a single epoch has no line. The shape of the points and
     # the dashes of the lines both distinguish training from validation. The legend shows only the
     # shapes, or only the dashes if there are no points.
@@ -73,10 +74,10 @@ def learning_curves(runs: Mapping[str, Sequence[EpochRecord]]) -> dict[str, Pane
         data=["validation", TRAINING],
         legend=legend_of_points if has_points else legend_of_lines,
         point={"size": 30} if has_points else False,
-        perplexity=_log_axis(perplexities, "perplexity", "perplexity"),
-        rate=_log_axis(
-            [point["drawn rate"] for point in points], "drawn rate", "learning rate"
-        ),
+        perplexity_domain=padded(perplexities, is_log=True),
+        perplexity_axis=_axis(perplexities),
+        rate_domain=padded(rates, is_log=True),
+        rate_axis=_axis(rates),
     )
     if not has_points:
         # The layer that draws the points.
@@ -117,20 +118,12 @@ def _best(epochs: Sequence[EpochRecord]) -> EpochRecord:
     return min(epochs, key=lambda row: row.criterion)
 
 
-def _log_axis(values: Iterable[float], field: str, title: str) -> Panel:
-    """Return a logarithmic axis with plain numbers as labels; few values have a tick each."""
+def _axis(values: Iterable[float]) -> Panel:
+    """Return an axis with plain numbers as labels; few values have a tick each."""
     levels = sorted(set(values))
-    axis: Panel = {"format": ".4~g"}
-    if len(levels) <= _MOST_TICKS:
-        axis["values"] = levels
-    scale = {"type": "log", "nice": False, "domain": padded(levels, is_log=True)}
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "scale": scale,
-        "axis": axis,
-    }
+    if len(levels) > _MOST_TICKS:
+        return {"format": ".4~g"}
+    return {"format": ".4~g", "values": levels}
 
 
 def plateau_panels(settings: Settings, shown: Iterable[Cell]) -> list[Panel]:

@@ -4,17 +4,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from typing import Any, Literal
 
 import numpy as np
 
 from convs2s.config.claims import CellName, row_index
 from convs2s.config.measures import MEASURES
-from convs2s.config.paper import Row, printed_number
+from convs2s.config.paper import printed_number
 from convs2s.config.runs import members
 from convs2s.config.settings import Settings
-from convs2s.paper.cells import CellAddress
+from convs2s.paper.cells import CellAddress, stand_ins
 from convs2s.paper.ledger import LedgerEntry
 from convs2s.paper.results import rank_of
 from convs2s.scoring.bleu import Statistics, decode_statistics
@@ -37,10 +37,19 @@ LOWER_IS_BETTER = (
 """Measures whose lower value is better. For all other measures the higher value is better."""
 
 LEAST_RUNS_IN_WORDS = {3: "three"}[LEAST_RUNS]
-"""``LEAST_RUNS`` as the published texts write it. If that number changes, add its word here."""
+"""``LEAST_RUNS`` as a word, for texts. If that number changes, add its word here."""
 
 EntriesOfCells = Mapping[CellAddress, Sequence[LedgerEntry]]
 """Address of a cell -> the ledger entries of the runs that the cell shows."""
+
+Kernels = tuple[str | None, str | None]
+"""Kind of network and precision of a training."""
+
+EqualProcessors = Mapping[tuple[Kernels, str | None], set[str | None]]
+"""Kernels and processor -> the processors that give the same numbers, including itself.
+
+A processor that has made no training with these kernels is not in the mapping.
+"""
 
 _ROUNDING = 1e-9  # a sum of weights whose absolute value is below this counts as zero
 
@@ -66,6 +75,7 @@ class Evidence:
     is_cited: bool
     entries: tuple[LedgerEntry, ...]  # the runs that have a score, sorted by name
     missing: str | None  # the reason why there is no score; None if there is one
+    text: str | None  # the text that the scores are of; None without a score
 
     @property
     def trainings(self) -> int:
@@ -106,22 +116,20 @@ class Evidence:
 
         Return None unless the ledger has the sentences of every run.
         """
-        # The score of a cell that measures length ratios is itself a length ratio.
-        computed: Quantity = (
-            "length_ratio" if self.measure == "length_ratio" else quantity
-        )
-        arrays = self._from_sentences(computed, drawn_measures)
+        arrays = self._from_sentences(quantity, drawn_measures)
         return np.stack(arrays) if len(arrays) == len(self.entries) else None
 
     def _from_sentences(
         self, quantity: Quantity, compute: Callable[[Statistics], Measures]
     ) -> list[SetScores]:
-        """Return a quantity that ``compute`` gives, for each run whose sentences are known."""
-        field = "bleu" if quantity == "score" else quantity
-        arrays = []
-        for encoded in self.sentences(quantity):
-            arrays.append(getattr(_measures(encoded, compute), field))
-        return arrays
+        """Return a quantity of each run whose sentences are known, by ``compute``."""
+        field: str = quantity
+        if quantity == "score":
+            field = "length_ratio" if self.measure == "length_ratio" else "bleu"
+        return [
+            getattr(_measures(encoded, compute), field)
+            for encoded in self.sentences(quantity)
+        ]
 
     def sentences(self, quantity: Quantity) -> list[str]:
         """Return the encoded sentence statistics of the runs that have them.
@@ -130,32 +138,23 @@ class Evidence:
         those of tokenized BLEU, because the ledger has no others. A length ratio uses those of any
         tokenized BLEU, because all of them count the same words.
         """
-        is_length = "length_ratio" in (quantity, self.measure)
         measure = self.measure.replace("detokenized", "tokenized")
         found = []
         for entry in self.entries:
-            any_measure = next(iter(entry.sentences), "")
-            key = any_measure if is_length else measure
-            if key in entry.sentences:
-                found.append(entry.sentences[key])
+            if "length_ratio" in (quantity, self.measure):
+                found += list(entry.sentences.values())[:1]
+            elif measure in entry.sentences:
+                found.append(entry.sentences[measure])
         return found
 
     @property
     def length_ratio(self) -> float | None:
         """The mean length ratio of the runs; None unless the sentences of every run are known."""
         ratios = self.scores("length_ratio")
-        return (
-            float(np.mean(ratios))
-            if ratios and len(ratios) == len(self.entries)
-            else None
-        )
+        if not ratios or len(ratios) < len(self.entries):
+            return None
+        return float(np.mean(ratios))
 
-
-ProcessorsOfRun = Callable[[LedgerEntry], list[str | None]]
-"""A function that returns the processors which give the same numbers (`equal_processors`)."""
-
-CellFinder = Callable[[Sequence[CellName]], list[Evidence]]
-"""A function that returns the evidence for cells to compare, in their order."""
 
 Weighted = Sequence[tuple[float, Evidence]]
 """Weights and cells whose weighted sum is tested.
@@ -174,11 +173,15 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
     address = CellAddress(name.table, index, name.column)
     is_cited = row.kind == "cited"
     scored = sorted(entries.get(address, ()), key=lambda entry: entry.run.run)
+    text = settings.tasks[scored[0].run.task].text_name if scored else None
     missing = None
-    if is_cited and settings.scale.stand_in:
-        missing = "a printed value is of the paper's data"
-    elif not is_cited and not scored:
-        missing = _why_missing(settings, name.table, row)
+    if is_cited:
+        if settings.scale.stand_in:
+            missing = "a printed value is of the paper's data"
+    elif not scored:
+        missing = "not run" if stand_ins(settings.scale, row) else "no stand-in"
+        if name.table not in settings.paper or settings.scale.why_left_out(row):
+            missing = "left out at this scale"
     label = [name.table, row.group, repr(row.system)]
     if len(table.columns) > 1:
         label.append(column.name)
@@ -191,57 +194,38 @@ def evidence(settings: Settings, name: CellName, entries: EntriesOfCells) -> Evi
         is_cited=is_cited,
         entries=tuple(scored),
         missing=missing,
+        text=text,
     )
 
 
-def _why_missing(settings: Settings, table: str, row: Row) -> str:
-    """Return why a row that this project computes has no score."""
-    if table not in settings.paper or settings.scale.why_left_out(row):
-        return "left out at this scale"
-    if (
-        row.model
-        and settings.scale.has_task(row.task)
-        and settings.scale.model_for(row.model)
-    ):
-        return "not run"
-    return "no stand-in"
+def equal_processors(runs: EntriesOfCells) -> EqualProcessors:
+    """Return the processors that give the same numbers, for each processor and kind of training.
 
-
-def equal_processors(runs: EntriesOfCells) -> ProcessorsOfRun:
-    """Return a function that lists the processors which would give the numbers of an entry.
-
-    The entry's own processor comes first. Another processor is equal to it if both have made some
-    of the same trainings, and all these have the same perplexity to the last digit. Only trainings
-    of the entry's kind of network and precision count. Such trainings are enough to decide, because
-    a difference in rounding anywhere in a training changes most digits of its perplexity.
+    Two processors are equal if both have made some of the same trainings, and all these have the
+    same perplexity to the last digit. Only trainings of the same kind of network and precision
+    count. Such trainings are enough to decide, because a difference in rounding anywhere in a
+    training changes most digits of its perplexity.
     """
-    # Kind of network and precision -> processor -> fingerprint of a run -> its perplexity.
-    perplexities: dict[object, dict[str | None, dict[str, float]]] = {}
+    # Kernels -> processor -> fingerprint of a training -> its perplexity.
+    perplexities: dict[Kernels, dict[str | None, dict[str, float]]] = {}
     for entry in chain.from_iterable(runs.values()):
         score = entry.scores.get("perplexity")
         if entry.processor and score:
             by_processor = perplexities.setdefault(_kernels(entry), {})
-            by_processor.setdefault(entry.processor, {})[entry.fingerprint] = (
-                score.score
-            )
-
-    def processors(entry: LedgerEntry) -> list[str | None]:
-        """Return the processors that would give an entry's numbers, the entry's own first."""
-        by_processor = perplexities.get(_kernels(entry), {})
-        own_runs = by_processor.get(entry.processor, {})
-        equal = [entry.processor]
-        for processor, other_runs in by_processor.items():
-            if processor == entry.processor:
-                continue
-            common = own_runs.keys() & other_runs.keys()
-            if common and all(own_runs[run] == other_runs[run] for run in common):
-                equal.append(processor)
-        return equal
-
-    return processors
+            trained = by_processor.setdefault(entry.processor, {})
+            trained[entry.fingerprint] = score.score
+    equal = defaultdict[tuple[Kernels, str | None], set[str | None]](set)
+    for kernels, by_processor in perplexities.items():
+        for one, other in product(by_processor, repeat=2):
+            runs_of_one = by_processor[one]
+            runs_of_other = by_processor[other]
+            common = runs_of_one.keys() & runs_of_other.keys()
+            if common and all(runs_of_one[run] == runs_of_other[run] for run in common):
+                equal[kernels, one].add(other)
+    return equal
 
 
-def _kernels(entry: LedgerEntry) -> object:
+def _kernels(entry: LedgerEntry) -> Kernels:
     """Return the kind of network and the precision of a run, which decide what kernels it uses."""
     trained: Any = entry.inputs.get("trained", {})
     kind = trained.get("architecture", {}).get("kind")
@@ -250,14 +234,15 @@ def _kernels(entry: LedgerEntry) -> object:
 
 
 def on_one_processor(
-    cells: Sequence[Evidence], runs: EntriesOfCells, processors: ProcessorsOfRun
+    cells: Sequence[Evidence], runs: EntriesOfCells, equal: EqualProcessors
 ) -> list[Evidence]:
     """Return the cells with the runs of one processor only, if one has the runs of all cells.
 
-    A processor also has the runs that an equal processor has made (`equal_processors`). If several
-    processors have the runs of all cells, take one that has made runs here, which are not from a
-    published ledger; among these, take the one that the tables prefer (`results.rank_of`). All
-    entries of the returned cells name this processor. If there is none, return the cells unchanged.
+    A processor also has the runs that an equal processor has made. If several processors have the
+    runs of all cells, one that has made runs here is preferred to one whose runs are all from a
+    published ledger. Among these, the one that the tables prefer is taken (`results.rank_of`). All
+    entries of the returned cells name this processor. If there is none, the cells are returned
+    unchanged.
     """
     entries = [entry for cell in cells for entry in cell.entries]
     made_here = {entry.processor for entry in entries if entry.origin is None}
@@ -273,7 +258,12 @@ def on_one_processor(
             processor, counts_in_cells, counts_in_tables
         )
 
-    candidates = set(chain.from_iterable(map(processors, entries)))
+    def processors_of(entry: LedgerEntry) -> set[str | None]:
+        """Return the processors that would give the numbers of an entry."""
+        own = entry.processor
+        return equal.get((_kernels(entry), own), {own})
+
+    candidates = set(chain.from_iterable(map(processors_of, entries)))
     for processor in sorted(candidates, key=rank, reverse=True):
         complete = []  # the cells whose runs this processor has
         for cell in cells:
@@ -281,7 +271,7 @@ def on_one_processor(
             for entry in cell.entries:
                 # A run may have entries of several equal processors. Any of them will do, because
                 # their numbers are equal.
-                if processor in processors(entry):
+                if processor in processors_of(entry):
                     run_entries[entry.run.run] = replace(entry, processor=processor)
             if len(run_entries) == len(cell.runs):
                 complete.append(replace(cell, entries=tuple(run_entries.values())))
@@ -290,7 +280,7 @@ def on_one_processor(
     return list(cells)
 
 
-def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | None:
+def why_incomparable(cells: Iterable[Evidence]) -> str | None:
     """Return why the scores of cells cannot be compared; None if they can.
 
     Perplexities are comparable within one task, because they depend on its vocabulary. Other scores
@@ -302,13 +292,11 @@ def why_incomparable(settings: Settings, cells: Iterable[Evidence]) -> str | Non
     processors: dict[str, None] = {}
     for cell in cells:
         for entry in cell.entries:
-            task = entry.run.task
             if cell.measure == "perplexity":
-                kind = f"{MEASURES[cell.measure].label} of {task}"
+                kind = f"{MEASURES[cell.measure].label} of {entry.run.task}"
             else:
-                text = settings.tasks[task].text_name
-                signature = entry.scores[cell.measure].signature
-                kind = f"{text} {entry.run.testset} ({entry.lines} lines), {signature}"
+                test_set = f"{cell.text} {entry.run.testset} ({entry.lines} lines)"
+                kind = f"{test_set}, {entry.scores[cell.measure].signature}"
             kinds[kind] = None
             processors[entry.processor or "one that is not stated"] = None
     if len(kinds) > 1:

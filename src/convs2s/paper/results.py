@@ -4,6 +4,8 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from convs2s.config.settings import Settings
@@ -16,7 +18,7 @@ from convs2s.paper.records import record_of
 def results(
     cells: Iterable[Cell],
     entries: Iterable[LedgerEntry],
-    failures: Mapping[str, str] | None = None,
+    failures: Mapping[str, str] = {},
 ) -> list[Cell]:
     """Return the cells with the scores of their runs, from the entries with equal fingerprints.
 
@@ -28,31 +30,27 @@ def results(
     3. The processor with more entries of all cells is preferred.
     4. The processor whose name comes last in alphabetical order is preferred.
 
-    ``failures`` are the fingerprint of a run -> the reason why it has no numbers.
+    ``failures`` maps the fingerprint of a run to the reason why it has no numbers.
     """
     cells = list(cells)
     by_cell = runs_by_cell(cells, entries)
-    in_all_cells = Counter[str | None]()  # processor -> number of entries
-    for entries_of_cell in by_cell.values():
-        for entry in entries_of_cell:
-            in_all_cells[entry.processor] += 1
+    processor_of = attrgetter("processor")
+    in_all_cells = Counter(map(processor_of, chain.from_iterable(by_cell.values())))
     shown = []
     for cell in cells:
-        in_cell = Counter[str | None]()
-        for entry in by_cell[cell.address]:
-            in_cell[entry.processor] += 1
-        ranked = sorted(
-            by_cell[cell.address],
+        found = by_cell[cell.address]
+        in_cell = Counter(map(processor_of, found))
+        found.sort(
             key=lambda entry: (
                 entry.origin is None,
                 *rank_of(entry.processor, in_cell, in_all_cells),
-            ),
+            )
         )
         best = {}
-        for entry in ranked:
+        for entry in found:
             # A later entry ranks higher and replaces an earlier one.
             best[entry.run.run] = entry
-        shown.append(_with_entries(cell, best, failures or {}))
+        shown.append(_with_entries(cell, best, failures))
     return shown
 
 
@@ -70,17 +68,21 @@ def _with_entries(
     failed = {}
     for record in cell.records:
         run = record.run.run
-        if run not in best:
+        if run in best:
+            entries[run] = best[run]
+            score = best[run].scores[cell.measure]
+            scores[run] = score.score
+            if score.signature:
+                signatures[score.signature] = None
+        else:
             missing.append(record)
             if record.fingerprint in failures:
                 failed[run] = failures[record.fingerprint]
-            continue
-        entries[run] = best[run]
-        score = best[run].scores[cell.measure]
-        scores[run] = score.score
-        if score.signature:
-            signatures[score.signature] = None
-    comparable = len(signatures) < 2  # scores with different signatures have no mean
+    mean = deviation = None
+    if scores and len(signatures) < 2:  # different signatures: no mean
+        mean = statistics.mean(scores.values())
+        if len(scores) > 1:
+            deviation = statistics.stdev(scores.values())
     return replace(
         cell,
         entries=entries,
@@ -88,10 +90,8 @@ def _with_entries(
         failures=failed,
         scores=scores,
         signatures=list(signatures),
-        mean=statistics.mean(scores.values()) if scores and comparable else None,
-        deviation=statistics.stdev(scores.values())
-        if len(scores) > 1 and comparable
-        else None,
+        mean=mean,
+        deviation=deviation,
     )
 
 

@@ -15,6 +15,7 @@ from convs2s.config.file_reference import known_download, parse_file_reference
 from convs2s.config.identity import counted, recipe_identity
 from convs2s.config.settings import Settings
 from convs2s.demo.corpus import CORPUS_SHA256
+from convs2s.paper.ledger import RunNames
 from convs2s.training.identity import TRAINING_VERSION
 
 Inputs = Mapping[str, object]  # only values that JSON can represent
@@ -34,57 +35,47 @@ class RunInputs:
         self._test_set = cache(self._inputs_of_test_set)
         self._decoding = cache(self._inputs_of_decoding)
 
-    def of(
-        self,
-        numbers: str,
-        *,
-        task: str,
-        model: str,
-        run: str,
-        testset: str | None = None,
-        decoding: str | None = None,
-        phrases: str | None = None,
-    ) -> Inputs:
-        """Return the inputs of a file of numbers.
+    def of(self, numbers: str, run: RunNames, phrases: str | None = None) -> Inputs:
+        """Return the inputs of a file of numbers of a run.
 
-        ``numbers`` is the kind of the file, such as ``bleu.json`` or ``training.json``. Test set,
-        decoding and phrases are None if the numbers do not depend on them.
+        ``numbers`` is the kind of the file, such as ``bleu.json`` or ``training.json``. The test
+        set and decoding of ``run``, and ``phrases``, are None if the numbers do not depend on them.
         """
-        settings = self._settings.tasks[task]
+        task = self._settings.tasks[run.task]
         inputs: dict[str, object] = {
             "numbers": numbers,
-            "run": run,
-            "trained": self._trained(task, model),
+            "run": run.run,
+            "trained": self._trained(run.task, run.model),
         }
-        if testset is not None:
-            inputs["test set"] = self._test_set(task, testset)
-        if decoding is not None:
-            inputs["decoding"] = self._decoding(task, decoding)
-        if not settings.released:
+        if run.testset is not None:
+            inputs["test set"] = self._test_set(run.task, run.testset)
+        if run.decoding is not None:
+            inputs["decoding"] = self._decoding(run.task, run.decoding)
+        if not task.released:
             # The aligner changes numbers through the dictionary that replaces unknown words, or
             # through the shortlist of target words.
             replaces = (
-                decoding is not None
-                and self._settings.decodings[decoding].replace_unknown
+                run.decoding is not None
+                and self._settings.decodings[run.decoding].replace_unknown
             )
-            has_shortlist = self._settings.models[model].architecture.selection
-            if (replaces and settings.has_dictionary) or has_shortlist:
-                inputs["aligner"] = settings.alignment.aligner
+            has_shortlist = self._settings.models[run.model].architecture.selection
+            if (replaces and task.has_dictionary) or has_shortlist:
+                inputs["aligner"] = task.alignment.aligner
         if phrases is not None:
             inputs["phrases"] = self._settings.phrases[phrases].model_dump(mode="json")
         if numbers.startswith("rouge"):
-            rouge = settings.rouge_settings(testset or "").model_dump(mode="json")
+            rouge = task.rouge_settings(run.testset or "").model_dump(mode="json")
             has_exceptions = self._settings.options.rouge_exceptions is not None
             inputs["rouge"] = {**rouge, "exceptions": has_exceptions}
         if numbers.startswith("rescored"):
-            if stand_in := self._settings.scale.n_best:
+            listed: Inputs = {"file": task.n_best.get(run.testset or "")}
+            if own := self._settings.scale.n_best:
                 # A run of this project stands in for the other system, so its inputs count.
-                names = stand_in.model_dump(mode="json")
-                inputs["n-best list"] = self.of(
-                    "nbest", task=task, testset=testset or "", **names
+                names = RunNames(
+                    run.task, own.model, own.run, run.testset, own.decoding
                 )
-            else:
-                inputs["n-best list"] = {"file": settings.n_best.get(testset or "")}
+                listed = self.of("nbest", names)
+            inputs["n-best list"] = listed
         return inputs
 
     def _inputs_of_training(self, task_name: str, model_name: str) -> Inputs:
@@ -144,9 +135,8 @@ class RunInputs:
         """
         checksums: dict[str, str | None] = {}
         generated = {}
-        for location in sorted(
-            {parse_file_reference(file).location for file in references}
-        ):
+        locations = {parse_file_reference(file).location for file in references}
+        for location in sorted(locations):
             if location.startswith("http"):
                 known = known_download(location, self._settings.downloads)
                 checksums[location] = (known.sha256 or known.md5) if known else None

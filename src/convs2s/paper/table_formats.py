@@ -1,8 +1,9 @@
 """A table of text as Markdown, LaTeX, CSV or SVG."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 
 import pandas as pd
@@ -55,13 +56,13 @@ class Sheet:
     joined: Mapping[str, str] = field(default_factory=dict)
     """Column -> the column that is printed in parentheses behind its text."""
     left_out: Sequence[str] = ()  # columns, footnotes included, that only CSV keeps
-    shared: Mapping[str, str] = field(default_factory=dict)
-    """Columns whose text is printed once above the table if most rows have it -> its format string.
+    shared: Collection[str] = ()
+    """Columns of ``footnotes`` whose text is printed once above the table if most rows have it.
 
-    Each must also be in ``footnotes``: rows with another text have a footnote.
+    Only the rows with another text then have a footnote for the column.
     """
 
-    @property
+    @cached_property
     def common(self) -> dict[str, dict[str, str]]:
         """The texts that most rows share: column -> name of a value -> text.
 
@@ -69,7 +70,7 @@ class Sheet:
         half of the rows that have the value have this text; otherwise it is "".
         """
         common: dict[str, dict[str, str]] = {}
-        for column in self.shared.keys() - self.left_out:
+        for column in set(self.shared).difference(self.left_out):
             counts_of: dict[str, Counter[str]] = {}  # name of a value -> its texts
             for row in self.rows:
                 for value, text in _texts_by_value(row[column]).items():
@@ -83,30 +84,28 @@ class Sheet:
     @property
     def above(self) -> list[str]:
         """The lines above the printed table; the last one states the texts that most rows share."""
-        common = self.common
         stated = []
-        for column, form in self.shared.items():
-            if any(common.get(column, {}).values()):
-                stated.append(form.format(as_one_text(common[column])))
+        for column in self.shared:
+            texts = self.common.get(column, {})
+            if any(texts.values()):
+                stated.append(self.footnotes[column].format(as_one_text(texts)))
         shared = f"Unless a footnote says otherwise: {'; '.join(stated)}."
         return [*self.headings, shared] if stated else list(self.headings)
 
     @property
     def filled(self) -> list[str]:
         """The columns that have a text in at least one row, in the order of the table."""
-        filled = {
-            column for row in self.rows for column, content in row.items() if content
-        }
-        return (
-            [column for column in self.rows[0] if column in filled] if self.rows else []
-        )
+        filled = []
+        for column in next(iter(self.rows), {}):
+            if any(row[column] for row in self.rows):
+                filled.append(column)
+        return filled
 
     def printed(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the header of the printed table, its rows, and its footnotes by number.
 
         Columns without any text are left out. Rows with the same footnote share its number.
         """
-        common = self.common
         unprinted = {*self.footnotes, *self.left_out, *self.joined.values()}
         header = [column for column in self.filled if column not in unprinted]
         printed = []
@@ -117,30 +116,23 @@ class Sheet:
                 texts[column] = as_one_text(row[column])
             for column, behind in self.joined.items():
                 if row[behind]:
-                    texts[column] = (
-                        f"{as_one_text(row[column])} ({as_one_text(row[behind])})"
-                    )
+                    texts[column] += f" ({as_one_text(row[behind])})"
             row_numbers = []
-            for note in self._notes_of(row, common):
+            for note in self._notes_of(row):
                 row_numbers.append(numbers.setdefault(note, len(numbers) + 1))
             if row_numbers:
                 texts[self.marked] += f" [{', '.join(map(str, sorted(row_numbers)))}]"
             printed.append(list(texts.values()))
-        return (
-            header,
-            printed,
-            [f"[{number}] {note}" for note, number in numbers.items()],
-        )
+        notes = [f"[{number}] {note}" for note, number in numbers.items()]
+        return header, printed, notes
 
-    def _notes_of(
-        self, row: Mapping[str, CellText], common: Mapping[str, Mapping[str, str]]
-    ) -> list[str]:
-        """Return a row's footnotes, without the texts that most rows share (``common``)."""
+    def _notes_of(self, row: Mapping[str, CellText]) -> list[str]:
+        """Return a row's footnotes, without the texts that most rows share."""
         notes = []
         for column, form in self.footnotes.items():
             if column in self.left_out:
                 continue
-            shared_texts = common.get(column, {})
+            shared_texts = self.common.get(column, {})
             own_texts: dict[str, str] = {}
             for value, text in _texts_by_value(row[column]).items():
                 own_texts[value] = "" if text == shared_texts.get(value) else text

@@ -15,26 +15,19 @@ from convs2s.config.measures import MEASURES
 from convs2s.config.paper import Column, Row, printed_number
 from convs2s.config.settings import Settings
 from convs2s.files.atomic import atomic_path
-from convs2s.paper.cells import Cell
+from convs2s.paper.cells import Cell, stand_ins
 from convs2s.paper.results import entries_of, results
 from convs2s.paper.table_formats import FORMATS, CellText, Sheet, as_one_text
 
 _PUBLISHED_MARK = "†"  # behind a value of ours that comes from the published ledger
 
-_SHARED = {
+FOOTNOTES = {
     "Runs": "runs: {}",
     "Test set": "test set: {}",
     "Metric": "{}",
     "Processor": "computed on: {}",
     "Date": "date: {}",
     "Origin": _PUBLISHED_MARK + " from the published ledger {}",
-}
-"""Columns whose text is printed once above the table if most rows have it -> its format string.
-
-Only the rows with another text then have a footnote for the column.
-"""
-
-FOOTNOTES = _SHARED | {
     "Model files": "model files, SHA-256: {}",
     "Command": "to run it: `{}`",
     "Cost": "which takes {}",
@@ -42,8 +35,11 @@ FOOTNOTES = _SHARED | {
 }
 """Columns that are printed as footnotes -> the format string of the footnote."""
 
+_SHARED = ("Runs", "Test set", "Metric", "Processor", "Date", "Origin")
+"""Footnotes that are printed once above the table if most rows have them (`Sheet.shared`)."""
+
 _LEFT_OUT_FOR_READERS = ("Model files", "Date", "Command", "Cost")
-"""Columns for people who check a row or run it. The report and docs/results.md omit them."""
+"""Columns for people who check a row or run it; the report and docs/results.md omit them."""
 
 _DIGITS_OF_CHECKSUM = 10
 # A group with more rows left out is described by their number, not their names.
@@ -115,22 +111,16 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
     printed values, the table's note, and the rows that the scale leaves out, with the reasons.
     """
     printed = settings.paper[name]
-    scale = settings.scale
-    headings = [printed.title]
-    if scale.stand_in:
-        headings.append(f"STAND-IN DATA: {scale.stand_in}")
-    headings.append(
-        f"Scale: {settings.options.scale}. Printed values: {printed.source}."
-    )
+    source = f"Printed values: {printed.source}."
+    headings = headings_of(settings, printed.title, source)
     if printed.note:
         headings.append(printed.note)
     left_out: dict[str, dict[str, list[str]]] = {}  # reason -> group -> systems
     for row in printed.rows:
-        if because := scale.why_left_out(row):
-            left_out.setdefault(because, {}).setdefault(row.group or "", []).append(
-                row.system
-            )
-    for because, groups in left_out.items():
+        if reason := settings.scale.why_left_out(row):
+            groups = left_out.setdefault(reason, {})
+            groups.setdefault(row.group or "", []).append(row.system)
+    for reason, groups in left_out.items():
         named = []
         for group, systems in groups.items():
             if len(systems) <= _MOST_NAMED:
@@ -139,7 +129,7 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
             else:
                 counted = f"{len(systems)} rows"
                 named.append(f"{counted} of {group}" if group else counted)
-        headings.append(f"Left out at this scale, as {because}: {'; '.join(named)}.")
+        headings.append(f"Left out at this scale, as {reason}: {'; '.join(named)}.")
     rows = []
     for values in table_rows(settings, name, shown):
         contents = {}
@@ -161,6 +151,20 @@ def sheet(settings: Settings, name: str, shown: Sequence[Cell]) -> Sheet:
         left_out=left_out_columns,
         shared=_SHARED,
     )
+
+
+def headings_of(settings: Settings, title: str, note: str) -> list[str]:
+    """Return the lines above a table: its title, any stand-in data, and the scale with a note."""
+    headings = [title]
+    if settings.scale.stand_in:
+        headings.append(f"STAND-IN DATA: {settings.scale.stand_in}")
+    return [*headings, f"Scale: {settings.options.scale}. {note}"]
+
+
+def scale_name(settings: Settings) -> str:
+    """Return the name of the scale, with a mark if its data stands in for the paper's."""
+    mark = " (STAND-IN DATA)" if settings.scale.stand_in else ""
+    return settings.options.scale + mark
 
 
 def for_readers(printed: Sheet) -> Sheet:
@@ -196,41 +200,36 @@ def _values(
 
     ``row_cells`` are the cells of the row, by the key of their column.
     """
-    cell = row_cells.get(column.key)
     name = column.name
     digits = column.digits
     printed = printed_number(row, column.key)
-    mean = deviation = difference = None
-    each = ours = difference_text = ""
-    if cell is not None:
-        mean = cell.mean
-        deviation = cell.deviation
-        each = "; ".join(
-            f"{run} {score:.{digits}f}" for run, score in cell.scores.items()
-        )
-        ours = _number(mean, digits) or each
-        if deviation is not None:
-            ours += f" ± {deviation:.{digits}f}"
-        if any(entry.origin for entry in cell.entries.values()):
-            ours += f" {_PUBLISHED_MARK}"
+    printed_text = _number(row.paper.get(column.key), digits)
+    values = {f"{name} (paper)": TableValue(printed_text, "paper", printed)}
+    for part in ("ours", "difference", "mean", "deviation", "each"):
+        values[f"{name} ({part})"] = TableValue("")
+    cell = row_cells.get(column.key)
+    if cell is None or not cell.entries:
+        if reason := _why_absent(settings, row, column, row_cells):
+            values[f"{name} (ours)"] = TableValue(reason, "absent")
+        return values
+    each = "; ".join(f"{run} {score:.{digits}f}" for run, score in cell.scores.items())
+    text = _number(cell.mean, digits) or each
+    if cell.deviation is not None:
+        text += f" ± {cell.deviation:.{digits}f}"
+    if any(entry.origin for entry in cell.entries.values()):
+        text += f" {_PUBLISHED_MARK}"
+    values[f"{name} (ours)"] = TableValue(text, "ours", cell.mean, cell)
     # On stand-in data, both values are scores of different texts: their difference means nothing.
     compared = None if settings.scale.stand_in else printed
-    if mean is not None and compared is not None:
-        difference = mean - compared
-        difference_text = f"{difference:+.{digits}f}"
-    origin: Literal["ours", "absent", "text"] = "ours"
-    if not ours:
-        ours = _why_absent(settings, row, column, row_cells)
-        origin = "absent" if ours else "text"
-    printed_text = _number(row.paper.get(column.key), digits)
-    return {
-        f"{name} (paper)": TableValue(printed_text, "paper", printed),
-        f"{name} (ours)": TableValue(ours, origin, mean, cell),
-        f"{name} (difference)": TableValue(difference_text, number=difference),
-        f"{name} (mean)": TableValue(_number(mean, digits)),
-        f"{name} (deviation)": TableValue(_number(deviation, digits)),
-        f"{name} (each)": TableValue(each),
-    }
+    if cell.mean is not None and compared is not None:
+        difference = cell.mean - compared
+        values[f"{name} (difference)"] = TableValue(
+            f"{difference:+.{digits}f}", number=difference
+        )
+    values[f"{name} (mean)"] = TableValue(_number(cell.mean, digits))
+    values[f"{name} (deviation)"] = TableValue(_number(cell.deviation, digits))
+    values[f"{name} (each)"] = TableValue(each)
+    return values
 
 
 def _number(value: float | str | None, digits: int) -> str:
@@ -253,15 +252,12 @@ def _why_absent(
         # Scores in other columns show that the training was run, so its time was not recorded.
         is_recorded_in_training = cell.measure in ("training_hours", "training_speed")
         has_other_scores = any(other.entries for other in row_cells.values())
-        return (
-            "not recorded"
-            if is_recorded_in_training and has_other_scores
-            else "not run"
-        )
+        if is_recorded_in_training and has_other_scores:
+            return "not recorded"
+        return "not run"
     if row.task is None:
         return "not run"
-    has_task = settings.scale.has_task(row.task)
-    if not has_task or not row.model or not settings.scale.model_for(row.model):
+    if stand_ins(settings.scale, row) is None:
         return "no stand-in"
     measure = row.measures.get(column.key, column.measure)
     is_expected = measure is not None or column.key in row.paper
@@ -296,16 +292,13 @@ def _provenance(
             if column.key in values:
                 value = _number(values[column.key], column.digits)
                 notes.append(f"{source}: {column.name} {value}")
-    for note in (row.note, as_one_text(texts["Notes"])):
-        if note:
-            notes.append(note)
-    scale = settings.options.scale
-    stand_in = " (STAND-IN DATA)" if settings.scale.stand_in else ""
+    notes += filter(None, (row.note, as_one_text(texts["Notes"])))
     provenance = {}
     for heading, text_by_column in texts.items():
         provenance[heading] = TableValue(text_by_column)
-    provenance["Scale"] = TableValue(scale + stand_in)
-    provenance["Command"] = TableValue(_command(row_cells.values(), scale))
+    provenance["Scale"] = TableValue(scale_name(settings))
+    command = _command(row_cells.values(), settings.options.scale)
+    provenance["Command"] = TableValue(command)
     provenance["Cost"] = TableValue(_cost(settings, row_cells.values()))
     provenance["Notes"] = TableValue("; ".join(notes))
     return provenance
@@ -319,21 +312,18 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     entries = cell.entries.values()
     if not entries:
         return {}
-    # These dictionaries serve as sets that keep their order.
-    digests: dict[str, None] = {}
-    processors: dict[str, None] = {}
-    origins: dict[str, None] = {}
+    digests: list[str] = []
+    processors = []
+    origins = []
     days = []
     lines = None
     for entry in entries:
         # Both scores of an n-best list depend only on the list, not on the model that rescores it.
         if cell.measure not in ("bleu_of_list", "bleu_oracle"):
             for digest in entry.model_files:
-                digests[digest[:_DIGITS_OF_CHECKSUM]] = None
-        if entry.processor:
-            processors[entry.processor] = None
-        if entry.origin:
-            origins[entry.origin] = None
+                digests.append(digest[:_DIGITS_OF_CHECKSUM])
+        processors.append(entry.processor or "")
+        origins.append(entry.origin or "")
         if lines is None:
             lines = entry.lines
         days.append(entry.date)
@@ -345,17 +335,15 @@ def _provenance_of(cell: Cell) -> dict[str, str]:
     # An ensemble is a single run: its name is printed, not "1 of 1".
     first_run = cell.records[0].run.run
     is_ensemble = first_run.startswith("ensemble")
-    first_day = min(days)
-    last_day = max(days)
     return {
         "Runs": first_run if is_ensemble else f"{len(entries)} of {len(cell.records)}",
         "Test set": test_set,
         "Lines": "" if lines is None else str(lines),
         "Metric": " ".join([MEASURES[cell.measure].label, *cell.signatures]),
-        "Model files": " ".join(digests),
-        "Processor": "; ".join(processors),
-        "Date": first_day if first_day == last_day else f"{first_day} to {last_day}",
-        "Origin": ", ".join(origins),
+        "Model files": " ".join(dict.fromkeys(digests)),
+        "Processor": "; ".join(dict.fromkeys(filter(None, processors))),
+        "Date": " to ".join(sorted({min(days), max(days)})),
+        "Origin": ", ".join(dict.fromkeys(filter(None, origins))),
         "Notes": "; ".join(f"{run} {why}" for run, why in cell.failures.items()),
     }
 
@@ -398,12 +386,14 @@ def _cost(settings: Settings, row_cells: Collection[Cell]) -> str:
         if not settings.tasks[cell.task].released:
             for record in cell.missing:
                 wanted.update(record.trainings)
-    # With the text in place of the task, as config/costs.yaml names trainings.
+    # config/costs.yaml names a training by its text, not by its task.
     missing = set()
     for task, model, run in wanted - trained:
         missing.add((settings.tasks[task].text_name, model, run))
     costs = []
-    trainings = Counter((text, model) for text, model, _ in sorted(missing))
+    trainings = Counter[tuple[str, str]]()
+    for text, model, _ in sorted(missing):
+        trainings[text, model] += 1
     for (text, model), count in trainings.items():
         hours = "hours: see preflight"
         if known := settings.costs.training(text, model):

@@ -52,7 +52,6 @@ class Training:
     task: str
     model: str
     run: str
-    folder: Path
     epochs: tuple[EpochRecord, ...]  # from history.jsonl; empty if the file is missing
     summary: _Record  # training.json; empty if the file is missing
 
@@ -122,7 +121,7 @@ def read_training(
     record = folder / "training.json"
     epochs = read_history(history).epochs if exists(history) else ()
     summary = read_record(record) if exists(record) else _Record()
-    return Training(task, model, run, folder, epochs, summary)
+    return Training(task, model, run, epochs, summary)
 
 
 def measure_training_speed(

@@ -65,15 +65,19 @@ def _sides(
         ours = cell.mean
         if only_both and (papers is None or ours is None):
             continue
-        our_deviation = cell.deviation or 0.0
         for side, value, deviation in (
             ("paper", papers, 0.0),
-            ("ours", ours, our_deviation),
+            ("ours", ours, cell.deviation or 0.0),
         ):
             if value is not None:
-                ends = {"low": value - deviation, "high": value + deviation}
                 sides[side].append(
-                    {**row_fields, **ends, "value": value, "whose": side}
+                    {
+                        **row_fields,
+                        "low": value - deviation,
+                        "high": value + deviation,
+                        "value": value,
+                        "whose": side,
+                    }
                 )
     return sides
 
@@ -106,7 +110,6 @@ def _panels(
         lowest = min(point["low"] for point in on_axis)
         highest = max(point["high"] for point in on_axis)
         is_log = lowest > 0 and highest > _WIDE * lowest
-        domain = padded([lowest, highest], is_log=is_log)
         title = f"{column.name.partition(' (')[0]}, {side}"
         if is_small:
             title = f"{side}: {column.name.removeprefix('Validation ')}"
@@ -120,11 +123,8 @@ def _panels(
             points=points,
             column=column.name,
             number=f".{column.digits}f",
-            scale={
-                "type": "log" if is_log else "linear",
-                "domain": domain,
-                "nice": False,
-            },
+            scale_type="log" if is_log else "linear",
+            domain=padded([lowest, highest], is_log=is_log),
             groups=groups,
             legend=legend,
             places=places,

@@ -189,7 +189,8 @@ class Plan:
 
     def _lacks_files(self, task: str) -> bool:
         """Return whether a task needs a file that a user has to provide and that is missing."""
-        files = map(parse_file_reference, self.settings.tasks[task].needed_references())
+        stated = self.settings.tasks[task]
+        files = map(parse_file_reference, stated.references(stated.splits))
         return any(not file.is_url and not self.exists(file.location) for file in files)
 
     def _is_impossible(self, cell: Cell) -> bool:

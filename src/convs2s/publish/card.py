@@ -60,7 +60,6 @@ def model_card(model: Path, name: str = "") -> str:
             size=model.stat().st_size,
             sha256=sha256(model),
             description=description,
-            languages=f"{description.languages['source']} to {description.languages['target']}",
             architecture=description.architecture.model_dump(
                 mode="json", exclude_none=True
             ),

@@ -47,10 +47,8 @@ def read_measurement(path: Path) -> Measurement | None:
     match read_json(path):
         case {"manifest": {"sha256": dict(checksums), **manifest}} if checksums:
             keys = ("convs2s", "revision", "python", "packages", "processor", "system")
-            versions = json.dumps(
-                {key: manifest.get(key) for key in keys}, sort_keys=True
-            )
-            return Measurement(checksums, versions)
+            versions = {key: manifest.get(key) for key in keys}
+            return Measurement(checksums, json.dumps(versions, sort_keys=True))
     return None
 
 
@@ -71,8 +69,6 @@ def crate(
     absent: dict[str, Entity] = {}  # files that are not in the folder, such as models
     actions: list[Entity] = []
     for file, measurement in measured.items():
-        action = _entity(f"#making-{file}", "CreateAction", f"the making of {file}")
-        action["instrument"] = {"@id": software[measurement.versions]["@id"]}
         computed_from = []
         for path, digest in measurement.checksums.items():
             identifier = path
@@ -82,8 +78,14 @@ def crate(
                     identifier, "CreativeWork", path, sha256=digest
                 )
             computed_from.append(identifier)
-        action["object"] = _links(computed_from)
-        action["result"] = {"@id": file}
+        action = _entity(
+            f"#making-{file}",
+            "CreateAction",
+            f"the making of {file}",
+            instrument={"@id": software[measurement.versions]["@id"]},
+            object=_links(computed_from),
+            result={"@id": file},
+        )
         actions.append(action)
     root = _entity(
         "./",
@@ -124,8 +126,8 @@ def _file_entity(folder: Path, file: str) -> Entity:
     entity = _entity(file, "File", path.name)
     for suffix, description in _CONSTANTS["descriptions"].items():
         if file.endswith(suffix):
-            entity["description"] = description
-            break
+            # Of several that match, the first is used.
+            entity.setdefault("description", description)
     if path.suffix in _MEDIA_TYPES:
         entity["encodingFormat"] = _MEDIA_TYPES[path.suffix]
     entity["contentSize"] = str(path.stat().st_size)
@@ -150,10 +152,11 @@ def _sources(folder: Path, files: Iterable[str]) -> list[Entity]:
                 name = source["file"]
                 if name in entities:
                     continue
-                terms = source.get("licence") or "terms not known"
-                identifier = f"#source-{len(entities) + 1}"
                 entities[name] = _entity(
-                    identifier, "CreativeWork", name, usageInfo=terms
+                    f"#source-{len(entities) + 1}",
+                    "CreativeWork",
+                    name,
+                    usageInfo=source.get("licence") or "terms not known",
                 )
                 if source.get("sha256"):
                     entities[name]["sha256"] = source["sha256"]

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 MODEL_NAME = "model.safetensors"
 CODES = "bpe_codes.txt"
 VOCABULARIES = {side: f"vocabulary.{side}.txt" for side in ("source", "target")}
-_XET = RuntimeError, TimeoutError  # errors of hf_xet, which downloads large files
+# Errors of hf_xet, which downloads large files.
+_XET = RuntimeError, TimeoutError
 HUB_FILES = ("README.md", "config.json", MODEL_NAME, CODES, *VOCABULARIES.values())
 """The names of all files in a folder for the Hub. Models without BPE have no file of codes."""
 
@@ -84,7 +85,8 @@ def export_onnx(model: Path, folder: Path) -> None:
     from convs2s.models.onnx_search import listing
 
     with new_output(folder) as staged:
-        load_model(model)  # this checks the weights
+        # This checks the weights.
+        load_model(model)
         arrays, description = load_weights(model)
         if not description.architecture.runs_onnx:
             raise UserError(

@@ -23,7 +23,7 @@ from convs2s.files.atomic import (
 )
 from convs2s.files.checksums import sha256
 from convs2s.files.text import read_lines, write_json, write_lines, write_text
-from convs2s.publish.card import model_card
+from convs2s.publish.card import EVALUATIONS, model_card
 from convs2s.publish.crate import METADATA_FILE, Measurement, crate, read_measurement
 from convs2s.scoring.translations import read_translations
 
@@ -94,27 +94,26 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
         raise UserError(
             f"{folder}: no such folder: name a results folder, as results/demo_en_fr"
         )
-    measured = {}
-    has_scores = False
-    for path in _kept(folder):
-        is_score = path.name.endswith((".bleu.json", ".rouge.json"))
-        has_scores |= is_score
-        measurement = read_measurement(path) if path.suffix == ".json" else None
-        if measurement is not None:
-            measured[path] = measurement
-        elif is_score:
-            raise UserError(
-                f"{path}: does not say what was scored: make it again with snakemake"
-            )
-    if not has_scores:
+    kept = list(_kept(folder))
+    scores = [path for path in kept if path.name.endswith(tuple(EVALUATIONS))]
+    if not scores:
         raise UserError(
             f"{folder}: has no scores (*.bleu.json, *.rouge.json): make them first, for example "
             "with `snakemake results/TASK/bleu.txt`"
         )
+    measured = {}
+    for path in kept:
+        measurement = read_measurement(path) if path.suffix == ".json" else None
+        if measurement is not None:
+            measured[path] = measurement
+        elif path in scores:
+            raise UserError(
+                f"{path}: does not say what was scored: make it again with snakemake"
+            )
     # This also changes the paths in the measurements, so it must come before they are used.
     start = _find_start(folder, measured.values())
     with new_output(output, as_zip=output.suffix == ".zip") as staged:
-        for path in {*_kept(folder), *_scored_files(measured, start)}:
+        for path in {*kept, *_scored_files(measured, start)}:
             has_text = any(path.match(pattern) for pattern in WITH_TEXT)
             if with_text or not has_text:
                 _copy(path, staged / _name(path, start))
@@ -123,9 +122,8 @@ def export_results(folder: Path, output: Path, *, with_text: bool = True) -> Non
                 card = staged / _name(model.with_name("card.md"), start)
                 write_text(card, model_card(model))
         name = folder.resolve().name
-        write_text(
-            staged / "README.md", _README.format(name=name, metadata=METADATA_FILE)
-        )
+        readme = _README.format(name=name, metadata=METADATA_FILE)
+        write_text(staged / "README.md", readme)
         files = _files(staged)
         # The measurements of exported files, by their paths in the archive.
         exported = {}
@@ -154,7 +152,8 @@ def new_output(output: Path, *, as_zip: bool = False) -> Iterator[Path]:
         staged = scratch / output.name
         staged.mkdir()
         yield staged
-        _refuse_existing(output)  # another program may have made it during the block
+        # Another program may have made it during the block.
+        _refuse_existing(output)
         if as_zip:
             _zip(staged, output)
         else:
@@ -189,12 +188,8 @@ def _copy(path: Path, copy: Path) -> None:
 def _kept(folder: Path) -> Iterator[Path]:
     """Yield the files of a results folder to export, whether they have text or not."""
     for path in whole_files(folder):
-        parts = path.relative_to(folder).parts
-        if (
-            path.is_file()
-            and path.name.endswith(KEPT)
-            and not LEFT_OUT.intersection(parts)
-        ):
+        is_left_out = LEFT_OUT.intersection(path.relative_to(folder).parts)
+        if path.is_file() and path.name.endswith(KEPT) and not is_left_out:
             yield path
 
 

@@ -25,14 +25,14 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from sacrebleu.metrics.base import Signature
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.significance import PairedTest, Result
+from sacrebleu.significance import PairedTest
 
 from convs2s.errors import UserError, failures_of_file
 
@@ -119,25 +119,20 @@ class Comparison:
     p_value: float  # two-sided, under the hypothesis that the systems are equally good
     signature: str
 
-    def summary(
-        self,
-        names: Sequence[object],
-        counted: str,
-    ) -> Iterator[str]:
+    def summary(self, names: Sequence[object], counted: str) -> Iterator[str]:
         """Yield the comparison as lines of text.
 
         ``names`` are the names of the baseline and the system. ``counted`` says what was scored.
         """
-        for name, side in zip(names, (self.baseline, self.system), strict=True):
-            yield f"BLEU = {side}  {name}"
+        baseline_name, system_name = names
+        yield f"BLEU = {self.baseline}  {baseline_name}"
+        yield f"BLEU = {self.system}  {system_name}"
         yield f"difference = {self.difference:+.2f}, p = {self.p_value:.4f}, {SAMPLES} resamples"
         yield f"{self.signature}  ({counted})"
 
 
 def tokenized_bleu(
-    hypotheses: Lines,
-    *references: Lines,
-    lowercase: bool = False,
+    hypotheses: Lines, *references: Lines, lowercase: bool = False
 ) -> Score:
     """Return the BLEU of lines of words that are separated by ASCII's blanks, as multi-bleu.perl.
 
@@ -149,9 +144,7 @@ def tokenized_bleu(
 
 
 def detokenized_bleu(
-    hypotheses: Lines,
-    *references: Lines,
-    lowercase: bool = False,
+    hypotheses: Lines, *references: Lines, lowercase: bool = False
 ) -> Score:
     """Return the BLEU of plain text, as ``mteval-v13a.pl -c``, which also tokenizes it.
 
@@ -192,11 +185,7 @@ class SentenceBleu:
         """Split words at blanks (``tokenized``), or tokenize as mteval-v13a (``detokenized``)."""
         self._metric = _ScriptBleu(form, effective_order=True)
 
-    def __call__(
-        self,
-        hypothesis: str,
-        *references: str,
-    ) -> float:
+    def __call__(self, hypothesis: str, *references: str) -> float:
         """Return the score of one sentence against one or more references."""
         return float(self._metric.sentence_score(hypothesis, references).score)
 
@@ -206,12 +195,11 @@ def compare(
     system: Lines,
     *references: Lines,
     form: BleuForm = "tokenized",
-    samples: int = SAMPLES,
     names: tuple[str, str] = ("baseline", "system"),
 ) -> Comparison:
     """Test whether the BLEU of two systems differs by more than chance.
 
-    The test is a paired bootstrap (Koehn 2004) with ``samples`` resamples of the test set.
+    The test is a paired bootstrap (Koehn 2004) with `SAMPLES` resamples of the test set.
     sacrebleu's seed is in the signature. The references are one or more lists of lines, in the form
     that ``form`` needs. Messages call the systems by their ``names``.
     """
@@ -222,19 +210,19 @@ def compare(
         {"BLEU": _ScriptBleu(form)},
         references,
         test_type="bs",
-        n_samples=samples,
+        n_samples=SAMPLES,
     )
     signatures, columns = test()
-    # The column has a `Result` for each system; `isinstance` only narrows the type.
-    first, second = (row for row in columns["BLEU"] if isinstance(row, Result))
-    p_value = float(second.p_value or 0.0)
+    results: Any = columns["BLEU"]  # a `Result` of sacrebleu for each system
+    first, second = results
+    p_value = float(second.p_value)
     # sacrebleu counts the resamples whose difference is larger than that of the systems. If the
     # systems are equal, there is none, and p would be as small as possible.
     if first.score == second.score:
         p_value = 1.0
     return Comparison(
-        baseline=SystemScore(float(first.score), float(first.ci or 0.0)),
-        system=SystemScore(float(second.score), float(second.ci or 0.0)),
+        baseline=SystemScore(float(first.score), float(first.ci)),
+        system=SystemScore(float(second.score), float(second.ci)),
         difference=float(second.score) - float(first.score),
         p_value=p_value,
         signature=str(signatures["BLEU"]),
@@ -276,7 +264,7 @@ def encode_statistics(statistics: Statistics) -> str:
     return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
 
 
-def decode_statistics(text: str, where: str = "sentence statistics") -> Statistics:
+def decode_statistics(text: str, where: str) -> Statistics:
     """Return the statistics (lines, 6) that `encode_statistics` has encoded.
 
     Raises:
@@ -309,11 +297,7 @@ class _ScriptBleu(BLEU):
     """sacrebleu's BLEU, but splits and lowers words as multi-bleu.perl or mteval-v13a.pl."""
 
     def __init__(
-        self,
-        form: BleuForm,
-        *,
-        lowercase: bool = False,
-        effective_order: bool = False,
+        self, form: BleuForm, *, lowercase: bool = False, effective_order: bool = False
     ) -> None:
         super().__init__(
             tokenize="none" if form == "tokenized" else "13a",
@@ -348,9 +332,7 @@ class _ScriptBleu(BLEU):
 
 
 def _score(
-    metric: BLEU | CHRF,
-    hypotheses: Lines,
-    references: Sequence[Lines],
+    metric: BLEU | CHRF, hypotheses: Lines, references: Sequence[Lines]
 ) -> Score:
     check_lines(hypotheses, references)
     score = metric.corpus_score(hypotheses, references).score

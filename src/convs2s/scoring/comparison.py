@@ -35,7 +35,6 @@ def compare_models(
     report: Report,
     test_set: str,
     manifest: Mapping[str, object],
-    samples: int = SAMPLES,
 ) -> None:
     """Compare two systems by paired bootstrap resampling, and write a report as text and as JSON.
 
@@ -46,45 +45,42 @@ def compare_models(
         report: the files to write. Its header must name the two models.
         test_set: the test set's name for the report.
         manifest: everything else that the numbers depend on.
-        samples: number of bootstrap resamples.
     """
-    systems = {run: list(map(read_translations, paths)) for run, paths in pairs.items()}
+    outputs = {
+        path: read_translations(path) for paths in pairs.values() for path in paths
+    }
     references: dict[BleuForm, list[str]] = {
         "tokenized": list(read_lines(tokenized)),
         "detokenized": list(read_lines(raw)),
     }
     bleu = {}
     for form, reference in references.items():
+        comparisons = []
         runs = {}
-        for run, (baseline, system) in systems.items():
+        for run, (baseline, system) in pairs.items():
             comparison = compare(
-                _lines_of(baseline, form),
-                _lines_of(system, form),
+                _lines_of(outputs[baseline], form),
+                _lines_of(outputs[system], form),
                 reference,
                 form=form,
-                samples=samples,
-                names=(str(pairs[run][0]), str(pairs[run][1])),
+                names=(str(baseline), str(system)),
             )
+            comparisons.append(comparison)
             runs[run] = asdict(comparison)
             signature = runs[run].pop("signature")  # the same for all runs
-        results = runs.values()
         bleu[form] = {
             "signature": signature,
             "baseline": mean_and_deviation(
-                [result["baseline"]["score"] for result in results]
+                [each.baseline.score for each in comparisons]
             ),
-            "system": mean_and_deviation(
-                [result["system"]["score"] for result in results]
-            ),
-            "difference": mean_and_deviation(
-                [result["difference"] for result in results]
-            ),
+            "system": mean_and_deviation([each.system.score for each in comparisons]),
+            "difference": mean_and_deviation([each.difference for each in comparisons]),
             "runs": runs,
         }
     report.write(
         "comparison.txt.j2",
         test_set=test_set,
-        samples=samples,
+        samples=SAMPLES,
         lines=len(references["detokenized"]),
         bleu=bleu,
         manifest=manifest,
@@ -106,7 +102,7 @@ class Part:
     differs: bool
 
 
-Parts = tuple[Part, ...]  # the parts of one line, in their order
+Parts = Sequence[Part]  # the parts of one line, in their order
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ class OutputComparison:
     same: int  # lines that have the same words in both outputs
     better: int  # lines with a higher sentence BLEU in the system's output
     worse: int  # lines with a lower one
-    shown: tuple[ComparedLine, ...]
+    shown: Sequence[ComparedLine]
     """The lines whose BLEU differs most, from the largest gain to the largest loss."""
 
     def summary(self) -> Iterator[str]:
@@ -201,7 +197,7 @@ def compare_outputs(
         same=len(system) - len(differing),
         better=sum(line.difference > 0 for line in differing),
         worse=sum(line.difference < 0 for line in differing),
-        shown=tuple(shown),
+        shown=shown,
     )
 
 
@@ -214,12 +210,10 @@ def mark_differences(baseline: str, system: str) -> tuple[Parts, Parts]:
     matcher = SequenceMatcher(None, baseline_words, system_words, autojunk=False)
     for tag, start, end, system_start, system_end in matcher.get_opcodes():
         differs = tag != "equal"
-        baseline_parts.append(Part(" ".join(baseline_words[start:end]), differs))
-        system_parts.append(
-            Part(" ".join(system_words[system_start:system_end]), differs)
-        )
-    return _not_empty(baseline_parts), _not_empty(system_parts)
-
-
-def _not_empty(parts: Sequence[Part]) -> Parts:
-    return tuple(part for part in parts if part.text)
+        if end > start:
+            part = Part(" ".join(baseline_words[start:end]), differs)
+            baseline_parts.append(part)
+        if system_end > system_start:
+            part = Part(" ".join(system_words[system_start:system_end]), differs)
+            system_parts.append(part)
+    return baseline_parts, system_parts

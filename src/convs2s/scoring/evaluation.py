@@ -29,7 +29,7 @@ from convs2s.scoring.rouge import (
     RougeScores,
     rouge,
 )
-from convs2s.scoring.rouge_stem import read_exceptions
+from convs2s.scoring.rouge_stem import NO_EXCEPTIONS, read_exceptions
 from convs2s.scoring.translations import (
     UNKNOWN_WORD,
     DecodedLine,
@@ -294,7 +294,9 @@ def evaluate_rouge(
     ``exceptions`` is the file of irregular forms for the stemmer.
     """
     system = read_translations(translations)
-    irregular = read_exceptions(exceptions) if exceptions and settings.stem else None
+    irregular = NO_EXCEPTIONS
+    if exceptions and settings.stem:
+        irregular = read_exceptions(exceptions)
     options = RougeOptions(
         settings.bytes, settings.stem, irregular, skip_empty=len(references) > 1
     )

@@ -45,9 +45,6 @@ Conversion = Callable[[str], str]
 ALPHAS = tuple(tenth / 10 for tenth in range(21))
 """The values of the length penalty that the tuning tries: 0, 0.1, ..., 2."""
 
-COLUMNS = "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
-"""The header of the table that the tuning writes."""
-
 
 def first_and_oracle(
     groups: Iterable[Group],
@@ -195,10 +192,7 @@ def by_length_penalty(alpha: float) -> Criterion:
 
 
 def curve(
-    groups: Iterable[Group],
-    raw: Lines,
-    tokenized: Lines,
-    restore: Conversion,
+    groups: Iterable[Group], raw: Lines, tokenized: Lines, restore: Conversion
 ) -> list[TunedPoint]:
     """Return the scores of the texts that each value in ``ALPHAS`` chooses, in this order.
 
@@ -250,7 +244,7 @@ def tune_length_penalty(
         n_best: a list in words, with all finished hypotheses of a search.
         raw: the target side as published.
         tokenized: the target side in words.
-        tsv: the file for the scores with each value, a table with the columns of `COLUMNS`.
+        tsv: the file for a table of the scores with each value.
         json: the file for the best value and its tokenized BLEU.
         restore: converts a line of words to plain text.
         header: the first entries of the JSON file.
@@ -260,10 +254,10 @@ def tune_length_penalty(
     in_words = list(read_lines(tokenized))
     groups = read_n_best(read_lines(n_best), str(n_best))
     points = curve(groups, raw=published, tokenized=in_words, restore=restore)
-    table = [COLUMNS]
+    table = ["length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"]
     for point in points:
-        scores = f"{point.tokenized.score}\t{point.detokenized.score}"
-        table.append(f"{point.length_penalty}\t{scores}\t{point.length_ratio}")
+        bleu = f"{point.tokenized.score}\t{point.detokenized.score}"
+        table.append(f"{point.length_penalty}\t{bleu}\t{point.length_ratio}")
     write_lines(tsv, table)
     best = best_point(points)
     content = {

@@ -15,7 +15,7 @@ import numpy as np
 from convs2s import __version__
 from convs2s.config.task import RougePart
 from convs2s.scoring.bleu import Lines, Score, check_lines
-from convs2s.scoring.rouge_stem import RougeExceptions, rouge_stem
+from convs2s.scoring.rouge_stem import NO_EXCEPTIONS, RougeExceptions, rouge_stem
 
 RougeKind = Literal["rouge_1", "rouge_2", "rouge_l"]
 
@@ -99,28 +99,22 @@ class RougeOptions:
 
     byte_limit: int | None = None
     stem: bool = False
-    exceptions: RougeExceptions | None = None
+    exceptions: RougeExceptions = NO_EXCEPTIONS
     best: bool = False
     skip_empty: bool = False
 
     def words(self, text: str) -> list[str]:
         """Return the words of a text, after the byte limit, in lower case, stemmed if asked."""
-        words = (
-            text.encode()[: self.byte_limit].translate(_BYTES).decode("ascii").split()
-        )
+        counted = text.encode()[: self.byte_limit].translate(_BYTES)
+        words = counted.decode("ascii").split()
         return [self._stemmed(word) for word in words] if self.stem else words
 
     def _stemmed(self, word: str) -> str:
         if len(word) <= _LONGEST_UNSTEMMED:
             return word
-        base = self.exceptions.bases.get(word) if self.exceptions else None
-        return base or rouge_stem(word)
+        return self.exceptions.bases.get(word) or rouge_stem(word)
 
-    def signature(
-        self,
-        references: int,
-        samples: int,
-    ) -> str:
+    def signature(self, references: int, samples: int) -> str:
         """Return the signature of scores with these options.
 
         ``references`` and ``samples`` are the numbers of references and of bootstrap resamples.
@@ -130,58 +124,43 @@ class RougeOptions:
             multi += "|empty:skipped"
         size = "all" if self.byte_limit is None else self.byte_limit
         stem = "yes" if self.stem else "no"
-        exceptions = self.exceptions.digest if self.exceptions and self.stem else "no"
+        exceptions = self.exceptions.digest if self.stem else "no"
         return (
             f"ROUGE-1.5.5-equal|refs:{references}|multi:{multi}|bytes:{size}|stem:{stem}|"
             f"exceptions:{exceptions}|mean:plain|bs:{samples}|seed:{_SEED}|version:{__version__}"
         )
 
 
-def rouge(
-    hypotheses: Lines,
-    *references: Lines,
-    options: RougeOptions,
-    samples: int = ROUGE_SAMPLES,
-) -> RougeScores:
+def rouge(hypotheses: Lines, *references: Lines, options: RougeOptions) -> RougeScores:
     """Return the mean ROUGE scores of texts against one or more lists of references.
 
-    Each line is one item. ``samples`` is the number of bootstrap resamples for the confidence
-    intervals.
+    Each line is one item. The confidence intervals are from `ROUGE_SAMPLES` bootstrap resamples.
 
     Raises:
         UserError: there are no lines, or a list of references differs in length from the
             hypotheses.
     """
     items = rouge_items(hypotheses, *references, options=options)
-    return mean_rouge(items, options.signature(len(references), samples), samples)
+    signature = options.signature(len(references), ROUGE_SAMPLES)
+    return mean_rouge(items, signature, ROUGE_SAMPLES)
 
 
 def rouge_items(
-    hypotheses: Lines,
-    *references: Lines,
-    options: RougeOptions,
+    hypotheses: Lines, *references: Lines, options: RougeOptions
 ) -> list[RougeItem]:
     """Return the scores of each text, as the script's option ``-d`` prints them."""
     check_lines(hypotheses, references)
     items: list[RougeItem] = []
-    for hypothesis, first, *further in zip(hypotheses, *references, strict=True):
-        texts = [first]
-        for text in further:
-            if text.strip() or not options.skip_empty:
-                texts.append(text)
+    for hypothesis, *texts in zip(hypotheses, *references, strict=True):
         words = options.words(hypothesis)
-        references_words = [options.words(text) for text in texts]
-        hits: dict[RougeKind, list[Hits]] = {
-            "rouge_1": [
-                ngram_hits(words, reference, 1) for reference in references_words
-            ],
-            "rouge_2": [
-                ngram_hits(words, reference, 2) for reference in references_words
-            ],
-            "rouge_l": [
-                subsequence_hits(words, reference) for reference in references_words
-            ],
-        }
+        hits: dict[RougeKind, list[Hits]] = {kind: [] for kind in ROUGE_NAMES}
+        for number, text in enumerate(texts):
+            if number and options.skip_empty and not text.strip():
+                continue
+            reference = options.words(text)
+            hits["rouge_1"].append(ngram_hits(words, reference, 1))
+            hits["rouge_2"].append(ngram_hits(words, reference, 2))
+            hits["rouge_l"].append(subsequence_hits(words, reference))
         item = {}
         for kind, reference_hits in hits.items():
             if options.best:
@@ -211,11 +190,7 @@ def _best_hits(kind: RougeKind, hits: Sequence[Hits]) -> Hits:
     return max(hits, key=lambda each: triple(each).recall)
 
 
-def mean_rouge(
-    items: Sequence[RougeItem],
-    signature: str,
-    samples: int,
-) -> RougeScores:
+def mean_rouge(items: Sequence[RougeItem], signature: str, samples: int) -> RougeScores:
     """Return the means over items and their 95% confidence intervals, by percentile bootstrap."""
     lines = len(items)
     # One row for each item, one column for each pair of a kind and a part.
@@ -237,11 +212,7 @@ def mean_rouge(
     return scores
 
 
-def ngram_hits(
-    hypothesis: Words,
-    reference: Words,
-    order: int,
-) -> Hits:
+def ngram_hits(hypothesis: Words, reference: Words, order: int) -> Hits:
     """Count n-grams. One that is repeated counts in both as often as in the text that has fewer."""
     ours = _ngrams(hypothesis, order)
     theirs = _ngrams(reference, order)

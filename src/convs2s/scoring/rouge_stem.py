@@ -32,6 +32,9 @@ class RougeExceptions:
     digest: str
 
 
+NO_EXCEPTIONS = RougeExceptions({}, "no")
+
+
 def read_exceptions(path: Path) -> RougeExceptions:
     """Read a file of irregular forms. Each line has a word, a tab and the word's base form.
 

@@ -37,12 +37,12 @@ def tuned_decoding(
     if not isinstance(settings.length_penalty, TunedLengthPenalty):
         return settings
     alpha = PLAIN
-    for path in tuned:  # at most one
+    if tuned:
+        (path,) = tuned
         problem = "not a tuning of a length penalty; delete it and tune again"
         with failures_of_file(path, problem):
-            alpha = _ALPHA.validate_python(
-                json.loads(Path(path).read_bytes())["length_penalty"]
-            )
+            content = json.loads(Path(path).read_bytes())
+            alpha = _ALPHA.validate_python(content["length_penalty"])
     return settings.model_copy(update={"length_penalty": alpha})
 
 
@@ -58,12 +58,10 @@ def decoding_as_run(
     """
     decoding = tuned_decoding(stated, tuned).model_dump(mode="json")
     if decoding["precision"] == "auto":
-        expected = (
+        problem = (
             "not a translation by this program's decoder; decode the test set again"
         )
-        with failures_of_file(f"{translations}:1", expected):
-            first = next(read_lines(translations), "")
-            decoding["precision"] = _PRECISION.validate_python(
-                json.loads(first)["precision"]
-            )
+        with failures_of_file(f"{translations}:1", problem):
+            first = json.loads(next(read_lines(translations), ""))
+            decoding["precision"] = _PRECISION.validate_python(first["precision"])
     return decoding

@@ -115,19 +115,14 @@ def _fast_align_directions(sample: Sample, states: Path) -> Directions:
     # source word, for all sentences one after the other. -1 means that a word has no link.
     forward = most_probable_links(source, target, states)
     reverse = most_probable_links(target, source, states)
-    sentences = zip(_sentence_slices(source), _sentence_slices(target), strict=True)
-    for source_slice, target_slice in sentences:
-        source_positions = forward[target_slice].tolist()
-        target_positions = reverse[source_slice].tolist()
+    source_bounds = pairwise(source.starts.tolist())
+    target_bounds = pairwise(target.starts.tolist())
+    for source_words, target_words in zip(source_bounds, target_bounds, strict=True):
+        source_positions = forward[slice(*target_words)].tolist()
+        target_positions = reverse[slice(*source_words)].tolist()
         forward_links = [(i, j) for j, i in enumerate(source_positions) if i >= 0]
         reverse_links = [(i, j) for i, j in enumerate(target_positions) if j >= 0]
         yield forward_links, reverse_links
-
-
-def _sentence_slices(side: Side) -> Iterator[slice]:
-    """Yield for each sentence the slice of its words in an array of all words of the side."""
-    for start, end in pairwise(side.starts.tolist()):
-        yield slice(start, end)
 
 
 def _numbered(sentences: Iterable[str]) -> Side:

@@ -7,12 +7,13 @@ and tokens are separated by single spaces. A token that does not end its word en
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import redirect_stderr
 from functools import lru_cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import regex  # type: ignore[import-untyped]
 from subword_nmt.apply_bpe import BPE
@@ -30,7 +31,8 @@ _STATED_VERSION = re.compile(rf"{_MARK} 0\.[12][ \r]*")
 # Number of words whose tokens are cached, about 300 bytes each. The cache is bounded because a
 # corpus may have any number of distinct words.
 _CACHED_WORDS = 1 << 16
-_ENDS_WORD = "</w>"  # the end of a word in the lines of the codes
+# The end of a word in the lines of the codes.
+_ENDS_WORD = "</w>"
 # Share of a vocabulary's types that codes need not make: words that glossaries keep whole, and
 # types that only fill up the vocabulary of an imported model.
 _TOLERATED_SHARE = 0.1
@@ -82,7 +84,7 @@ class Glossaries:
         Raises:
             UserError: a pattern is not a regular expression, or the patterns are too large.
         """
-        self._patterns = []
+        self._patterns: list[Any] = []
         size = 0.0
         for text in patterns:
             size += len(text) * _repetitions(text)
@@ -93,7 +95,7 @@ class Glossaries:
                     "smaller counts, and no comments"
                 )
             try:
-                self._patterns.append((text, regex.compile(text)))
+                self._patterns.append(regex.compile(text))
             except (regex.error, RecursionError) as error:
                 raise UserError(
                     f"glossaries: {text[:80]!r} is not a regular expression: {error}"
@@ -105,11 +107,8 @@ class Glossaries:
         Raises:
             UserError: a pattern takes longer than ``GLOSSARY_SECONDS``.
         """
-        for text, pattern in self._patterns:
-            with _timeout_as_user_error(text, word):
-                if pattern.fullmatch(word, timeout=GLOSSARY_SECONDS):
-                    return True
-        return False
+        whole = [(0, len(word))]
+        return any(_spans(pattern, word) == whole for pattern in self._patterns)
 
     def isolate(self, word: str) -> list[str]:
         """Cut a word around each match of a pattern, and return its parts in order.
@@ -120,14 +119,13 @@ class Glossaries:
             UserError: a pattern takes longer than ``GLOSSARY_SECONDS``.
         """
         parts = [word]
-        for text, pattern in self._patterns:
+        for pattern in self._patterns:
             pieces = []
             for part in parts:
-                cuts = [0, len(part)]  # positions in the part
-                with _timeout_as_user_error(text, part):
-                    if not pattern.fullmatch(part, timeout=GLOSSARY_SECONDS):
-                        for match in pattern.finditer(part, timeout=GLOSSARY_SECONDS):
-                            cuts += match.span()
+                # Positions in the part.
+                cuts = [0, len(part)]
+                for span in _spans(pattern, part):
+                    cuts += span
                 # A pattern with the flag ``(?r)`` finds the last match first.
                 cuts.sort()
                 pieces += [
@@ -141,8 +139,8 @@ def _repetitions(pattern: str) -> float:
     """Return an upper bound on how many copies of a character the compiled pattern contains.
 
     The library ``regex`` compiles the expression before ``{n}`` or ``{n,m}`` n times. As such
-    repetitions can be nested, the bound is the product of all counts n. The flag ``(?x)`` allows
-    blanks between the digits of a count, which are removed here, and also comments, for which the
+    repetitions can be nested, the bound is the product of all counts n. With the flag ``(?x)``, a
+    count may contain blanks, which are removed here. It may also contain comments, for which the
     bound is infinite.
     """
     if "#" in pattern and re.search(r"\(\?\w*x", pattern):
@@ -154,15 +152,23 @@ def _repetitions(pattern: str) -> float:
     return product
 
 
-@contextmanager
-def _timeout_as_user_error(pattern: str, word: str) -> Iterator[None]:
-    """Turn the timeout of a search for ``pattern`` in ``word`` into a UserError."""
+def _spans(pattern: Any, text: str) -> list[tuple[int, int]]:
+    """Return the start and the end of each match of a compiled pattern in a text.
+
+    If the pattern matches the whole text, this is the only match.
+
+    Raises:
+        UserError: the search takes longer than ``GLOSSARY_SECONDS``.
+    """
     try:
-        yield
+        if pattern.fullmatch(text, timeout=GLOSSARY_SECONDS):
+            return [(0, len(text))]
+        matches = pattern.finditer(text, timeout=GLOSSARY_SECONDS)
+        return [match.span() for match in matches]
     except TimeoutError:
         raise UserError(
-            f"glossaries: {pattern[:80]!r} takes more than {GLOSSARY_SECONDS:g} s on "
-            f"{word[:40]!r}: write it without repetitions inside repetitions"
+            f"glossaries: {pattern.pattern[:80]!r} takes more than {GLOSSARY_SECONDS:g} s on "
+            f"{text[:40]!r}: write it without repetitions inside repetitions"
         ) from None
 
 
@@ -187,32 +193,25 @@ class Bpe:
             UserError: the codes have another format, the vocabulary is empty, or a glossary is not
                 a valid pattern.
         """
-        merges = check_codes(codes)
+        check_codes(codes)
         if vocabulary is not None and not vocabulary:
             raise UserError(
                 "no BPE token is frequent enough: lower the vocabulary's threshold"
             )
         known = None if vocabulary is None else set(vocabulary)
-        self._bpe = BPE(io.StringIO(codes), merges, vocab=known)
-        # subword-nmt's own search for glossaries has no time limit, so both its pattern and its
-        # method are replaced.
-        bounded = Glossaries(glossaries)
-        self._bpe.glossaries_regex = bounded
-        self._bpe._isolate_glossaries = bounded.isolate
+        # subword-nmt is given the number of merges, because without it it ends the process if there
+        # are none.
+        self._bpe = BPE(io.StringIO(codes), len(merges_of(codes)), vocab=known)
+        # subword-nmt gets no glossaries, because its own search for them has no time limit.
+        self._glossaries = Glossaries(glossaries)
         self._remembered_split = lru_cache(_CACHED_WORDS)(self._split_word)
 
     def split(self, words: str) -> str:
-        """Split each word of a line, and return the tokens joined by single spaces.
-
-        Spaces, carriage returns and line feeds at both ends of the line are kept.
-        """
+        """Split each word of a line, and return the tokens joined by single spaces."""
         inner = words.strip("\r\n ")
-        start = words.index(inner)
-        end = start + len(inner)
-        tokens = " ".join(
+        return " ".join(
             [self._remembered_split(word) for word in inner.split(" ") if word]
         )
-        return words[:start] + tokens + words[end:]
 
     def _split_word(self, word: str) -> str:
         return " ".join(self.tokens(word))
@@ -221,8 +220,17 @@ class Bpe:
         """Return the tokens of one word without caching them. A reserved word is one token."""
         if word in RESERVED_WORDS:
             return [word]
-        self._bpe.cache.clear()  # subword-nmt's own cache grows without limit
-        tokens: list[str] = self._bpe.segment_tokens([word])
+        # subword-nmt's own cache grows without limit.
+        self._bpe.cache.clear()
+        tokens: list[str] = []
+        for part in self._glossaries.isolate(word):
+            if tokens:
+                # The word goes on after its last token so far.
+                tokens[-1] += "@@"
+            if self._glossaries.match(part):
+                tokens.append(part)
+            else:
+                tokens += self._bpe.segment_tokens([part])
         return tokens
 
 
@@ -256,8 +264,19 @@ def count_tokens(word_counts: Iterable[tuple[str, int]], bpe: Bpe) -> Counter[st
     return counts
 
 
-def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
-    """Check the format of codes, and return the number of merges.
+def merges_of(codes: str) -> list[str]:
+    """Return the merges of codes, each as two tokens and a space between them.
+
+    Codes may begin with a version line, which is left out.
+    """
+    lines = codes.removesuffix("\n").split("\n")
+    if lines[0].startswith(_MARK):
+        lines = lines[1:]
+    return [line.strip("\r\n ") for line in lines]
+
+
+def check_codes(codes: str, place: str = "BPE codes, line ") -> None:
+    """Check the format of codes.
 
     The check comes first because subword-nmt ends the process if it meets a line that it cannot
     read.
@@ -268,8 +287,7 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
     """
     lines = codes.removesuffix("\n").split("\n")
     first = lines[0]
-    has_version = first.startswith(_MARK)
-    if has_version and not _STATED_VERSION.fullmatch(first):
+    if first.startswith(_MARK) and not _STATED_VERSION.fullmatch(first):
         raise UserError(
             f"{place}1: expected '{_MARK} 0.1' or '{_VERSION.strip()}', found {first[:80]!r}"
         )
@@ -279,7 +297,6 @@ def check_codes(codes: str, place: str = "BPE codes, line ") -> int:
                 f"{place}{number}: expected two tokens and a space between them, "
                 f"found {line[:80]!r}; learn the codes again"
             )
-    return len(lines) - 1 if has_version else len(lines)
 
 
 def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
@@ -291,8 +308,8 @@ def types_of_other_codes(codes: str, types: Sequence[str]) -> str | None:
     and are not counted.
     """
     made_tokens = set()
-    for line in codes.splitlines()[1:]:
-        merged = "".join(line.split())
+    for merge in merges_of(codes):
+        merged = merge.replace(" ", "")
         if merged.endswith(_ENDS_WORD):
             made_tokens.add(merged.removesuffix(_ENDS_WORD))
         else:

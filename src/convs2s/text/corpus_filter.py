@@ -1,20 +1,21 @@
 """Drop sentence pairs that are unsuitable for training, as Moses' ``clean-corpus-n.perl`` does."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from convs2s.errors import UserError, failures_of_file
+from convs2s.errors import failures_of_file
 from convs2s.files.text import atomic_text, write_json
 
 Prepare = Callable[[str], str]
 """Turns a line of raw text into its words, separated by blanks."""
 
-REASONS = ("empty", "too_long", "too_short", "ratio", "long_word")
+Reason = Literal["empty", "too_long", "too_short", "ratio", "long_word"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
 """The reasons to drop a pair, in the order in which they are checked."""
 
 LONGEST_WORD = 1000
@@ -36,9 +37,9 @@ class FilterReport(TypedDict):
 
     read: NumberOfPairs
     kept: NumberOfPairs
-    dropped: dict[str, NumberOfPairs]
-    settings: NotRequired[str]
-    """The preparation's name and the limits. Reports of an earlier version do not have this key."""
+    dropped: dict[Reason, NumberOfPairs]
+    settings: str
+    """The preparation's name and the limits."""
 
 
 def remove_bars(line: str) -> str:
@@ -62,7 +63,7 @@ def tidy(line: str) -> str:
 
 def reason_to_drop(
     source: str, target: str, *, minimum: int, maximum: int | None, ratio: float | None
-) -> str | None:
+) -> Reason | None:
     """Return the first of :data:`REASONS` that applies to a pair of tidied lines.
 
     Return None if the pair is to be kept. For the limits see :func:`tokenize_and_filter`.
@@ -114,9 +115,19 @@ def tokenize_and_filter(
         prepare: The functions that turn a raw line into words, for the source and the target. By
             default they only delete ``|``, as clean-corpus-n.perl does.
     """
-    counts = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
+    counts = FilterReport(
+        read=0,
+        kept=0,
+        dropped=dict.fromkeys(REASONS, 0),
+        settings=f"preparation {preparation}, {limits}",
+    )
+    source_path, target_path = sides
     prepare_source, prepare_target = prepare
-    with atomic_text(sides[1]) as target_out, atomic_text(sides[0]) as source_out:
+    with (
+        atomic_text(source_path) as source_out,
+        atomic_text(target_path) as target_out,
+    ):
         for raw_source, raw_target in pairs:
             counts["read"] += 1
             source = tidy(prepare_source(raw_source))
@@ -130,8 +141,6 @@ def tokenize_and_filter(
                 counts["kept"] += 1
                 source_out.write(source + "\n")
                 target_out.write(target + "\n")
-    limits = f"minimum {minimum}, maximum {maximum}, ratio {ratio}"
-    counts["settings"] = f"preparation {preparation}, {limits}"
     write_json(report, counts)
     return counts
 
@@ -142,16 +151,9 @@ def read_report(path: Path) -> FilterReport:
     Raises:
         UserError: the file is not such a report.
     """
-    with failures_of_file(
-        str(path), "no report of a corpus filter; delete it and filter again"
-    ):
-        report = TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
-        unknown = set(report["dropped"]) - set(REASONS)
-        if unknown:
-            raise ValueError(
-                f"unknown reason {', '.join(sorted(unknown))}, expected one of {', '.join(REASONS)}"
-            )
-    return report
+    problem = "no report of a corpus filter; delete it and filter again"
+    with failures_of_file(str(path), problem):
+        return TypeAdapter(FilterReport).validate_json(path.read_bytes(), strict=True)
 
 
 def added_reports(paths: Iterable[Path]) -> FilterReport:
@@ -160,32 +162,11 @@ def added_reports(paths: Iterable[Path]) -> FilterReport:
     The parts must have been filtered with the same settings, which is not checked. The settings of
     the last part are returned.
     """
-    total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0))
+    total = FilterReport(read=0, kept=0, dropped=dict.fromkeys(REASONS, 0), settings="")
     for report in map(read_report, paths):
         total["read"] += report["read"]
         total["kept"] += report["kept"]
         for reason, count in report["dropped"].items():
             total["dropped"][reason] += count
-        if "settings" in report:
-            total["settings"] = report["settings"]
+        total["settings"] = report["settings"]
     return total
-
-
-def check_same_settings(reports: Sequence[Path]) -> None:
-    """Check that texts were filtered with the same settings, according to their reports.
-
-    They can differ because Snakemake does not filter a text again if the files that it was made
-    from no longer exist.
-
-    Raises:
-        UserError: the settings of two reports differ.
-    """
-    first, *others = reports
-    settings = read_report(first).get("settings")
-    for path in others:
-        other_settings = read_report(path).get("settings")
-        if other_settings != settings:
-            raise UserError(
-                f"{first}: was made with {settings}, {path} with {other_settings}: restore the "
-                "task's text files, so that both are made again, or restore the former settings"
-            )

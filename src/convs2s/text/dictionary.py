@@ -44,25 +44,21 @@ def build_dictionary(
         UserError: ``links`` is not what `align_words` wrote for this text. It has another number of
             lines, or a position beyond the end of a sentence.
     """
-    frequencies: Counter[str] = Counter()  # source word -> its occurrences
+    # Source word -> number of its occurrences.
+    frequencies: Counter[str] = Counter()
     aligned: defaultdict[str, Counter[str]] = defaultdict(Counter)
-
-    def mismatch(line_number: int) -> UserError:
-        return UserError(
-            f"{links}:{line_number}: the links are not those of this text: align the corpus again"
-        )
-
+    problem = "the links are not those of this text: align the corpus again"
     pairs = read_line_pairs(source, target, mark=NO_MARK)
     pairs_and_links = zip_longest(pairs, read_links(links))
     for number, (pair, pair_links) in enumerate(pairs_and_links, start=1):
         if pair is None or pair_links is None:
-            raise mismatch(number)
+            raise UserError(f"{links}:{number}: {problem}")
         source_words = pair[0].split()
         target_words = pair[1].split()
         frequencies.update(source_words)
         for i, j in pair_links:
             if i >= len(source_words) or j >= len(target_words):
-                raise mismatch(number)
+                raise UserError(f"{links}:{number}: {problem}")
             if RESERVED_WORDS.isdisjoint((source_words[i], target_words[j])):
                 aligned[source_words[i]][target_words[j]] += 1
     dictionary_rows = [_DICTIONARY_HEADER]

@@ -24,11 +24,10 @@ from convs2s.files.atomic import atomic_path
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-# An array whose type is known to the function that reads it.
-KeptArray = NDArray[np.generic]
 
 _ITERATIONS = 5
-_NULL_SHARE = 0.08  # probability that a target word is aligned to no source word
+# Probability that a target word is aligned to no source word.
+_NULL_SHARE = 0.08
 # Parameter of the Dirichlet prior over a source word's translations.
 _CONCENTRATION = 0.01
 
@@ -49,15 +48,20 @@ _RATE = 20.0
 class Side:
     """One language of a corpus of S sentences and W words, with a number for each distinct word."""
 
-    words: NDArray[
-        np.int32
-    ]  # (W,), the words of all sentences, one sentence after the other
-    starts: Integers  # (S + 1,), the index of each sentence's first word, and then W
+    # (W,), the words of all sentences, one sentence after the other
+    words: NDArray[np.int32]
+    # (S + 1,), the index of each sentence's first word, and then W
+    starts: Integers
 
     @cached_property
     def lengths(self) -> Integers:
         """The number of words of each sentence, (S,)."""
         return np.diff(self.starts)
+
+    @cached_property
+    def types(self) -> int:
+        """The number of distinct words."""
+        return int(self.words.max()) + 1
 
 
 def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
@@ -86,10 +90,9 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
         model.probability = kept["probability"].astype(np.float32)
         model.null = kept["null"].astype(np.float64)
     for iteration in range(done, _ITERATIONS - 1):
-        distance = model.expect()
+        distance = model.iterate()
         if iteration:
             model.tension = tightened(model.tension, distance, shapes)
-        model.maximize()
         state.keep(
             iterations=iteration + 1,
             tension=model.tension,
@@ -101,7 +104,6 @@ def most_probable_links(source: Side, target: Side, states: Path) -> Integers:
     return links
 
 
-@dataclass(frozen=True)
 class _Pairs:
     """All pairs of a source and a target position within some sentence pairs.
 
@@ -110,42 +112,55 @@ class _Pairs:
     the order of the source positions.
     """
 
-    targets: Integers  # (T,): index of each target word in the corpus
-    first: Integers  # (T,): index of the first pair of each target word
-    target: Integers  # (P,): index of each pair's target word in ``targets``
-    source_place: (
-        Integers  # (P,): position of each pair's source word in its sentence, from 0
-    )
-    keys: Integers  # (P,): key of each pair's two words
-    source_share: (
-        Floats  # (P,): position of each pair's source word, from 1, / sentence length
-    )
-    target_share: (
-        Floats  # (T,): position of each target word, from 1, / sentence length
-    )
-    target_step: Floats  # (T,): 1 / length of each target word's sentence
+    def __init__(self, source: Side, target: Side, first: int, last: int) -> None:
+        """Pair the positions of the sentence pairs ``first``, ..., ``last - 1``."""
+        start = target.starts[first]
+        words = target.words[start : target.starts[last]]
+        # (T,), index of each target word in the corpus
+        self.targets: Integers = start + np.argsort(words, kind="stable")
+        # (T,), index of each target word's sentence
+        sentence = np.searchsorted(target.starts, self.targets, side="right") - 1
+        source_length = source.lengths[sentence]  # (T,)
+        target_length = target.lengths[sentence]  # (T,)
+        # (T,), index of the first pair of each target word
+        self.first: Integers = np.cumsum(source_length) - source_length
+        # (P,), index of each pair's target word in ``targets``
+        self.target: Integers = np.repeat(np.arange(len(self.targets)), source_length)
+        # (P,), position of each pair's source word in its sentence, from 0
+        self.source_place: Integers = (
+            np.arange(len(self.target)) - self.first[self.target]
+        )
+        source_start = source.starts[sentence][self.target]  # (P,)
+        source_word = source.words[source_start + self.source_place]  # (P,)
+        target_word = target.words[self.targets].astype(np.int64)[self.target]  # (P,)
+        # (P,), key of each pair's two words, see `_Model`
+        self.keys: Integers = target_word * source.types + source_word
+        # (P,) and (T,), position of each pair's source word and of each target word in its
+        # sentence, from 1, divided by the length of the sentence
+        self.source_share: Floats = (self.source_place + 1) / source_length[self.target]
+        self.target_share: Floats = (
+            self.targets - target.starts[sentence] + 1
+        ) / target_length
+        # (T,), 1 / length of each target word's sentence
+        self.target_step: Floats = 1 / target_length
 
 
 class _Model:
     """The probabilities of all words as translations of each source word, and of no source word.
 
     The key of a target and a source word, ``target number * source types + source number``,
-    identifies the two words. ``probability`` and ``_count`` are in the order of the sorted
-    ``_keys``.
+    identifies the two words. ``probability`` is in the order of the sorted ``_keys``.
     """
 
     def __init__(self, source: Side, target: Side):
         self.tension = _FIRST_TENSION
         self._source = source
         self._target = target
-        self._types = int(source.words.max()) + 1
         self._keys = self._word_pairs()
-        # All probabilities are equal at first, and their value does not matter, because expect
-        # normalizes them. float32 takes half the memory of float64.
+        # All probabilities are equal at first, and their value does not matter, because they are
+        # normalized when they are used. float32 takes half the memory of float64.
         self.probability = np.ones(len(self._keys), dtype=np.float32)
-        self._count = np.zeros(len(self._keys), dtype=np.float32)
-        self.null = np.ones(int(target.words.max()) + 1)
-        self._null_count = np.zeros_like(self.null)
+        self.null = np.ones(target.types)
 
     def _word_pairs(self) -> Integers:
         """Return the sorted keys of all pairs of words that occur in the same sentence pair."""
@@ -172,37 +187,9 @@ class _Model:
         while first < len(ends):
             fitting = int(np.searchsorted(ends, pairs_before + _AT_ONCE, side="right"))
             last = max(first + 1, fitting)
-            yield self._pairs_of(first, last)
+            yield _Pairs(self._source, self._target, first, last)
             first = last
             pairs_before = int(ends[last - 1])
-
-    def _pairs_of(self, first: int, last: int) -> _Pairs:
-        """Return the pairs of positions of the sentence pairs ``first``, ..., ``last - 1``."""
-        source = self._source
-        target = self._target
-        start = target.starts[first]
-        end = target.starts[last]
-        targets = start + np.argsort(target.words[start:end], kind="stable")  # (T,)
-        sentence = np.searchsorted(target.starts, targets, side="right") - 1  # (T,)
-        source_length = source.lengths[sentence]  # (T,)
-        target_length = target.lengths[sentence]  # (T,)
-        first_pair = np.cumsum(source_length) - source_length  # (T,)
-        target_of_pair = np.repeat(np.arange(len(targets)), source_length)  # (P,)
-        pairs = np.arange(len(target_of_pair))  # (P,)
-        source_place = pairs - first_pair[target_of_pair]  # (P,)
-        source_start = source.starts[sentence][target_of_pair]  # (P,)
-        source_word = source.words[source_start + source_place]  # (P,)
-        target_word = target.words[targets].astype(np.int64)[target_of_pair]  # (P,)
-        return _Pairs(
-            targets=targets,
-            first=first_pair,
-            target=target_of_pair,
-            source_place=source_place,
-            keys=target_word * self._types + source_word,
-            source_share=(source_place + 1) / source_length[target_of_pair],
-            target_share=(targets - target.starts[sentence] + 1) / target_length,
-            target_step=1 / target_length,
-        )
 
     def _joint(self, pairs: _Pairs) -> tuple[Integers, Floats, Floats]:
         """Return probabilities under the current model.
@@ -220,52 +207,43 @@ class _Model:
         null = self.null[self._target.words[pairs.targets]] * _NULL_SHARE  # (T,)
         return slots, joint, null
 
-    def expect(self) -> float:
-        """Add up the expected counts of aligned words (E step).
+    def iterate(self) -> float:
+        """Run one iteration of EM.
 
-        Return the mean expected distance |j/m - i/n| from the diagonal. As in fast_align, it is
-        measured from the position before the target word, with j - 1 in place of j.
+        Return the mean expected distance |j/m - i/n| from the diagonal under the model before the
+        iteration. As in fast_align, it is measured from the position before the target word, with
+        j - 1 in place of j.
         """
+        # E step: add up the expected counts of aligned words.
+        count = np.zeros_like(self.probability)
+        null_count = np.zeros_like(self.null)
         distances = 0.0
         for pairs in self._pairs():
             slots, joint, null = self._joint(pairs)
             total = np.add.reduceat(joint, pairs.first) + null  # (T,)
             posterior = joint / total[pairs.target]  # (P,)
-            np.add.at(self._count, slots, posterior.astype(np.float32))
-            np.add.at(self._null_count, self._target.words[pairs.targets], null / total)
+            np.add.at(count, slots, posterior.astype(np.float32))
+            np.add.at(null_count, self._target.words[pairs.targets], null / total)
             before = pairs.target_share - pairs.target_step  # (T,)
             distance = abs(before[pairs.target] - pairs.source_share)  # (P,)
             distances += float((posterior * distance).sum())
-        return distances / len(self._target.words)
-
-    def maximize(self) -> None:
-        """Set the probabilities from the counts by variational Bayes (M step).
-
-        The counts are then reset to 0 for the next iteration.
-        """
+        # M step: set the probabilities from the counts by variational Bayes. The tables are
+        # processed in parts because temporary arrays of float64 would take twice their memory.
+        starts = range(0, len(count), _AT_ONCE)
+        parts = [slice(start, start + _AT_ONCE) for start in starts]
         # Sum of the counts of each source word, with the prior.
-        totals = np.zeros(self._types)
-        for part in self._parts():
-            source_words = self._keys[part] % self._types
-            np.add.at(totals, source_words, self._count[part] + _CONCENTRATION)
+        totals = np.zeros(self._source.types)
+        for part in parts:
+            source_words = self._keys[part] % self._source.types
+            np.add.at(totals, source_words, count[part] + _CONCENTRATION)
         norms = _digamma(np.maximum(totals, _CONCENTRATION))
-        for part in self._parts():
-            source_words = self._keys[part] % self._types
-            logarithm = _digamma(self._count[part].astype(np.float64) + _CONCENTRATION)
+        for part in parts:
+            source_words = self._keys[part] % self._source.types
+            logarithm = _digamma(count[part].astype(np.float64) + _CONCENTRATION)
             self.probability[part] = np.exp(logarithm - norms[source_words])
-        counted = self._null_count + _CONCENTRATION
+        counted = null_count + _CONCENTRATION
         self.null = np.exp(_digamma(counted) - _digamma(counted.sum(keepdims=True)))
-        self._count[:] = 0
-        self._null_count[:] = 0
-
-    def _parts(self) -> Iterator[slice]:
-        """Yield slices that cover the tables of word pairs.
-
-        The tables are processed in parts because temporary arrays of float64 would take twice the
-        memory of the tables.
-        """
-        for start in range(0, len(self._keys), _AT_ONCE):
-            yield slice(start, start + _AT_ONCE)
+        return distances / len(self._target.words)
 
     def links(self) -> Integers:
         """Return the most probable source position of each target word, or -1 for no source word.
@@ -333,13 +311,13 @@ class Shapes:
         (length, others), count = np.unique(pairs, axis=1, return_counts=True)
         first_row = np.cumsum(length) - length
         row = np.arange(length.sum())
-        # Of a target word, from 1.
+        # Position of a target word, from 1.
         self.position: Integers = row - np.repeat(first_row, length) + 1
-        # Words of the target sentence.
+        # Number of words of the target sentence.
         self.length: Integers = np.repeat(length, length)
-        # Words of the source sentence.
+        # Number of words of the source sentence.
         self.others: Integers = np.repeat(others, length)
-        # Sentence pairs with these two lengths.
+        # Number of sentence pairs with these two lengths.
         self.count: Integers = np.repeat(count, length)
 
 
@@ -369,7 +347,8 @@ def _series(
     d is the distance |position / length - i / others|. All arrays have the same shape.
     """
     share = position / length
-    before = position * others // length  # number of positions i up to the diagonal
+    # Number of positions i up to the diagonal.
+    before = position * others // length
     nearest_before = abs(before / others - share)
     nearest_behind = abs((before + 1) / others - share)
     step = 1 / others
@@ -391,8 +370,8 @@ def _falling(
     """
     ratio = np.exp(-tension * step)
     last = np.where(terms < 0, 0.0, ratio ** np.maximum(terms, 0))
-    plain = (1 - last) / (1 - ratio)  # the sum of ratio ** k
-    # The sum of k * ratio ** k.
+    # The sums of ratio ** k and of k * ratio ** k over k = 0, 1, ..., terms - 1.
+    plain = (1 - last) / (1 - ratio)
     rising = (ratio - terms * last + (terms - 1) * last * ratio) / (1 - ratio) ** 2
     scale = np.exp(-tension * first)
     return scale * plain, scale * (first * plain + step * rising)
@@ -417,7 +396,7 @@ class AlignmentState:
         with atomic_path(self._path) as temporary, temporary.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **arrays, end=True)
 
-    def kept(self) -> dict[str, KeptArray]:
+    def kept(self) -> dict[str, NDArray[np.generic]]:
         """Return the kept arrays by their names.
 
         Return an empty dictionary if there is no file. If the file is damaged, report this to

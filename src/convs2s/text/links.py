@@ -63,37 +63,17 @@ def grow_diag_final_and(forward: Iterable[Link], reverse: Iterable[Link]) -> lis
     3. Final-and: add links of one direction whose two words both have no link yet, first those of
        the forward direction.
     """
-    # In this module's sets and lists, links are (target, source), so that sorting gives the order
-    # in which symal visits them.
+    # In these sets and lists, links are (target, source), so that sorting gives the order in which
+    # symal visits them.
     forward_links = {(target, source) for source, target in forward}
     reverse_links = {(target, source) for source, target in reverse}
     links = sorted(forward_links & reverse_links)
-    candidates = forward_links ^ reverse_links  # links of one direction alone
     linked_targets = {target for target, _ in links}
     linked_sources = {source for _, source in links}
-    _grow(links, candidates, linked_targets, linked_sources)
-    for direction in (forward_links, reverse_links):
-        for target, source in sorted(candidates & direction):
-            if target not in linked_targets and source not in linked_sources:
-                linked_targets.add(target)
-                linked_sources.add(source)
-                links.append((target, source))
-    links.sort()
-    return [(source, target) for target, source in links]
-
-
-def _grow(
-    links: list[Link],
-    candidates: set[Link],
-    linked_targets: set[int],
-    linked_sources: set[int],
-) -> None:
-    """Move candidates next to a link into the sorted ``links`` until no candidate can be added.
-
-    All links are (target, source). All four arguments are changed in place. As in symal, a link
-    that is added after the current link is visited in the same round, and a link that is added
-    before the current link in the next round.
-    """
+    # Links of one direction alone.
+    candidates = forward_links ^ reverse_links
+    # Grow, until no candidate can be added. As in symal, a link that is added after the current
+    # link is visited in the same round, and a link that is added before it in the next round.
     is_grown = True
     while is_grown and candidates:
         is_grown = False
@@ -103,13 +83,21 @@ def _grow(
             for target_offset, source_offset in _NEIGHBORS:
                 target = current[0] + target_offset
                 source = current[1] + source_offset
-                link = (target, source)
                 both_linked = target in linked_targets and source in linked_sources
-                if link in candidates and not both_linked:
-                    candidates.remove(link)
+                if (target, source) in candidates and not both_linked:
+                    candidates.remove((target, source))
                     linked_targets.add(target)
                     linked_sources.add(source)
-                    insort(links, link)
+                    insort(links, (target, source))
                     is_grown = True
             # Links may have been inserted before the current link, so its index is searched again.
             index = bisect_right(links, current)
+    # Final-and.
+    for direction in (forward_links, reverse_links):
+        for target, source in sorted(candidates & direction):
+            if target not in linked_targets and source not in linked_sources:
+                linked_targets.add(target)
+                linked_sources.add(source)
+                links.append((target, source))
+    links.sort()
+    return [(source, target) for target, source in links]

@@ -62,9 +62,9 @@ class _LightLoader(SourceFileLoader):
     def find_spec(
         cls, name: str, path: Any = None, target: Any = None
     ) -> ModuleSpec | None:
-        spec = (
-            PathFinder.find_spec(name, path) if name.startswith("sacremoses") else None
-        )
+        if not name.startswith("sacremoses"):
+            return None
+        spec = PathFinder.find_spec(name, path)
         if spec:
             spec.loader = cls(name, str(spec.origin))
         return spec
@@ -141,9 +141,7 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
         _guarded(rule, "'") for rule in MosesTokenizer.FR_IT_SPECIFIC_APOSTROPHE
     ]
 
-    def __init__(
-        self, language: str, *, aggressive: bool = True, escape: bool = True
-    ) -> None:
+    def __init__(self, language: str, *, aggressive: bool = True) -> None:
         """Load the abbreviations of a language.
 
         Args:
@@ -151,22 +149,22 @@ class Tokenizer(MosesTokenizer):  # type: ignore[misc]
                 gets the list of English.
             aggressive: Whether to split hyphenated words, ``low-cost`` into ``low @-@ cost`` (the
                 option ``-a`` of the script).
-            escape: Whether to write ``& | < > ' " [ ]`` as XML entities (as the script does without
-                ``-no-escape``).
         """
         super().__init__(language)
         self._aggressive = aggressive
-        self._escape = escape
         # Sets, as they are searched for each word that ends in a full stop.
         self._numeric_only = frozenset(self.NUMERIC_ONLY_PREFIXES)
         self._nonbreaking = frozenset(self.NONBREAKING_PREFIXES) - self._numeric_only
 
     def __call__(self, line: str) -> str:
-        """Return the line's words, joined by single spaces."""
+        """Return the line's words, joined by single spaces.
+
+        The characters ``& | < > ' " [ ]`` are written as XML entities.
+        """
         words: str = self.tokenize(
             _CONTROLS.sub("", line),
             aggressive_dash_splits=self._aggressive,
-            escape=self._escape,
+            escape=True,
             return_str=True,
         )
         return words

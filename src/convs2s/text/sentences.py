@@ -9,7 +9,7 @@ _END = re.compile(
         (?=["'“‘(\[{]*[$\\A-Z0-9])""",
     re.VERBOSE,
 )
-_OPENING = "([{\"'“‘"
+_OPENING_MARKS = "([{\"'“‘"
 _INITIALS = re.compile(r"([A-Z]\.)*[A-Z]")
 
 _ABBREVIATION = re.compile(
@@ -19,7 +19,7 @@ _ABBREVIATION = re.compile(
 )
 """Abbreviations without their last full stop, which does not end a sentence."""
 
-_OPENER = re.compile(
+_FIRST_WORD = re.compile(
     "We|The|This|These|In|Our|It|A|An|To|For|However|There|Here|That|Such|As|On|By|If|When|While"
 )
 """Words that start a new sentence after a single letter and a full stop.
@@ -51,11 +51,10 @@ def _is_abbreviated(text: str, end: re.Match[str]) -> bool:
     if end["mark"] != "." or end["closing"]:
         return False
     _, _, word = text[: end.start()].rpartition(" ")
-    word = word.lstrip(_OPENING)
+    word = word.lstrip(_OPENING_MARKS)
     if _ABBREVIATION.fullmatch(word):
         return True
-    rest = text[end.end() :].lstrip(_OPENING)
+    rest = text[end.end() :].lstrip(_OPENING_MARKS)
     following, _, _ = rest.partition(" ")
-    return bool(_INITIALS.fullmatch(word)) and not _OPENER.fullmatch(
-        following.rstrip(",")
-    )
+    starts_sentence = _FIRST_WORD.fullmatch(following.rstrip(","))
+    return bool(_INITIALS.fullmatch(word)) and not starts_sentence

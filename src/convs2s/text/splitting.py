@@ -14,7 +14,7 @@ Lines are split in blocks because the time of sentencex grows with the square of
 opening quotes.
 """
 
-_OPENING = "([{\"'“‘«"
+_OPENING_MARKS = "([{\"'“‘«"
 
 _tokenizer = cache(Tokenizer)
 
@@ -30,19 +30,19 @@ def split_sentences(line: str, language: str) -> list[str]:
     Of ``language``, the part before an underscore counts: en_title is English.
     """
     code = language.partition("_")[0]
-    sentences: list[list[str]] = []  # each sentence as a list of its parts
-    last_word = ""  # the last word of the last sentence
-    has_letter = False  # whether the last sentence has a letter
+    is_abbreviation = _tokenizer(code).is_abbreviation
+    # Each sentence is a list of its parts.
+    sentences: list[list[str]] = []
+    # The last word of the last sentence, and whether the last sentence has a letter.
+    last_word = ""
+    has_letter = False
     # Blanks are replaced by spaces, because sentencex fails on some other blanks, such as U+2028.
     for block in _BLOCK.findall(" ".join(line.split())):
         for part in segment(code, block):
             part_has_letter = any(map(str.isalpha, part))
             lacks_letters = bool(sentences) and not (has_letter and part_has_letter)
-            word = last_word.rstrip().lstrip(_OPENING)
-            ends_in_stop = word.endswith(".")
-            is_short_form = ends_in_stop and _tokenizer(code).is_abbreviation(
-                word[:-1], part
-            )
+            word = last_word.rstrip().lstrip(_OPENING_MARKS)
+            is_short_form = word.endswith(".") and is_abbreviation(word[:-1], part)
             if not (lacks_letters or is_short_form):
                 # The part begins a new sentence.
                 sentences.append([])

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import Indices, cut, cut_starts
+from convs2s.data.batches import Indices, Rows, cut, cut_starts
 from convs2s.data.shortlist import Shortlist, Types
 from convs2s.data.store import TokenStore
 
@@ -45,7 +45,7 @@ _Loaded = TypeVar("_Loaded")
 class MicroBatch:
     """A part of a batch that a device computes at once."""
 
-    rows: Indices  # row numbers of its pairs in the store
+    rows: Rows  # row numbers of its pairs in the store
     # Identifies the micro-batch within its batch: its number, from 0, then 1 or 2 for each time
     # that it was halved. (3, 1, 2) is the second half of the first half of micro-batch 3. The seed
     # of the dropout masks is derived from it.
@@ -66,7 +66,7 @@ class MicroBatch:
 
 
 def split_batch(
-    rows: Indices, lengths: Indices, micro_batch_tokens: int | None, workers: int
+    rows: Rows, lengths: Indices, micro_batch_tokens: int | None, workers: int
 ) -> list[MicroBatch]:
     """Split a batch into micro-batches, and deal them out to the workers in turn.
 
@@ -156,7 +156,7 @@ class LoadedUpdate:
     """What one worker needs for its share of an update."""
 
     store: TokenStore  # contains the pairs
-    rows: Indices  # rows of the whole update, over all workers
+    rows: Rows  # rows of the whole update, over all workers
     tokens: int  # target tokens of the whole update, over all workers
     types: Types | None  # the shortlist of the whole update; None without a shortlist
     # The micro-batches of this worker, each with the inputs of its loss.

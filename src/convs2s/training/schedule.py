@@ -50,7 +50,7 @@ class Schedule:
             divisor = schedule.divide_by ** max(0, divisions)
             return recipe.learning_rate / divisor
         if schedule.kind == "cosine":
-            assert recipe.maximum_epochs is not None  # checked by `check_model`
+            assert recipe.maximum_epochs is not None  # checked by `Recipe`
             if progress < schedule.warmup:
                 return recipe.learning_rate * (progress / schedule.warmup)
             falling = (progress - schedule.warmup) / (

@@ -12,7 +12,7 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.model_file import ModelDescription, load_model
 from convs2s.models.network import Network
-from convs2s.text.bpe import check_codes
+from convs2s.text.bpe import merges_of
 from convs2s.text.truecase import read_truecaser
 from convs2s.training.data import TrainingData
 from convs2s.training.identity import TrainingJob, changes, data_identity
@@ -149,7 +149,7 @@ def _codes(owner: str, codes: str | None) -> str:
     if codes is None:
         return f"{owner} reads whole words"
     digest = hashlib.sha256(codes.encode()).hexdigest()[:8]
-    return f"{owner} has {check_codes(codes):,} BPE merges (SHA-256 {digest}...)"
+    return f"{owner} has {len(merges_of(codes)):,} BPE merges (SHA-256 {digest}...)"
 
 
 def _shown(changed: list[str]) -> str:

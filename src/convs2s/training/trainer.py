@@ -21,7 +21,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from convs2s.data.batches import EpochPlan, plan_batches
+from convs2s.data.batches import Rows, plan_batches
 from convs2s.devices import return_freed_memory
 from convs2s.errors import LastingError, UnfinishedError, failures_of_file
 from convs2s.manifest import processor
@@ -176,7 +176,7 @@ class Trainer:
                     self._save()
                     saved = time.monotonic()
 
-    def plan(self, epoch: int) -> EpochPlan:
+    def plan(self, epoch: int) -> list[Rows]:
         """Return the rows of each update of an epoch, in order."""
         return plan_batches(
             self.train.lengths("source"),

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from convs2s.config.model import Recipe
-from convs2s.data.batches import Batch, Indices, collate
+from convs2s.data.batches import Batch, Indices, Rows, collate
 from convs2s.data.shortlist import Shortlist, Types, places_of
 from convs2s.data.store import TokenStore
 from convs2s.data.vocabulary import PADDING
@@ -122,7 +122,7 @@ class Updater:
         if is_for_gpu:
             self._block_loss = compiled(block_loss)
 
-    def load(self, store: TokenStore, rows: Indices) -> LoadedUpdate:
+    def load(self, store: TokenStore, rows: Rows) -> LoadedUpdate:
         """Load this worker's share of an update from the pairs ``rows``.
 
         May be called from any thread.

@@ -16,7 +16,7 @@ from convs2s.cli.n_best import read_groups
 from convs2s.config.decoding import DecodingSettings
 from convs2s.config.identity import read_training_settings
 from convs2s.config.load import load
-from convs2s.data.corpus import extract_corpus
+from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.data.dataset import read_description
 from convs2s.data.formats import read_columns, read_field, read_segments
 from convs2s.data.store import SIDES, TokenStore
@@ -159,7 +159,7 @@ def _texts(samples: Path, place: Path) -> Iterable[Reader]:
     def corpus(path: Path) -> None:
         outputs = place / "corpus.source", place / "corpus.target"
         extract_corpus(
-            pairs=[(str(path), str(text))], files=FilesBelow(place), output=outputs
+            RawText([(str(path), str(text))], FilesBelow(place)), output=outputs
         )
 
     sound = damaged(text.read_bytes())

@@ -94,7 +94,7 @@ def _texts(folder: Path) -> None:
     )
     write_lines(folder / "columns.tsv", ["title\tbody", 'a\t"b\tc"', "d\te"])
     write_lines(folder / "exceptions.tsv", ["mice\tmouse", "men\tman"])
-    report = {"read": 9, "kept": 7, "dropped": {"empty": 1, "ratio": 1}}
+    report = {"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}
     write_json(folder / "filter.json", report)
 
 

@@ -84,7 +84,7 @@ def test_rows_of_this_project_need_no_training_of_their_own(
         for run in members(runs)
     }
     if settings.scale.n_best is not None:
-        word_task = settings.scale.task_for("wmt14_en_fr_word")
+        word_task = str(settings.scale.task_for("wmt14_en_fr_word"))
         # Of ConvS2S beside the LSTM a claim takes three seeds.
         trained |= {
             (word_task, settings.scale.n_best.model, f"seed{seed}")

@@ -278,7 +278,7 @@ def test_settings_of_an_extension_are_checked_as_all_are(
 ) -> None:
     write(NETWORK)
     with pytest.raises(
-        UserError, match="of kind tiny: unknown key 'wdith'; did you mean 'width'"
+        UserError, match="file: architecture: unknown key 'wdith'; did you mean 'width'"
     ):
         parse_architecture({"kind": "tiny", "wdith": 3})
 

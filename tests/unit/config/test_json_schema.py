@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from pydantic import ValidationError
 
 from configuration import FILES, file_schema, write
-from convs2s.config.messages import validated
 from convs2s.config.section import Section
 from convs2s.config.yaml_file import read_yaml
 from convs2s.errors import UserError
@@ -156,9 +156,12 @@ def put(whole: Any, place: tuple[Any, ...], value: object) -> Any:
 
 def is_taken(section: type[Section], value: object) -> bool:
     try:
-        validated(section, value, "here")
+        section.model_validate(value)
     except UserError:
         return False
+    except ValidationError as error:
+        # A schema cannot say which keys do not fit each other.
+        return all(failure["type"] == "keys" for failure in error.errors())
     return True
 
 

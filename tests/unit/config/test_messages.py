@@ -75,10 +75,10 @@ def test_faults_of_what_is_not_yaml(
         ("{tasks: {demo_en_fr: {metric: blue}}}", "tasks/demo_en_fr.yaml", "metric: "),
         ("{tasks: {demo_en_fr: {headline: {decoding: beam55}}}}", "tasks/demo_en_fr.yaml",
          "headline.decoding: unknown decoding 'beam55'"),
-        ("{models: {demo: {training: {schedule: {kind: cosine, warmup: 8}}}}}", "models.yaml",
-         "demo.training: a cosine schedule needs maximum_epochs above its warmup (8)"),
+        ("{models: {demo: {training: {schedule: {kind: cosine, warmup: 8}}}}}",
+         "models.yaml: demo", "training: a cosine schedule needs maximum_epochs above its warmup"),
         ("{models: {demo: {training: {learning_rate: 1e-5, schedule: {kind: step}}}}}",
-         "models.yaml", "demo.training: learning_rate 1e-05 is below the schedule's minimum, 0.00"),
+         "models.yaml: demo", "training: learning_rate 1e-05 is below the schedule's minimum, 0.0"),
     ],
 )  # fmt: skip
 def test_faults_of_overrides(copy: Path, overrides: str, file: str, hint: str) -> None:
@@ -224,8 +224,8 @@ def test_a_tasks_file_name_is_a_folder_of_its_own(copy: Path, name: str) -> None
     [
         ("{extends: smal}", "mine.extends", "unknown model 'smal'; did you mean 'small'?"),
         ("{extends: mine}", "mine.extends", "mine -> mine"),
-        ("{extends: small, training: {maximum_epochs: null}}", "mine.training", "maximum_epochs"),
-        ("{extends: small, architecture: {attention: [1, 7]}}", "mine.architecture.attention",
+        ("{extends: small, training: {maximum_epochs: null}}", "mine: training", "maximum_epochs"),
+        ("{extends: small, architecture: {attention: [1, 7]}}", "mine: architecture.attention",
          "names block 7"),
         ("{extends: small, architecture: {attention: some}}", "mine: architecture.attention",
          "a list of block numbers such as [1, 3, 5], not 'some'"),
@@ -235,7 +235,7 @@ def test_a_tasks_file_name_is_a_folder_of_its_own(copy: Path, name: str) -> None
          "without repetitions"),
         ("{extends: small, architecture: {attention: [1.5]}}", "mine: architecture.attention[0]",
          "not 1.5"),
-        ("{extends: small, training: {batch: {tokens: null}}}", "mine.training.batch", "tokens"),
+        ("{extends: small, training: {batch: {tokens: null}}}", "mine: training", "tokens"),
         ("{extends: small, training: {batch: {clip: 1}}}", "mine: training.batch", "'clip'"),
         ("{extends: small, training: {momentum: 1}}", "mine: training.momentum",
          "less than 1, not 1"),

@@ -319,4 +319,4 @@ def test_the_summaries_files(settings: Settings) -> None:
     )
     task = settings.tasks["gigaword"]
     assert (task.reference_count("gigaword"), task.reference_count("duc2004")) == (1, 4)
-    assert set(duc.references) <= set(task.needed_references())
+    assert set(duc.references) <= set(task.references(task.splits))

@@ -26,7 +26,8 @@ def test_what_is_not_listed_stands_for_itself_but_a_model_on_other_data() -> Non
     data = scale(
         stand_in="small", tasks={"a": "b"}, models={"m": "n"}, tests={"t": "u"}
     )
-    assert (data.task_for("a"), data.task_for("x")) == ("b", "x")
+    assert (data.task_for("a"), data.task_for("x")) == ("b", None)
+    assert scale().task_for("x") == "x"
     assert (data.testset_for("t"), data.testset_for("x")) == ("u", "x")
     assert (data.model_for("m"), data.model_for("x")) == ("n", None)
     assert scale().model_for("x") == "x"

@@ -28,11 +28,17 @@ def test_a_start_is_written_as_it_is_read(copy: Path) -> None:
         ),
         (
             "{extends: small, training: {start: {from: a.zip#b, as: continue}}}",
-            "mine.training.start.from: a.zip#b: expected a model file, not a member of an archive",
+            "mine: training.start.from: expected the path or http(s) URL of a model file, without "
+            "#, not 'a.zip#b'",
+        ),
+        (
+            "{extends: small, training: {start: {from: 'ftp://a/b', as: continue}}}",
+            "mine: training.start.from: expected the path or http(s) URL of a model file, without "
+            "#, not 'ftp://a/b'",
         ),
         (
             "{extends: wmt14_en_de, architecture: {attention_weights: shared}}",
-            "mine.architecture.attention_weights: blocks of 512 and 768 and 2048 channels cannot "
+            "mine: architecture.attention_weights: blocks of 512 and 768 and 2048 channels cannot "
             "share them: give the attending blocks one width",
         ),
     ],

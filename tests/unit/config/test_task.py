@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from convs2s.config.corpus import HoldOutPart, VocabularySettings
+from convs2s.config.messages import validated
 from convs2s.config.settings import Settings
 from convs2s.config.task import (
     CorpusMetadata,
@@ -31,7 +32,7 @@ def task(**changes: object) -> Task:
         },
         "hold_out": {"every": 100},
     }
-    return Task.named("mine", stated | changes)
+    return validated(Task, stated | changes, "mine").named("mine")
 
 
 TEST_PAIR = {"source": "t.en", "target": "t.fr"}
@@ -201,7 +202,11 @@ def test_a_test_set_may_have_further_references() -> None:
     assert mine.reference_count("test") == 3
     assert mine.reference_pairs("test", 2) == [("t.fr", "t2.fr")]
     assert mine.file_pairs("test") == [("t.en", "t.fr")]
-    assert mine.references()[-2:] == mine.needed_references()[-2:] == ["t1.fr", "t2.fr"]
+    assert (
+        mine.references()[-2:]
+        == mine.references(mine.splits)[-2:]
+        == ["t1.fr", "t2.fr"]
+    )
     with pytest.raises(
         UserError, match=r"'test' of the task mine has 3 references, .* number 3"
     ):
@@ -233,7 +238,7 @@ def test_missing_files_are_named_with_how_to_come_by_them() -> None:
 def test_papers_are_files_of_the_task(settings: Settings) -> None:
     titles = settings.tasks["arxiv_titles"]
     assert titles.titles
-    assert set(titles.titles.files) <= set(titles.needed_references())
+    assert set(titles.titles.files) <= set(titles.references(titles.splits))
     sources = titles.dataset_metadata(settings.downloads, None).sources
     assert {source.licence for source in sources if source.sha256} == {"CC0-1.0"}
 
@@ -241,7 +246,7 @@ def test_papers_are_files_of_the_task(settings: Settings) -> None:
 def test_the_pages_summarizer_is_a_task(root: Path) -> None:
     page = (root / "docs/summarization.md").read_text("utf-8")
     (block,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    summarizer = Task.named("mine_headlines", yaml.safe_load(block))
+    summarizer = Task.model_validate(yaml.safe_load(block)).named("mine_headlines")
     assert summarizer.reference_count("test") == 3
     assert summarizer.metric == "rouge"
     assert summarizer.alignment.dictionary == "identity"

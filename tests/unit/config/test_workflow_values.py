@@ -21,7 +21,9 @@ OWN = yaml.safe_load(TASK)
 
 def own_task(*train: tuple[str, str]) -> Task:
     pairs = [{"source": source, "target": target} for source, target in train]
-    return Task.named("mine", OWN | {"corpus": OWN["corpus"] | {"train": pairs}})
+    return Task.model_validate(
+        OWN | {"corpus": OWN["corpus"] | {"train": pairs}}
+    ).named("mine")
 
 
 def of_size(settings: Settings, size: int | None, **options: object) -> Settings:
@@ -136,12 +138,15 @@ def test_codes_are_of_both_sides_of_each_or_of_none(
     vocabulary: dict[str, object], names: list[str]
 ) -> None:
     assert (
-        Task.named("mine", OWN | {"vocabulary": vocabulary}).bpe_codes_names() == names
+        Task.model_validate(OWN | {"vocabulary": vocabulary})
+        .named("mine")
+        .bpe_codes_names()
+        == names
     )
 
 
 def test_a_language_has_a_side() -> None:
-    task = Task.named("mine", OWN)
+    task = Task.model_validate(OWN).named("mine")
     assert [task.side_of("en"), task.side_of("fr")] == ["source", "target"]
     with pytest.raises(
         UserError, match="task mine: unknown language 'de'; expected one of en"
@@ -152,7 +157,9 @@ def test_a_language_has_a_side() -> None:
 def test_references_have_a_file_each() -> None:
     pair = {"source": "t.en", "target": "t.fr", "references": ["t1.fr", "t2.fr"]}
     tests = {"one": [OWN["corpus"]["tests"]["mine"][0]], "three": [pair]}
-    task = Task.named("mine", OWN | {"corpus": OWN["corpus"] | {"tests": tests}})
+    task = Task.model_validate(
+        OWN | {"corpus": OWN["corpus"] | {"tests": tests}}
+    ).named("mine")
     assert task.reference_parts("one") == [""]
     assert task.reference_parts("three") == ["", ".reference1", ".reference2"]
 

@@ -106,7 +106,7 @@ def test_jobs_of_a_dry_run() -> None:
     train, _ = plan.requests
     assert train == Request(
         "train",
-        ("train",),
+        "train",
         {
             "threads": "8",
             "mem_mb": "<TBD>",
@@ -125,7 +125,7 @@ def test_jobs_of_a_dry_run() -> None:
 def test_a_group_is_one_submission() -> None:
     group = parse_plan(PLAN, (), None).requests[-1]
     assert group.name == "group g (count, join)"
-    assert group.rules == ("count", "join")
+    assert group.rule == "RULE"
     assert group.resources["threads"] == "8"  # the two that run side by side
     assert group.resources["mem_mb"] == "2000"
     # The longer one, and what waits for both.
@@ -150,7 +150,7 @@ def test_translations_of_a_group_run_side_by_side_as_far_as_their_limit_lets_the
 
 def test_gpus_by_gres_are_those_of_each_node() -> None:
     request = Request(
-        "train", ("train",), {"gres": "gpu:a100:4", "gpu": "0", "nodes": "2"}
+        "train", "train", {"gres": "gpu:a100:4", "gpu": "0", "nodes": "2"}
     )
     assert request.gpus == 8
 

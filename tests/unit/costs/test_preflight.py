@@ -87,6 +87,18 @@ def test_a_training_asks_for_the_memory_of_all_workers_of_a_node(
     assert training.memory == pytest.approx(asked[8] * 1e6, rel=0.001)
 
 
+def test_a_training_on_a_gpu_takes_one_if_no_number_is_stated(
+    settings: Settings,
+) -> None:
+    memory = []
+    for gpus in (None, 1):
+        update = {"device": "cuda", "gpus": gpus}
+        options = settings.options.model_copy(update=update)
+        found = headline(replace(settings, options=options), "wmt14_en_fr")
+        memory.append(found.trainings[0].memory)
+    assert memory[0] == memory[1]
+
+
 def test_the_papers_own_recipe_takes_the_papers_hours(settings: Settings) -> None:
     papers = settings.costs.training("wmt14_en_fr", "wmt14_en_fr")
     assert settings.costs.training("wmt14_en_fr", "wmt14_en_fr_fp32") == papers

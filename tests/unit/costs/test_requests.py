@@ -80,7 +80,7 @@ def with_torch(
 
 
 def request(name: str, **resources: object) -> Request:
-    return Request(name, (name,), {key: str(value) for key, value in resources.items()})
+    return Request(name, name, {key: str(value) for key, value in resources.items()})
 
 
 def test_a_line_for_each_kind() -> None:
@@ -121,11 +121,11 @@ def test_nothing_to_submit() -> None:
 
 def test_requests_that_can_never_run(here: Path) -> None:
     fake_sinfo(here, "echo 'cpu*|30:00|8|16000|4|(null)'")
-    many = [request(f"rule{number}", runtime=40 + number) for number in range(5)]
-    plan = DryRun([*many, request("large", mem_mb=20000)], local=0, not_shown=0)
+    requests = [request("long", runtime=44), request("large", mem_mb=20000)]
+    plan = DryRun(requests, local=0, not_shown=0)
     assert list(warnings(plan, SLURM)) == [
-        "WARNING: rule4, rule3, rule2, 2 more: ask for up to 44 minutes, partition cpu gives at "
-        "most 30: --set-resources RULE:runtime=30",
+        "WARNING: long: asks for 44 minutes, partition cpu gives at most 30: --set-resources "
+        "long:runtime=30",
         "WARNING: large: asks for 20,000 MB of memory on a node, partition cpu gives at most "
         "16,000: --set-resources large:mem_mb=16000",
     ]

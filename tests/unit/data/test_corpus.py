@@ -6,7 +6,13 @@ import pytest
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.file_reference import local_path
-from convs2s.data.corpus import Sides, cut_text, extract_corpus, extract_reference
+from convs2s.data.corpus import (
+    RawText,
+    Sides,
+    cut_text,
+    extract_corpus,
+    extract_reference,
+)
 from convs2s.data.formats import read_segments
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
@@ -40,9 +46,7 @@ def extract(
     sides: Sides,
     hold_out: HoldOutPart | None = None,
 ) -> int:
-    return extract_corpus(
-        pairs=pairs, files=FilesBelow(folder), output=sides, hold_out=hold_out
-    )
+    return extract_corpus(RawText(pairs, FilesBelow(folder), hold_out), output=sides)
 
 
 def nothing_written(sides: Sides) -> bool:
@@ -371,9 +375,7 @@ def test_a_further_reference(tmp_path: Path) -> None:
         for n, text in enumerate(("c\n\n", "é\nf\n"))
     ]
     output = tmp_path / "raw/test.reference1.en.zst"
-    assert (
-        extract_reference(pairs=files, files=FilesBelow(tmp_path), output=output) == 4
-    )
+    assert extract_reference(RawText(files, FilesBelow(tmp_path)), output=output) == 4
     assert list(read_lines(output)) == ["c", "", "é", "f"]
 
 
@@ -385,8 +387,7 @@ def test_a_reference_of_another_length_is_named(
     other = write(tmp_path / "other.txt", lines)
     with pytest.raises(UserError) as error:
         extract_reference(
-            pairs=[(target, other)],
-            files=FilesBelow(tmp_path),
+            RawText([(target, other)], FilesBelow(tmp_path)),
             output=tmp_path / "raw/r.zst",
         )
     assert f"{target} has 2 lines but {other} has {count}" in str(error.value)

@@ -10,6 +10,7 @@ import pytest
 from convs2s.config.corpus import CleanLimits, HoldOutPart
 from convs2s.config.task import CorpusMetadata
 from convs2s.data.corpus import (
+    RawText,
     Sides,
     join_training_text,
     prepare_training_text,
@@ -58,17 +59,17 @@ def prepare(
         "prepare": (english, french),
         **CLEAN.model_dump(exclude={"tokens"}),
     }
-    corpus: dict[str, Any] = {
-        "pairs": [(str(raw[0]), str(raw[1]))],
-        "files": FilesBelow(folder),
-        "hold_out": HoldOutPart(10, held=False),
-    }
+    corpus = RawText(
+        [(str(raw[0]), str(raw[1]))],
+        FilesBelow(folder),
+        HoldOutPart(10, held=False),
+    )
     sides, report = (
         (folder / "train.en.zst", folder / "train.fr.zst"),
         folder / "train.json",
     )
     if parts is None:
-        prepare_training_text(**corpus, sides=sides, report=report, **filtering)
+        prepare_training_text(corpus, sides=sides, report=report, **filtering)
         return folder
     cut, clean = (
         [
@@ -78,7 +79,7 @@ def prepare(
         for stage in ("cut", "clean")
     )
     reports = [folder / f"clean.{i}.json" for i in range(parts)]
-    split_training_text(**corpus, parts=cut)
+    split_training_text(corpus, parts=cut)
     for one, other, of_part in zip(cut, clean, reports, strict=True):
         text = read_line_pairs(*one, mark=NO_MARK)
         tokenize_and_filter(text, sides=other, report=of_part, **filtering)
@@ -138,11 +139,26 @@ def test_more_parts_than_lines_are_refused_with_the_option_that_sets_them(
     assert not list((tmp_path / "made").iterdir())
 
 
-def write_report(path: Path, kept: int) -> Path:
+def write_report(path: Path, kept: int, settings: str = "maximum 250") -> Path:
     """Write a filter's report of which each reason has dropped two pairs."""
     dropped = dict.fromkeys(("empty", "too_long", "too_short", "ratio", "long_word"), 2)
-    path.write_text(json.dumps({"read": kept + 10, "kept": kept, "dropped": dropped}))
+    report = {"read": kept + 10, "kept": kept, "dropped": dropped}
+    path.write_text(json.dumps({**report, "settings": settings}))
     return path
+
+
+def test_texts_of_different_settings_are_not_counted_together(tmp_path: Path) -> None:
+    metadata = CorpusMetadata(task="mine", clean=CLEAN, paper_pairs=None, stand_in=None)
+    table = tmp_path / "counts.txt"
+    train = write_report(tmp_path / "train", 1200)
+    valid = write_report(tmp_path / "valid", 3)
+    count_pairs(train=train, valid=valid, table=table, metadata=metadata)
+    valid = write_report(tmp_path / "valid", 3, "maximum 12")
+    message = (
+        "train: was made with maximum 250, .*valid with maximum 12: restore the task's"
+    )
+    with pytest.raises(UserError, match=message):
+        count_pairs(train=train, valid=valid, table=table, metadata=metadata)
 
 
 def test_the_table_of_pairs_states_the_papers_number(tmp_path: Path) -> None:

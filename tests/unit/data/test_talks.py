@@ -6,7 +6,7 @@ import pytest
 
 from convs2s.config.corpus import HoldOutPart
 from convs2s.config.load import load
-from convs2s.data.corpus import extract_corpus
+from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.data.formats import spoken_lines
 from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.text.corpus_filter import tokenize_and_filter
@@ -80,10 +80,8 @@ def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def extracted(downloads: Path, folder: Path, split: str) -> tuple[Path, Path]:
     output = folder / f"{split}.de", folder / f"{split}.en"
     extract_corpus(
-        pairs=TASK.file_pairs(split),
-        files=FilesBelow(downloads),
+        RawText(TASK.file_pairs(split), FilesBelow(downloads), TASK.hold_out_of(split)),
         output=output,
-        hold_out=TASK.hold_out_of(split),
     )
     return output
 

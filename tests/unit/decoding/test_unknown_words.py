@@ -37,9 +37,7 @@ class Staring:
     def positions(self, side: str) -> None:
         return None
 
-    def start_search(
-        self, source: Indices, hypotheses: int, selected: None
-    ) -> DecoderState:
+    def start(self, source: Indices, hypotheses: int, selected: None) -> DecoderState:
         assert source.shape == self.attention.shape
         return StaringState(torch.from_numpy(source), self.attention)
 

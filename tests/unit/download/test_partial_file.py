@@ -17,9 +17,9 @@ def test_a_place_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     output = tmp_path / "file/a.tgz"
     said = f"^{output}: cannot be written: (Not a directory|File exists); make room or name another"
     with pytest.raises(UserError, match=said):
-        PartialFile(output).begin(Origin("http://host/a.tgz"))
+        PartialFile(output, Expected()).begin(Origin("http://host/a.tgz"))
     with pytest.raises(UserError, match=said):
-        PartialFile(output).append(lambda: b"", None, Expected())
+        PartialFile(output, Expected()).append(lambda: b"", None)
 
 
 def test_a_folder_above_that_cannot_be_made_is_of_the_output(tmp_path: Path) -> None:
@@ -40,4 +40,4 @@ def test_a_mirror_that_cannot_be_read_does_not_give_the_file(tmp_path: Path) -> 
     # Can be opened; its first byte cannot be read.
     mirrored.symlink_to("/proc/self/mem")
     with pytest.raises(SourceError, match=r"^Input/output error$"):
-        fetch(str(mirrored), PartialFile(tmp_path / "b.tgz"), Expected(), waits=())
+        fetch(str(mirrored), PartialFile(tmp_path / "b.tgz", Expected()), waits=())

@@ -12,7 +12,7 @@ import pytest
 from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.load import load
 from convs2s.config.task import Task
-from convs2s.data.corpus import extract_corpus, extract_reference
+from convs2s.data.corpus import RawText, extract_corpus, extract_reference
 from convs2s.data.formats import read_columns, read_field
 from convs2s.data.titles import arxiv_identifier, write_title_corpus
 from convs2s.download.archives import open_member
@@ -182,7 +182,7 @@ def test_planted_pairs_are_dropped_and_counted(
     )
     files = [(f"{stem}.en", f"{stem}.{language}")]
     assert (
-        extract_corpus(pairs=files, files=FilesBelow(mirror), output=raw)
+        extract_corpus(RawText(files, FilesBelow(mirror)), output=raw)
         == pairs + planted()
     )
     report = tokenize_and_filter(
@@ -232,7 +232,7 @@ def test_segments_equal_the_plain_text(mirror: Path, tmp_path: Path) -> None:
     output = (tmp_path / "1", tmp_path / "2")
     pairs = [(f"{dev}-src.en.sgm", f"{dev}-ref.fr.sgm")]
     assert (
-        extract_corpus(pairs=pairs, files=FilesBelow(mirror), output=output)
+        extract_corpus(RawText(pairs, FilesBelow(mirror)), output=output)
         == TEST_PAIRS["newstest2013"]
     )
     for path, language in zip(output, ("en", "fr"), strict=True):
@@ -334,13 +334,13 @@ def test_each_paper_has_two_to_four_summaries(
     count = PAPER_PAIRS["scitldr"]
     sides = (tmp_path / "source", tmp_path / "target")
     pairs = titles.file_pairs("scitldr")
-    assert extract_corpus(pairs=pairs, files=FilesBelow(mirror), output=sides) == count
+    assert extract_corpus(RawText(pairs, FilesBelow(mirror)), output=sides) == count
     given = []
     for number in range(1, titles.reference_count("scitldr")):
         output = tmp_path / f"{number}"
         further = titles.reference_pairs("scitldr", number)
         assert (
-            extract_reference(pairs=further, files=FilesBelow(mirror), output=output)
+            extract_reference(RawText(further, FilesBelow(mirror)), output=output)
             == count
         )
         given.append(sum(map(bool, read_lines(output))))

@@ -183,7 +183,7 @@ def test_equal_continuations_are_in_the_order_of_hypotheses_and_types() -> None:
     bias[[5, 40, 41, 70]] = [1, 1, 2, 1]
     layer = np.zeros((100, 8), np.float32), bias
     graph = search_graph.continuations([layer], "fp32", "probabilities", np.arange(100))
-    given = by_onnx.search_inputs(
+    given = search_graph.search_inputs(
         types=100, hypotheses=2, candidates=8, unknown_penalty=0
     )
     given |= {"0.features": np.ones((1, 2, 8), np.float32)}

@@ -179,9 +179,8 @@ def test_every_layer_hands_over_its_output_and_its_cells(reverse_source: bool) -
 
 def test_the_lstms_gradients_are_finite_differences_of_its_formulas() -> None:
     model, source, read = lstm(layers=2).train(), batch(4, 2), previous(2)
-    for layers in (model.encoder.layers, model.decoder.layers):
-        layers.dropout = 0.0
-    model.encoder.embedding.dropout = model.decoder.embedding.dropout = 0.0
+    for side in (model.encoder, model.decoder):
+        side.dropout = side.embedding.dropout = 0.0
     upstream = np.random.default_rng(1).normal(size=(2, TOKENS, TYPES))
     (model(source, read)[0] * torch.from_numpy(upstream)).sum().backward()
     reference = plain(model)

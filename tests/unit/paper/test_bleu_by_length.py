@@ -61,10 +61,11 @@ def test_the_mean_rank_counts_unknown_words_as_the_rarest(tmp_path: Path) -> Non
         assert (by_length.mean, by_rank.mean) == (len(source.split()), rank)
 
 
-def test_each_group_is_scored_as_a_corpus() -> None:
+def test_each_group_is_scored_as_a_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convs2s.paper.bleu_by_length.GROUPS", 4)
     curves = {"right": REFERENCES, "half": list(map(spoiled, REFERENCES))}
     places = {word: place for place, word in enumerate(reversed(WORDS), start=1)}
-    found = list(bleu_by_length(SOURCES, REFERENCES, curves, places, count=4))
+    found = list(bleu_by_length(SOURCES, REFERENCES, curves, places))
     assert len(found) == 2 * 2 * 4
     assert all(one.bleu == pytest.approx(100) for one in found if one.curve == "right")
     half = [one for one in found if one.curve == "half" and one.by == "length"]

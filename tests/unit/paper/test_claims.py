@@ -624,12 +624,13 @@ def test_sentences_of_tokenized_bleu_stand_for_those_of_detokenized(
     measure = BEFORE.replace("tokenized", "detokenized")
     cell = evidence.Evidence(
         CellAddress("table1", 1, "bleu"),
-        "",
-        "BLEU",
-        measure,
-        None,
-        False,
-        (entry,),
-        None,
+        label="",
+        heading="BLEU",
+        measure=measure,
+        printed=None,
+        is_cited=False,
+        entries=(entry,),
+        missing=None,
+        text=None,
     )
     assert cell.sentences("score") == [entry.sentences[BEFORE]]

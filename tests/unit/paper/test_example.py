@@ -18,11 +18,11 @@ from convs2s.paper import attention_maps
 from convs2s.paper.attention import attend_to_example, sentence_of
 from convs2s.paper.attention_maps import (
     ExampleAttention,
-    LayerCount,
     plot_example,
     read_example,
 )
 from convs2s.paper.charts import PANEL_WIDTH
+from convs2s.paper.ledger import RunScore
 from tests.support.documents import svg_texts
 
 HEADER = {"task": "tiny", "model": "tiny", "run": "seed1", "scale": "demo"}
@@ -86,7 +86,8 @@ def test_the_figure_has_a_map_for_each_layer(model: Path, tmp_path: Path) -> Non
     plot_example(example=example, outputs=outputs)
     assert outputs[1].read_bytes().startswith(b"%PDF")
     texts, found = svg_texts(outputs[0]), read_example(example)
-    maps = {f"layer {number}" for number in range(1, found.layers.score + 1)}
+    assert found.layers.score == len(found.weights) > 0
+    maps = {f"layer {number}" for number, _ in enumerate(found.weights, start=1)}
     assert maps | {"source", "target", "attention (share)"} <= texts
     assert {*found.source_tokens, *found.target_tokens} <= texts
     assert "STAND-IN DATA: a test's" in texts
@@ -106,7 +107,7 @@ def test_two_maps_side_by_side_are_as_large_as_a_column_has_room_for(
         source_tokens=["a", "b"],
         translation="c d e f g h i",
         target_tokens=list("cdefghi"),
-        layers=LayerCount(1, ""),
+        layers=RunScore(1, ""),
         weights=np.full((1, 7, 2), 0.5).tolist(),
     )
     write_json(tmp_path / "example.json", asdict(shown))

@@ -28,7 +28,7 @@ OF_THE_DEMO = (
 def unknown_words(settings: Settings, text: Iterable[str]) -> dict[str, set[str]]:
     """Return phrases of the figure, as the scale has them -> words that it does not know."""
     assert set(OWN) < {row.phrases for row in settings.paper["lstm_figure2"].rows}
-    task = settings.tasks[settings.scale.task_for("wmt14_en_fr_word")]
+    task = settings.tasks[str(settings.scale.task_for("wmt14_en_fr_word"))]
     prepare = Preparation(task.preparation.train, "en").prepare
     counts = Counter(word for line in text for word in prepare(line).split())
     known = {

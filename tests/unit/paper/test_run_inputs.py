@@ -10,7 +10,7 @@ from convs2s.config.load import load
 from convs2s.demo.corpus import CORPUS_SHA256
 from convs2s.paper import run_inputs
 from convs2s.paper.cells import Cell
-from convs2s.paper.ledger import fingerprint_of
+from convs2s.paper.ledger import RunNames, fingerprint_of
 from tests.support.cells import cells
 
 MODEL, TASK = "wmt16_en_ro", "wmt16_en_ro"
@@ -110,10 +110,8 @@ def of_task(root: Path, task: str, aligner: str, decoding: str | None = "beam5")
     given = override("tasks", "demo_en_fr", alignment={"aligner": aligner})
     inputs = run_inputs.RunInputs(load(root, {"scale": "demo", **given}))
     numbers = "bleu.json" if decoding else "training.json"
-    of = inputs.of(
-        numbers, task=task, model="demo", run="seed1", testset="test", decoding=decoding
-    )
-    return fingerprint_of(of)
+    run = RunNames(task, "demo", "seed1", "test", decoding)
+    return fingerprint_of(inputs.of(numbers, run))
 
 
 @pytest.mark.parametrize(

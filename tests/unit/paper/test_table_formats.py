@@ -149,7 +149,5 @@ def test_columns_are_narrowed_until_they_fit() -> None:
 def test_rows_share_what_more_than_half_of_them_have(
     texts: Sequence[str], common: dict[str, str]
 ) -> None:
-    sheet = Sheet(
-        [], [{"n": text} for text in texts], "n", {}, {}, (), shared={"n": "{}"}
-    )
+    sheet = Sheet([], [{"n": text} for text in texts], "n", shared=["n"])
     assert sheet.common == {"n": common}

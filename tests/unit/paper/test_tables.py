@@ -461,12 +461,11 @@ def test_rows_say_once_what_they_share_and_exceptions_in_footnotes() -> None:
         {"System": name, "Lines": text, "Empty": ""}
         for name, text in zip("abcd", stated, strict=True)
     ]
-    written = Sheet(
-        ["T"], rows, "System", {"Lines": "of {}"}, {}, (), {"Lines": "of {} lines"}
-    )
+    notes_of = {"Lines": "of {} lines"}
+    written = Sheet(["T"], rows, "System", notes_of, shared=["Lines"])
     header, printed, notes = written.printed()
     assert written.above == ["T", "Unless a footnote says otherwise: of 4 lines."]
-    assert (header, notes) == (["System"], ["[1] of 5"])
+    assert (header, notes) == (["System"], ["[1] of 5 lines"])
     assert printed == [["a"], ["b"], ["c"], ["d [1]"]]
 
 
@@ -480,7 +479,7 @@ def test_a_footnote_is_of_the_values_that_differ_alone() -> None:
         {"System": name, "Metric": texts} for name, texts in names
     ]
     stated = {"Metric": "{}"}
-    written = Sheet(["T"], rows, "System", stated, shared=stated)
+    written = Sheet(["T"], rows, "System", stated, shared=["Metric"])
     _, printed, notes = written.printed()
     assert (
         written.above[1]

@@ -55,7 +55,6 @@ def report(
         report=Report(text, data, stand_in, NAMED),
         test_set="test",
         manifest={"revision": "abc"},
-        samples=100,
     )
     return text.read_text("utf-8"), json.loads(data.read_text("utf-8"))
 
@@ -80,13 +79,13 @@ def test_each_pair_has_its_intervals_difference_and_p_value(tmp_path: Path) -> N
         "task      demo_en_fr\nbaseline  demo\nsystem    demo_deep\n"
     )
     assert (
-        "test: 30 lines; 2 pairs of runs (seed1, seed2), 100 resamples each\n===="
+        "test: 30 lines; 2 pairs of runs (seed1, seed2), 1000 resamples each\n===="
         in text
     )
     assert text.count("demo (95%)  demo_deep (95%)  difference  p-value") == 2
     for kind in ("tokenized", "detokenized"):
         bleu = data["bleu"][kind]
-        assert "|bs:100|seed:12345|" in bleu["signature"]
+        assert "|bs:1000|seed:12345|" in bleu["signature"]
         assert f"{kind} BLEU  {bleu['signature']}\n" in text
         for run, result in bleu["runs"].items():
             rows = [
@@ -106,7 +105,7 @@ def test_each_pair_has_its_intervals_difference_and_p_value(tmp_path: Path) -> N
     assert len([row for row in text.split("\n") if row.startswith("mean ")]) == 2
     assert (data["lines"], data["samples"], data["manifest"]) == (
         30,
-        100,
+        1000,
         {"revision": "abc"},
     )
 
@@ -191,15 +190,15 @@ def found(most: int = 10, source: list[str] | None = None) -> OutputComparison:
 
 def test_words_of_one_output_alone_are_mark_differences() -> None:
     one, other = mark_differences(BASELINE[0], SYSTEM[0])
-    assert one == (
+    assert one == [
         Part("the man sees", False),
         Part("a", True),
         Part("red", False),
         Part("car", True),
         Part(".", False),
-    )
+    ]
     assert [part.text for part in other if part.differs] == ["two", "cars"]
-    assert mark_differences("", "x") == ((), (Part("x", True),))
+    assert mark_differences("", "x") == ([], [Part("x", True)])
 
 
 def test_lines_go_from_the_largest_gain_to_the_largest_loss() -> None:

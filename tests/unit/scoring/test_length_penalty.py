@@ -17,7 +17,6 @@ from convs2s.paper.curves import plot_length_penalty
 from convs2s.scoring.n_best import ListedHypothesis, read_n_best
 from convs2s.scoring.reranking import (
     ALPHAS,
-    COLUMNS,
     best_point,
     by_length_penalty,
     curve,
@@ -99,7 +98,7 @@ def test_the_tuned_value_is_what_a_decoding_uses(tmp_path: Path) -> None:
         manifest={"revision": "abc"},
     )
     rows = list(read_lines(table))
-    assert rows[0] == COLUMNS
+    assert rows[0] == "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
     assert [float(row.split("\t")[0]) for row in rows[1:]] == list(ALPHAS)
     result = json.loads(tuning.read_text("utf-8"))
     assert (result["length_penalty"], result["lines"]) == (1.1, 2)

@@ -112,7 +112,7 @@ def test_evaluation_holds_both_states(tmp_path: Path) -> None:
     assert result["before_replacement"]["bleu"]["detokenized"]["score"] < 95
     assert result["unknown_words"] == {"total": 3, "dictionary": 2, "copied": 1}
     made_of = {
-        name: bleu_of(decode_statistics(text))
+        name: bleu_of(decode_statistics(text, name))
         for name, text in result["sentences"].items()
     }
     before = result["before_replacement"]

@@ -72,7 +72,7 @@ def test_what_is_encoded_is_decoded() -> None:
     statistics = statistics_of(lines(1000, seed=6), lines(1000, seed=7))
     statistics[0] = [70_000, 1 << 31, 69_999, 0, 0, 0]
     text = encode_statistics(statistics)
-    assert np.array_equal(decode_statistics(text), statistics)
+    assert np.array_equal(decode_statistics(text, "ledger"), statistics)
     assert len(text) < 6 * 1000
 
 
@@ -106,4 +106,4 @@ def test_more_matches_than_words_are_refused() -> None:
         with pytest.raises(
             UserError, match="sentence 2 has more matching n-grams than n-grams"
         ):
-            decode_statistics(encode_statistics(statistics))
+            decode_statistics(encode_statistics(statistics), "ledger:3")

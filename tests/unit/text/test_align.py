@@ -94,26 +94,26 @@ def test_an_alignment_that_is_stopped_goes_on_to_the_same_links(
     source, target = written(tmp_path, read_demo_corpus()["train"][:200])
     align = partial(align_words, source=source, target=target, pairs=None)
     align(links=tmp_path / "links")
-    keep, expect = AlignmentState.keep, _Model.expect
-    expected = []
+    keep, iterate = AlignmentState.keep, _Model.iterate
+    iterations = []
 
     def keep_and_stop(state: AlignmentState, **arrays: Any) -> None:
         keep(state, **arrays)
         raise StoppedError
 
     def count(model: _Model) -> float:
-        expected.append(model)
-        return expect(model)
+        iterations.append(model)
+        return iterate(model)
 
     monkeypatch.setattr(AlignmentState, "keep", keep_and_stop)
-    monkeypatch.setattr(_Model, "expect", count)
+    monkeypatch.setattr(_Model, "iterate", count)
     stopped = tmp_path / "stopped" / "links"
     for _ in range(2 * 5):
         with pytest.raises(StoppedError):
             align(links=stopped)
     align(links=stopped)
     assert stopped.read_bytes() == (tmp_path / "links").read_bytes()
-    assert len(expected) == 2 * 4, "no iteration twice"
+    assert len(iterations) == 2 * 4, "no iteration twice"
     assert [path.name for path in stopped.parent.iterdir()] == ["links"]
 
 

@@ -9,7 +9,15 @@ from subword_nmt.apply_bpe import BPE
 
 from convs2s.errors import UserError
 from convs2s.text import bpe as module
-from convs2s.text.bpe import Bpe, Glossaries, count_tokens, join, learn_codes
+from convs2s.text.bpe import (
+    Bpe,
+    Glossaries,
+    count_tokens,
+    join,
+    learn_codes,
+    merges_of,
+    types_of_other_codes,
+)
 from convs2s.text.reserved_words import RESERVED_WORDS
 
 WORDS = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
@@ -134,6 +142,13 @@ def test_broken_codes_are_an_error_with_the_line() -> None:
         Bpe("#version: 0.2\na b\nx\n")
 
 
+@pytest.mark.parametrize("version", ["", "#version: 0.1\n", "#version: 0.2\n"])
+def test_merges_are_all_lines_but_the_version(version: str) -> None:
+    codes = f"{version}a \u2028\na\u2028 b</w>\n"
+    assert merges_of(codes) == ["a \u2028", "a\u2028 b</w>"]
+    assert types_of_other_codes(codes, ["a\u2028@@", "a\u2028b"]) is None
+
+
 def test_a_full_cache_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_CACHED_WORDS", 2)
     bpe = Bpe(learn_codes(WORDS.items(), 10))
@@ -149,7 +164,7 @@ def test_reserved_words_are_tokens_of_their_own() -> None:
     )
     bpe = Bpe(learn_codes(WORDS.items(), 10), {"lo@@", "west"})
     assert bpe.split("lowest <unk> </s>") == "lo@@ west <unk> </s>"
-    assert bpe.split(" <unk> lowest\r") == " <unk> lo@@ west\r"
+    assert bpe.split(" <unk> lowest\r") == "<unk> lo@@ west"
     assert bpe.tokens("<pad>") == ["<pad>"]
     assert count_tokens([("<s>", 3)], bpe) == {"<s>": 3}
     with pytest.raises(UserError, match="holds no word"):
@@ -159,9 +174,10 @@ def test_reserved_words_are_tokens_of_their_own() -> None:
 @pytest.mark.parametrize(
     "line", ["", " ", " \r\n", "  low  lower ", "low\r", "\nlow", "\tlow \r low"]
 )
-def test_outer_blanks_stay_as_in_subword_nmt(line: str) -> None:
+def test_words_are_those_of_subword_nmt(line: str) -> None:
     codes = learn_codes(WORDS.items(), 10)
-    assert Bpe(codes).split(line) == BPE(io.StringIO(codes)).process_line(line)
+    wanted = BPE(io.StringIO(codes)).process_line(line)
+    assert Bpe(codes).split(line) == wanted.strip("\r\n ")
 
 
 def test_counts() -> None:

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from convs2s.data.corpus import extract_corpus
+from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.errors import UserError
 from convs2s.files.text import read_line_pairs, read_lines, write_lines
 from convs2s.text.corpus_filter import (
     REASONS,
     FilterReport,
     added_reports,
-    check_same_settings,
     reason_to_drop,
     tidy,
     tokenize_and_filter,
@@ -100,35 +99,13 @@ def test_reports_of_parts_are_added(tmp_path: Path) -> None:
     assert total["settings"] == "preparation none, minimum 2, maximum 4, ratio 1.5"
 
 
-def test_a_report_of_an_earlier_version_states_no_settings(tmp_path: Path) -> None:
-    clean(tmp_path, ["a b"], ["x y"])
-    report = json.loads((tmp_path / "report.json").read_text())
-    del report["settings"]
-    (tmp_path / "report.json").write_text(json.dumps(report))
-    assert added_reports([tmp_path / "report.json"]) == report
-
-
-def test_text_of_former_settings_is_told_from_that_of_these(tmp_path: Path) -> None:
-    reports = []
-    for name, maximum in (("train", 250), ("other", 250), ("valid", 12)):
-        clean(tmp_path, ["a b"], ["x y"], maximum=maximum)
-        reports.append((tmp_path / "report.json").rename(tmp_path / name))
-    check_same_settings(reports[:2])
-    message = (
-        "train: was made with preparation none, minimum 2, maximum 250, ratio 1.5, "
-        ".*valid with preparation none, minimum 2, maximum 12, ratio 1.5: restore the task's"
-    )
-    with pytest.raises(UserError, match=message):
-        check_same_settings(reports)
-
-
 def test_planted_pairs_of_the_mirror_are_dropped(shared: Path, tmp_path: Path) -> None:
     raw, kept = (
         (tmp_path / f"{name}.en", tmp_path / f"{name}.fr") for name in ("raw", "kept")
     )
     archive = shared / "mirror/www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
     pairs = [(f"{archive}#commoncrawl.fr-en.en", f"{archive}#commoncrawl.fr-en.fr")]
-    extract_corpus(pairs=pairs, files=FilesBelow(tmp_path), output=raw)
+    extract_corpus(RawText(pairs, FilesBelow(tmp_path)), output=raw)
     limits: dict[str, Any] = {"minimum": 1, "maximum": 175, "ratio": 1.5}
     report_path = tmp_path / "report.json"
     pairs_of_lines = read_line_pairs(*raw)

@@ -11,7 +11,6 @@ from convs2s.errors import UserError
 from convs2s.files.checksums import sha256
 from convs2s.models.kernels import choice, matmul
 from convs2s.models.kernels.choice import (
-    Product,
     fastest_kernel,
     heaviest,
     training_rates,
@@ -22,7 +21,7 @@ from convs2s.training.run import train
 from tests.support import tiny
 from tests.support.interrupted import train_until
 
-SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
+SMALL = {(16, 8): 2, (4, 16): 1}
 both = pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
 
 
@@ -48,20 +47,14 @@ def test_what_is_measured_is_a_rate_of_each_kernel_and_the_one_in_use_stays(
 
 
 def test_a_network_without_products_needs_no_measurement(cache: Path) -> None:
-    assert fastest_kernel([]) == matmul.kernels()[0]
+    assert fastest_kernel({}) == matmul.kernels()[0]
     assert not cache.exists()
 
 
 def test_few_shapes_stand_for_all() -> None:
-    found = [
-        Product(4096, 8192, 2),
-        Product(2048, 40_000, 1),
-        Product(8, 8, 9),
-        Product(8, 4, 1),
-    ]
-    cut = heaviest(found)
+    cut = heaviest({(8192, 4096): 2, (40_000, 2048): 1, (8, 8): 9, (4, 8): 1})
     # The arithmetic of both large ones, in a shape that takes no time.
-    assert cut == [Product(1024, 512, 284), Product(8, 8, 9)]
+    assert cut == {(512, 1024): 284, (8, 8): 9}
 
 
 @pytest.mark.parametrize("slow", matmul.kernels())
@@ -103,15 +96,21 @@ def test_it_is_measured_once_for_each_shape(
     assert fastest_kernel(SMALL) == "onednn"
     measure(monkeypatch, blas=2.0, onednn=1.0)
     assert fastest_kernel(SMALL) == "onednn"
-    assert fastest_kernel(SMALL[:1]) == "blas"
+    assert fastest_kernel({(16, 8): 2}) == "blas"
     assert len(json.loads((cache / "kernels.json").read_text())) == 2
 
 
-def test_a_damaged_cache_is_named(cache: Path) -> None:
-    cache.mkdir(parents=True)
-    (cache / "kernels.json").write_text('{"a": 3}')
-    with pytest.raises(UserError, match=r"kernels\.json: not what this program keeps"):
-        fastest_kernel(SMALL)
+@both
+def test_a_damaged_cache_is_named(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    measure(monkeypatch, blas=1.0, onednn=2.0)
+    fastest_kernel(SMALL)
+    (key,) = json.loads((cache / "kernels.json").read_text())
+    for damaged in ({key: 3}, {key: {"blas": 1.0}}):
+        (cache / "kernels.json").write_text(json.dumps(damaged))
+        with pytest.raises(
+            UserError, match=r"kernels\.json: not what this program keeps"
+        ):
+            fastest_kernel(SMALL)
 
 
 def test_without_a_cache_it_is_said_and_nothing_is_measured(
@@ -155,7 +154,7 @@ def test_a_pinned_kernel_that_is_not_here_is_refused(
 def test_a_kernel_that_is_not_here_is_named(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measure(monkeypatch, blas=1.0)
+    measure(monkeypatch, blas=1.0, onednn=1.0)
     job = tiny.job(
         task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=1)
     )

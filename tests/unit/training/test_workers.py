@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed import run
 
 from convs2s.config.model import BatchLimits
-from convs2s.data.batches import Indices, plan_batches
+from convs2s.data.batches import Indices, Rows, plan_batches
 from convs2s.errors import UnfinishedError, UserError
 from convs2s.files.checksums import sha256
 from convs2s.training import workers as workers_module
@@ -136,7 +136,7 @@ def test_every_worker_has_as_many_micro_batches(
 
 
 @pytest.fixture(scope="module")
-def batches() -> list[tuple[Indices, Indices]]:
+def batches() -> list[tuple[Indices, Rows]]:
     """Some batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
     generator = np.random.default_rng(1)
     sources = (
@@ -155,7 +155,7 @@ def batches() -> list[tuple[Indices, Indices]]:
 
 @pytest.mark.parametrize("workers", [1, 2, 4, 8, 16])
 def test_workers_have_even_shares(
-    batches: list[tuple[Indices, Indices]], workers: int
+    batches: list[tuple[Indices, Rows]], workers: int
 ) -> None:
     slowest, mean = 0, 0.0
     for lengths, rows in batches:

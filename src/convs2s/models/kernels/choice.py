@@ -15,9 +15,8 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from timeit import timeit
 
@@ -58,33 +57,23 @@ MOST_ROUNDS = 30
 """Minimum and maximum number of measurements of each kernel. The first one includes its setup."""
 
 
-@dataclass(frozen=True)
-class Product:
-    """Products with a weight (outputs, inputs), of which a network has ``count``."""
+_MEASURED = TypeAdapter(dict[str, dict[str, float]])
 
-    inputs: int
-    outputs: int
-    count: int
-
-    @property
-    def multiplications(self) -> int:
-        """Multiplications of a row by all of these weights."""
-        return self.inputs * self.outputs * self.count
+ProductCounts = Mapping[tuple[int, int], int]
+"""The number of matrix products of each shape; a shape is that of the weight, (outputs, inputs)."""
 
 
-def products_of(network: nn.Module) -> list[Product]:
-    """Return the matrix products of a network that ``matmul.linear`` can compute, by shape."""
-    counts: Counter[tuple[int, int]] = Counter()
+def products_of(network: nn.Module) -> ProductCounts:
+    """Return the matrix products of a network that ``matmul.linear`` can compute."""
+    products: Counter[tuple[int, int]] = Counter()
     for module in network.modules():
         if isinstance(module, WeightNormalized | PlainOutput):
             outputs, inputs = module.weight().shape
-            counts[inputs, outputs] += 1
-    return [
-        Product(inputs, outputs, count) for (inputs, outputs), count in counts.items()
-    ]
+            products[outputs, inputs] += 1
+    return products
 
 
-def fastest_kernel(products: Sequence[Product]) -> Kernel:
+def fastest_kernel(products: ProductCounts) -> Kernel:
     """Return the fastest kernel for training with these products and this process's threads.
 
     It depends on the first measurement by this user with the same processor, version of torch and
@@ -93,25 +82,21 @@ def fastest_kernel(products: Sequence[Product]) -> Kernel:
     Raises:
         UserError: the cache cannot be written, or is damaged.
     """
-    kernels = matmul.kernels()
     # An extension's network may have no products.
-    if not products or "onednn" not in kernels:
+    if not products or "onednn" not in matmul.kernels():
         return "blas"
-    rates = _known_rates(products)
-    if rates.get("onednn", 0.0) > FAVOR_OF_BLAS * rates.get("blas", 0.0):
+    if _speedup_of_onednn(products) > FAVOR_OF_BLAS:
         return "onednn"
     return "blas"
 
 
-def _known_rates(products: Sequence[Product]) -> dict[str, float]:
-    """Return ``training_rates`` from the user's cache folder; measure them if they are not there.
+def _speedup_of_onednn(products: ProductCounts) -> float:
+    """Return how many times as fast as BLAS oneDNN computes these products.
 
-    ``kernels.json`` there maps a key of processor, version of torch, threads and shapes to the rate
-    of each kernel.
+    This is read from ``kernels.json`` in the user's cache folder, and measured if it is not there.
+    The file maps a key of processor, version of torch, threads and shapes to ``training_rates``.
     """
-    shapes = sorted(
-        (product.outputs, product.inputs, product.count) for product in products
-    )
+    shapes = sorted((*shape, count) for shape, count in products.items())
     machine = [processor(), torch.__version__, torch.get_num_threads()]
     key = json.dumps([*machine, "training", *shapes])
     folder = _cache_folder()
@@ -122,19 +107,17 @@ def _known_rates(products: Sequence[Product]) -> dict[str, float]:
         with (folder / "lock").open("w") as lock:
             with suppress(OSError):  # The file system may have no locks.
                 wait_for_lock(lock)
-            kept: dict[str, dict[str, float]] = {}
+            measured: dict[str, dict[str, float]] = {}
             if path.is_file():
                 with failures_of_file(
                     str(path), "not what this program keeps there; remove it"
                 ):
-                    kept = TypeAdapter(dict[str, dict[str, float]]).validate_python(
-                        read_json(path)
-                    )
-            if key not in kept:
-                rates = training_rates(products)
-                kept[key] = {str(kernel): rate for kernel, rate in rates.items()}
-                write_json(path, kept)
-    return kept[key]
+                    measured = _MEASURED.validate_python(read_json(path))
+                    if key in measured:
+                        return measured[key]["onednn"] / measured[key]["blas"]
+            rates = training_rates(products)
+            write_json(path, {**measured, key: rates})
+    return rates["onednn"] / rates["blas"]
 
 
 def _cache_folder() -> Path:
@@ -151,14 +134,14 @@ def _cache_folder() -> Path:
         ) from None
 
 
-def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
+def training_rates(products: ProductCounts) -> dict[str, float]:
     """Measure the kernels; return the operations per second of each, forward and backward.
 
     Kernels take turns, so that other work on the machine slows down all of them. For each shape,
     the shortest time counts. It is the processor time of all threads together.
     """
     shapes = heaviest(products)
-    passes = [_training_pass(shape) for shape in shapes]
+    passes = [_training_pass(*shape) for shape in shapes]
     least = {kernel: [math.inf] * len(shapes) for kernel in matmul.kernels()}  # seconds
     before = matmul.in_use()
     end = time.perf_counter() + SHARED_SECONDS
@@ -167,28 +150,29 @@ def training_rates(products: Sequence[Product]) -> dict[Kernel, float]:
             break
         for kernel, seconds in least.items():
             matmul.use(kernel)
-            for place, work in enumerate(passes):
+            for index, work in enumerate(passes):
                 # Processor time depends less on other processes of the machine than elapsed time.
                 now = timeit(work, timer=time.process_time, number=1)
-                seconds[place] = min(seconds[place], now)
+                seconds[index] = min(seconds[index], now)
     matmul.use(before)
+    multiplications = sum(math.prod(shape) * count for shape, count in shapes.items())
     # A multiplication and an addition each for the output, the input's and the weight's gradient.
-    operations = 6 * TRAINED_ROWS * sum(shape.multiplications for shape in shapes)
-    rates = {}
+    operations = 6 * TRAINED_ROWS * multiplications
+    rates: dict[str, float] = {}
     for kernel, seconds in least.items():
         step = 0.0  # seconds
-        for shape, of_one in zip(shapes, seconds, strict=True):
-            step += shape.count * of_one
+        for count, shortest in zip(shapes.values(), seconds, strict=True):
+            step += count * shortest
         rates[kernel] = operations / step
     return rates
 
 
-def _training_pass(shape: Product) -> Callable[[], object]:
+def _training_pass(outputs: int, inputs: int) -> Callable[[], object]:
     """Return a function that computes a product and its gradients by the kernel in use."""
-    x = torch.ones(TRAINED_ROWS, shape.inputs, requires_grad=True)
-    weight = torch.ones(shape.outputs, shape.inputs, requires_grad=True)
-    bias = torch.zeros(shape.outputs, requires_grad=True)
-    gradient = torch.ones(TRAINED_ROWS, shape.outputs)
+    x = torch.ones(TRAINED_ROWS, inputs, requires_grad=True)
+    weight = torch.ones(outputs, inputs, requires_grad=True)
+    bias = torch.zeros(outputs, requires_grad=True)
+    gradient = torch.ones(TRAINED_ROWS, outputs)
 
     def work() -> object:
         y = matmul.linear(x, weight, bias)
@@ -197,19 +181,17 @@ def _training_pass(shape: Product) -> Callable[[], object]:
     return work
 
 
-def heaviest(products: Sequence[Product]) -> list[Product]:
+def heaviest(products: ProductCounts) -> ProductCounts:
     """Return the shapes that account for most of the arithmetic, with their large sides cut.
 
-    The ``count`` of a shape is the number of products of this shape that take as much arithmetic as
+    The number of a shape is the number of products of this shape that take as much arithmetic as
     all products that were cut to it, rounded.
     """
     multiplications: Counter[tuple[int, int]] = Counter()
-    for product in products:
-        inputs = min(product.inputs, MOST_INPUTS)
-        outputs = min(product.outputs, MOST_OUTPUTS)
-        multiplications[inputs, outputs] += product.multiplications
-    shapes = []
-    for (inputs, outputs), number in multiplications.most_common(HEAVIEST):
-        count = max(1, round(number / (inputs * outputs)))
-        shapes.append(Product(inputs, outputs, count))
+    for (outputs, inputs), count in products.items():
+        shape = min(outputs, MOST_OUTPUTS), min(inputs, MOST_INPUTS)
+        multiplications[shape] += outputs * inputs * count
+    shapes = {}
+    for (outputs, inputs), total in multiplications.most_common(HEAVIEST):
+        shapes[outputs, inputs] = max(1, round(total / (outputs * inputs)))
     return shapes

@@ -22,12 +22,7 @@ class _Mask(torch.autograd.Function):
     """Multiplication by a mask. Only the mask is kept for the backward pass."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        keep: Tensor,
-        scale: float,
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
         """Return x * keep * scale; ``keep``, in the shape of x, has ones and zeros."""
         ctx.save_for_backward(keep)
         ctx.scale = scale
@@ -43,10 +38,7 @@ class _Mask(torch.autograd.Function):
 
 
 def dropout(
-    x: Tensor,
-    probability: float,
-    training: bool,
-    padding: Tensor | None = None,
+    x: Tensor, probability: float, training: bool, padding: Tensor | None = None
 ) -> Tensor:
     """Set each value to zero with ``probability``, and divide the others by 1 - ``probability``.
 
@@ -81,12 +73,7 @@ def random_bits(count: int) -> Tensor:
     generator = np.random.Generator(bit_generator)
     # Each 64-bit word has four of the integers.
     word_count = math.ceil(count / 4)
-    words = generator.integers(
-        0,
-        2**64,
-        word_count,
-        np.uint64,
-    )
+    words = generator.integers(0, 2**64, word_count, np.uint64)
     bits = words.view(np.int16)
     return torch.from_numpy(bits)[:count]
 

@@ -87,11 +87,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
 
 
 def _loss_alone(
-    features: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    target: Tensor,
-    smoothing: float,
+    features: Tensor, weight: Tensor, bias: Tensor, target: Tensor, smoothing: float
 ) -> Tensor:
     """Return the loss of ``summed_cross_entropy`` without computing gradients."""
     total = torch.zeros((), dtype=torch.float64, device=features.device)
@@ -103,10 +99,7 @@ def _loss_alone(
         logits = linear(features[rows], matrix, offset)  # (r, V)
         logits = logits.to(bias.dtype)
         total += functional.cross_entropy(
-            logits,
-            target[rows],
-            reduction="sum",
-            label_smoothing=smoothing,
+            logits, target[rows], reduction="sum", label_smoothing=smoothing
         )
         del logits  # Free the memory of this block before the next block needs its own.
     return total.to(bias.dtype)
@@ -129,10 +122,7 @@ def _rows_of_block(features: Tensor, weight: Tensor) -> int:
 
 
 def block_loss(
-    logits: Tensor,
-    target: Tensor,
-    smoothing: float,
-    precision: torch.dtype,
+    logits: Tensor, target: Tensor, smoothing: float, precision: torch.dtype
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss of a block's logits (r, V), and its gradient (r, V).
 

@@ -65,8 +65,12 @@ def examples(
                         "reference": reference,
                     }
                 )
-            numbers = {"replaced": len(replaced), "lines": len(system)}
-            chosen[path] = {"run": entry.run, "shown": shown, **numbers}
+            chosen[path] = {
+                "run": entry.run,
+                "shown": shown,
+                "replaced": len(replaced),
+                "lines": len(system),
+            }
     return list(chosen.values())
 
 

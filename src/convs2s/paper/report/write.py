@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import get_args
 
@@ -159,10 +159,8 @@ def _models(recorded: Iterable[Training]) -> list[PagePart]:
         runs = list(group)
         histories = {run.run: run.epochs for run in runs if run.epochs}
         charts = learning_curves(histories) if histories else {}
-        perplexities = []
-        for epochs in histories.values():
-            perplexities += [epoch.valid_perplexity for epoch in epochs]
-        best = min(perplexities, default=None)
+        epochs = chain.from_iterable(histories.values())
+        best = min((epoch.valid_perplexity for epoch in epochs), default=None)
         models.append(
             {"task": task, "model": model, "runs": runs, "charts": charts, "best": best}
         )
@@ -198,7 +196,6 @@ def _exhibit(
     "attention" are left empty.
     """
     printed = settings.paper[name]
-    stand_in = settings.scale.stand_in
     rows = table_rows(settings, name, shown)
     written = for_readers(sheet(settings, name, shown))
     header, texts, notes = written.printed()
@@ -210,20 +207,18 @@ def _exhibit(
         for heading, text in zip(header, texts_of_row, strict=True):
             values[heading] = replace(row[heading], content=text)
         table.append(values)
-    is_long = len(table) > _MOST_LINES
-    charts = trend_panels(settings, name, shown)
-    folded: list[list[Panel]] = []
+    charts: list[list[Panel]] = []
+    trends: list[list[Panel]] = []
     if printed.is_by_layers:
-        networks = depths(printed, settings.scale.shown_rows(printed), shown)
-        charts = [layer_panels(networks, on_stand_in=stand_in is not None)]
-    elif is_long:
-        folded = charts
-        charts = []
+        networks = depths(settings, name, shown)
+        on_stand_in = settings.scale.stand_in is not None
+        charts.append(layer_panels(networks, on_stand_in=on_stand_in))
+    else:
+        trends = trend_panels(settings, name, shown)
     if name == TRAININGS:
         for panel in plateau_panels(settings, shown):
-            charts.append(
-                [{**panel, "title": f"Validation perplexity, {panel['title']}"}]
-            )
+            title = f"Validation perplexity, {panel['title']}"
+            charts.append([{**panel, "title": title}])
     used = {names for cell in shown for names in cell.trained}
     return {
         "name": name,
@@ -234,10 +229,9 @@ def _exhibit(
         "table": {"header": header, "rows": table, "notes": notes},
         "every": {"header": filled, "rows": rows},
         "origins": [value.origin for row in rows for value in row.values()],
-        "is_long": is_long,
         "trend": trend_panels(settings, name, shown, is_small=True),
+        "trends": trends,
         "charts": charts,
-        "folded": folded,
         "picture": None,
         "attention": [],
         "cost": cost_of(trained[names] for names in used if names in trained),
