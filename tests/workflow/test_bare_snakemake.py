@@ -53,7 +53,8 @@ def test_targets_are_planned(
 ) -> None:
     done = snakemake(bare, checkout, "-n", *arguments.split()).succeeded()
     assert {*rules.split()} <= done.planned.keys()
-    assert "evaluate_rouge" not in done.planned  # licensed files are missing
+    if rules != PAPER:  # licensed files are missing
+        assert "evaluate_rouge" not in done.planned
 
 
 def test_a_module_brings_its_package(bare: Path, root: Path, tmp_path: Path) -> None:
