@@ -54,6 +54,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 @pytest.fixture
 def report(browser: Page, results: PaperResults) -> Page:
     browser.complaints.clear()
+    browser.fetched.clear()
     browser.open(results.output, width=1280, scheme="light")
     return browser
 
@@ -179,12 +180,14 @@ def test_pages_look_alike_everywhere(
     browser.complaints.clear()
     ground = "getComputedStyle(document.body).backgroundColor"
     for page in (attention, results.output):
+        browser.fetched.clear()
         browser.open(page, width=width, scheme=scheme)
+        assert set(browser.fetched) == {page.as_uri()}
         assert browser.run(WIDTH) <= width
         assert (browser.run(ground) == "rgb(255, 255, 255)") == (scheme == "light")
-        if page == attention:
-            assert set(browser.fetched) == {page.as_uri()}
-            assert browser.run("document.querySelectorAll('main b').length") == 0
+    browser.open(attention, width=width, scheme=scheme)
+    assert browser.run("document.querySelectorAll('main b').length") == 0
+    browser.open(results.output, width=width, scheme=scheme)
     tables = "[...document.querySelectorAll('.dt-container')]"
     colors = browser.run(f"{tables}.map(one => getComputedStyle(one).backgroundColor)")
     assert set(colors) == {"rgba(0, 0, 0, 0)"}
