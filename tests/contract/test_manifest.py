@@ -60,7 +60,7 @@ def test_a_revision_is_a_commit_and_says_whether_files_differ(
 ) -> None:
     def git(*command: str) -> str:
         author = ("-c", "user.name=a", "-c", "user.email=a@b")
-        whole = ["git", "-C", tmp_path, *author, *command]
+        whole = ["git", "-C", str(tmp_path), *author, *command]
         return subprocess.check_output(whole, text=True).strip()
 
     git("init", "--quiet")

@@ -88,7 +88,7 @@ def test_states_are_the_schedulers_and_without_an_answer_no_job_ends(
     program = tmp_path / "squeue"
     program.write_text(f"#!/bin/sh\n{answer}\n")
     program.chmod(0o755)
-    command = [root / "profiles/generic/status.sh", "7"]
+    command = [str(root / "profiles/generic/status.sh"), "7"]
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     assert subprocess.check_output(command, env=path, text=True) == f"{state}\n"
 
