@@ -21,7 +21,7 @@ IN_VENV := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
 # One process for each core and one more, each with the tests of a file (tests/support/sharing_out.py). A process
 # that a test has ended is not replaced: xdist would wait for ever. To see the output of a test as it runs:
 # make test IN_PROCESSES=
-IN_PROCESSES := -n auto --no-loadscope-reorder --max-worker-restart=0
+IN_PROCESSES := -n auto --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 DEMO := results/demo_en_fr
 PAPER_DEMO := results/scales/demo
 PUBLISHED := docs/results/multi30k

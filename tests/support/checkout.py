@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import yaml
 
 from convs2s.pipeline.fingerprint import fingerprints
+from tests.support.forked_snakemake import run_snakemake
 
 _FOLDERS = (
     ".test",
@@ -85,26 +87,29 @@ class Checkout:
         programs = os.pathsep.join(
             [str(Path(sys.executable).parent), environment["PATH"]]
         )
-        return self._run(["bash", "-c", command], {**environment, "PATH": programs})
-
-    def snakemake(
-        self, *arguments: str, environment: Mapping[str, str] = os.environ
-    ) -> Done:
-        """Run Snakemake in this folder, with two cores."""
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments]
-        return self._run(command, environment)
-
-    def _run(self, command: list[str], environment: Mapping[str, str]) -> Done:
         done = subprocess.run(
-            command,
+            ["bash", "-c", command],
             cwd=self.folder,
-            env=environment,
+            env={**environment, "PATH": programs},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             check=False,
         )
         return Done(done.returncode, done.stdout)
+
+    def typed(self, command: str, environment: Mapping[str, str] = os.environ) -> Done:
+        """Run a command line of Snakemake alone, as ``shell`` does but in a fork."""
+        words = shlex.split(command)
+        assert words.pop(0) == "snakemake"
+        return Done(*run_snakemake(words, self.folder, environment))
+
+    def snakemake(
+        self, *arguments: str, environment: Mapping[str, str] = os.environ
+    ) -> Done:
+        """Run Snakemake in this folder, with two cores."""
+        words = ["--cores", "2", *arguments]
+        return Done(*run_snakemake(words, self.folder, environment))
 
     def write(self, path: str, content: str | bytes) -> Path:
         """Write a file below this folder."""
@@ -153,7 +158,7 @@ def check_out(root: Path, parent: Path) -> Checkout:
             root / name,
             folder / name,
             symlinks=True,
-            ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"),
+            ignore=shutil.ignore_patterns("*.egg-info"),
         )
     for name in _FILES:
         shutil.copy(root / name, folder)

@@ -1,52 +1,18 @@
-"""The runs that the tests of this folder share."""
+"""The cluster that some tests of this folder share."""
 
-import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from snakemake.utils import available_cpu_count
 
-from tests.support import own_pair
-from tests.support.checkout import Checkout, Done, check_out
-
-
-@pytest.fixture
-def checkout(root: Path, tmp_path: Path) -> Checkout:
-    """The workflow as it stands, with nothing run."""
-    return check_out(root, tmp_path)
+from tests.support.slurm import Slurm, running_slurm
 
 
-@pytest.fixture(scope="session")
-def first_run(
-    root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Checkout, Done]:
-    """The first command of the page on one's own language pair, as typed there, and its folder."""
-    checkout = check_out(root, tmp_path_factory.mktemp("own"))
-    own_pair.write_text(checkout)
-    own_pair.write_tasks(root, checkout)
-    # Types that nearly every sentence has: all others are unknown to the word model.
-    few = {"vocabulary": {"source_size": 3, "target_size": 3}}
-    overrides = {
-        "models": {"small": own_pair.TINY},
-        "tasks": {"mine_en_nl_word": few},
-        "decodings": {"beam5_en_de": {"length_penalty": {"tuned_on": "valid"}}},
-    }
-    machine = {"cores": 1, "device": "cpu", "plots": {"sentences": [1]}}
-    checkout.configure({**machine, "overrides": overrides})
-    return checkout, checkout.shell(own_pair.commands(root)[0])
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Slurm]:
+    """A running single-machine Slurm.
 
-
-@pytest.fixture
-def finished(first_run: tuple[Checkout, Done], tmp_path: Path) -> Checkout:
-    """A copy of that folder, which the test may change."""
-    original, done = first_run
-    done.succeeded()
-    return original.copy(tmp_path)
-
-
-@pytest.fixture(scope="session")
-def closed_port() -> Iterator[int]:
-    """A port of the loopback interface where nobody listens."""
-    with socket.socket() as unheard:
-        unheard.bind(("127.0.0.1", 0))
-        yield unheard.getsockname()[1]
+    Its nodes claim to have more CPUs than the machine, for jobs that ask for that many.
+    """
+    with running_slurm(cpus=max(8, available_cpu_count() + 1)) as running:
+        yield running

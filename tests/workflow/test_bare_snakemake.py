@@ -25,52 +25,40 @@ def snakemake(python: Path, checkout: Checkout, *arguments: str) -> Done:
     return Done(done.returncode, done.stdout + done.stderr)
 
 
-@pytest.mark.parametrize("package", ["torch", "numpy", "xopen", "zstandard", "convs2s"])
-def test_the_bare_python_has_no_package_of_the_jobs(bare: Path, package: str) -> None:
-    done = run_bare(bare, "-c", f"import {package}", folder=bare.parent)
-    assert f"No module named '{package}'" in done.stderr
-
-
-def test_the_workflow_is_linted(bare: Path, checkout: Checkout) -> None:
+def test_the_workflow_is_linted_without_the_packages_of_jobs(
+    bare: Path, checkout: Checkout
+) -> None:
+    for package in ("torch", "numpy", "xopen", "zstandard", "convs2s"):
+        done = run_bare(bare, "-c", f"import {package}", folder=bare.parent)
+        assert f"No module named '{package}'" in done.stderr
     snakemake(bare, checkout, "--lint").succeeded()
+
+
+PAPER = """
+plot_phrase_states plot_bleu_by_length plot_bleu_by_layers attend_to_example plot_example
+write_report
+"""
 
 
 @pytest.mark.parametrize(
     ("arguments", "rules"),
     [
-        (
-            "demo paper results/wmt14_en_fr/bleu.txt",
-            {"demo", "write_table", "summarize_runs"},
-        ),
-        ("--directory .test", {"train_model"}),
+        ("demo paper results/wmt14_en_fr/bleu.txt", "write_table summarize_runs demo"),
+        ("--directory .test", "train_model"),
+        ("paper --config scale=demo", PAPER),
     ],
 )
 def test_targets_are_planned(
-    bare: Path, checkout: Checkout, arguments: str, rules: set[str]
+    bare: Path, checkout: Checkout, arguments: str, rules: str
 ) -> None:
     done = snakemake(bare, checkout, "-n", *arguments.split()).succeeded()
-    assert rules <= done.planned.keys()
-    assert "evaluate_rouge" not in done.planned  # licensed files are missing
-
-
-def test_the_papers_targets_are_tables_and_figures(
-    bare: Path, checkout: Checkout
-) -> None:
-    done = snakemake(
-        bare, checkout, "-n", "paper", "--config", "scale=demo"
-    ).succeeded()
-    assert (
-        done.planned["plot_phrase_states"] == done.planned["plot_bleu_by_length"] == 1
-    )
-    for rule in ("plot_bleu_by_layers", "attend_to_example", "plot_example"):
-        assert done.planned[rule] == 1
-    assert done.planned["rescore_baseline_list"] == 3
-    assert done.planned["write_report"] == 1
+    assert {*rules.split()} <= done.planned.keys()
+    if rules != PAPER:  # licensed files are missing
+        assert "evaluate_rouge" not in done.planned
 
 
 def test_a_module_brings_its_package(bare: Path, root: Path, tmp_path: Path) -> None:
-    outer = outer_workflow(
-        tmp_path / "outer", make_repository(root, tmp_path).path, "{}"
-    )
+    repository = make_repository(root, tmp_path)
+    outer = outer_workflow(tmp_path / "outer", repository.path, "{}")
     done = snakemake(bare, outer, "-n", "results/demo_en_fr/bleu.txt").succeeded()
     assert done.planned["train_model"] == 2

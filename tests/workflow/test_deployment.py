@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
 
+from convs2s import __version__
 from tests.support.checkout import Checkout
 from tests.support.deployment import (
     TAG,
@@ -19,6 +21,7 @@ from tests.support.deployment import (
 )
 
 BLEU = "results/demo_en_fr/bleu.txt"
+RAW = "results/demo_en_fr/corpus/raw/test.source.zst"
 PREFIX = 'prefix: "translation"'
 TASK = """\
 description: English to Dutch
@@ -38,11 +41,10 @@ def repository(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Reposito
 @pytest.fixture
 def snakedeploy() -> str:
     """The command, which the extra `dev` brings."""
-    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    command = shutil.which("snakedeploy", path=places)
-    if command is None:
+    command = Path(sys.executable).with_name("snakedeploy")
+    if not command.exists():
         pytest.skip("no snakedeploy: pip install snakedeploy")
-    return command
+    return str(command)
 
 
 def test_snakedeploy_from_a_host(
@@ -51,38 +53,17 @@ def test_snakedeploy_from_a_host(
     deploy = f"{snakedeploy} deploy-workflow {URL} deployed --tag {TAG}"
     Checkout(tmp_path).shell(deploy, repository.environment).succeeded()
     deployed = Checkout(tmp_path / "deployed")
-    assert (
-        f'path="workflow/Snakefile", tag="{TAG}"'
-        in (deployed / "workflow/Snakefile").read_text()
-    )
-    planned = deployed.snakemake(
-        "--dry-run", environment=repository.environment
-    ).succeeded()
-    # The demo: two tasks or seeds, as in the repository.
-    assert planned.planned["train_model"] == 2
-    first = "results/demo_en_fr/corpus/raw/test.source.zst"
-    done = deployed.snakemake(first, environment=repository.environment).succeeded()
-    assert done.planned["write_demo_corpus"] == 1
-    assert (deployed / first).stat().st_size > 1000
-
-
-def test_snakedeploy_from_a_folder(
-    repository: Repository, snakedeploy: str, tmp_path: Path
-) -> None:
-    deploy = f"{snakedeploy} deploy-workflow {repository.folder} deployed --branch main"
-    Checkout(tmp_path).shell(deploy, repository.environment).succeeded()
-    deployed = Checkout(tmp_path / "deployed")
-    # snakedeploy writes where the Snakefile is in the repository; which one, the user must say.
-    text = (deployed / "workflow/Snakefile").read_text("utf-8")
-    assert text.count('"workflow/Snakefile"') == 1
-    deployed.write(
-        "workflow/Snakefile", text.replace('"workflow/Snakefile"', repository.path)
-    )
+    snakefile = (deployed / "workflow/Snakefile").read_text()
+    assert f'path="workflow/Snakefile", tag="{TAG}"' in snakefile
     options = yaml.safe_load((deployed / "config/config.yaml").read_text("utf-8"))
-    options["overrides"]["tasks"] = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
+    seeds = {"demo_en_fr": {"headline": {"seeds": [1, 2, 3]}}}
+    options["overrides"]["tasks"] = seeds
     deployed.write("config/config.yaml", yaml.safe_dump(options))
-    planned = deployed.snakemake("--dry-run", BLEU)
-    assert planned.planned["train_model"] == 3, planned.said
+    planned = deployed.snakemake("--dry-run", environment=repository.environment)
+    assert planned.succeeded().planned["train_model"] == 3
+    done = deployed.snakemake(RAW, environment=repository.environment).succeeded()
+    assert done.planned["write_demo_corpus"] == 1
+    assert (deployed / RAW).stat().st_size > 1000
 
 
 def test_every_path_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
@@ -103,21 +84,14 @@ def test_two_modules_keep_what_they_measure_apart(
     outer = outer_workflow(tmp_path, repository.path, "{}", more=PREFIX, names="t_*")
     first = (outer / "Snakefile").read_text("utf-8")
     second = first[first.index("module ") :].replace(PREFIX, 'prefix: "other"')
-    for mine, other in (
-        ("module convs2s", "module other"),
-        ("convs2s as t_*", "other as o_*"),
-    ):
-        second = second.replace(mine, other)
+    second = second.replace("module convs2s", "module other")
+    second = second.replace("convs2s as t_*", "other as o_*")
     outer.write("Snakefile", first + second)
-    raw = "results/demo_en_fr/corpus/raw/test.source.zst"
-    done = outer.snakemake(
-        "--dry-run", f"translation/{raw}", f"other/{raw}"
-    ).succeeded()
-    measured = re.findall(r"benchmark: (\S+)", done.said)
-    assert {path.partition("/results/benchmarks/")[0] for path in measured} == {
-        "translation",
-        "other",
-    }
+    both = ("translation", "other")
+    targets = [f"{prefix}/{RAW}" for prefix in both]
+    done = outer.snakemake("--dry-run", *targets).succeeded()
+    measured = re.findall(r"benchmark: (\S+)/results/benchmarks/", done.said)
+    assert {*measured} == {*both}
 
 
 def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -> None:
@@ -139,21 +113,6 @@ def test_jobs_find_what_has_the_prefix(repository: Repository, tmp_path: Path) -
     assert outer.snakemake(table, raw).nothing_to_do
 
 
-def test_a_module_has_a_results_folder_of_its_own(
-    repository: Repository, tmp_path: Path
-) -> None:
-    outer = outer_workflow(
-        tmp_path,
-        repository.path,
-        "{}",
-        more='pathvars:\n    results="results/translation"',
-    )
-    done = outer.snakemake("--dry-run", "results/translation/demo_en_fr/bleu.txt")
-    assert done.planned["train_model"] == 2, done.said
-    assert "results/translation/downloads/demo/en_fr/train.en" in done.said
-    assert re.findall(r"\bresults/(?!translation/)\S*", done.said) == []
-
-
 def test_targets_and_files_of_the_outer_workflow_are_its_own(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -167,42 +126,34 @@ def test_targets_and_files_of_the_outer_workflow_are_its_own(
     assert done.planned == {"all": 1, "mine": 1}, done.said
 
 
-def test_a_fault_of_the_config_is_told(repository: Repository, tmp_path: Path) -> None:
-    outer = outer_workflow(tmp_path, repository.path, "{scael: demo}")
-    done = outer.snakemake("--dry-run", BLEU)
-    assert done.code == 1
-    place = "config of the module"
-    assert done.errors == [
-        f"error: {place}: unknown key 'scael'; did you mean 'scale'?"
-    ]
-
-
-def test_a_git_source_without_settings_is_refused(
-    repository: Repository, tmp_path: Path
-) -> None:
-    outer = outer_workflow(tmp_path, repository.gitfile, "{}")
-    done = outer.snakemake("--dry-run", BLEU)
+def refused(outer: Checkout, environment: Mapping[str, str] = os.environ) -> str:
+    """The one line with which a plan ends."""
+    done = outer.snakemake("--dry-run", BLEU, environment=environment)
     assert done.code == 1
     (error,) = done.errors
-    assert error.startswith(
-        "error: this workflow is read from git, which brings no settings: copy"
-    )
+    return error
+
+
+def test_a_fault_of_the_config_and_a_git_source_without_settings_are_told(
+    repository: Repository, tmp_path: Path
+) -> None:
+    outer = outer_workflow(tmp_path, repository.path, "{scael: demo}")
+    place = "error: config of the module: "
+    assert refused(outer) == f"{place}unknown key 'scael'; did you mean 'scale'?"
+    outer = outer_workflow(tmp_path, repository.gitfile, "{}")
+    settings = "read from git, which brings no settings: copy"
+    assert refused(outer).startswith(f"error: this workflow is {settings}")
 
 
 def test_an_installed_package_of_another_version_is_refused(
     repository: Repository, tmp_path: Path
 ) -> None:
     outer = outer_workflow(tmp_path / "outer", repository.gitfile, "{}")
-    other = Checkout(tmp_path).write(
-        "other/convs2s/__init__.py", '__version__ = "9.9.9"\n'
-    )
+    version = '__version__ = "9.9.9"\n'
+    other = Checkout(tmp_path).write("other/convs2s/__init__.py", version)
     environment = {**repository.environment, "PYTHONPATH": str(tmp_path / "other")}
-    done = outer.snakemake("--dry-run", BLEU, environment=environment)
-    assert done.code == 1
-    (error,) = done.errors
-    assert re.match(
-        rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: ", error
-    )
+    needs = rf"error: this workflow needs .* \S+, but {other.parent} is 9\.9\.9: "
+    assert re.match(needs, refused(outer, environment))
 
 
 def test_an_installed_package_serves_where_there_is_none(
@@ -214,7 +165,5 @@ def test_an_installed_package_serves_where_there_is_none(
 
 
 def test_the_workflow_states_the_version_of_its_package(root: Path) -> None:
-    from convs2s import __version__
-
     text = (root / "rules/package.smk").read_text("utf-8")
     assert f'PACKAGE_VERSION = "{__version__}"\n' in text

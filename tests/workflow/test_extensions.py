@@ -1,7 +1,6 @@
 """The examples of docs/extending.md, added to a user's own language pair and run as typed."""
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import pytest
 import yaml
 
 from convs2s.config.extensions import VARIABLE
-from convs2s.errors import UserError
-from convs2s.model_file import describe_model
 from tests.support.checkout import Checkout, Done
 
 MODEL = "results/mine_en_nl/models/transformer/seed1"
@@ -61,17 +58,12 @@ def finished(extended: tuple[Checkout, Done]) -> Checkout:
     return checkout
 
 
-def test_nothing_else_is_made_again(extended: tuple[Checkout, Done]) -> None:
-    _, done = extended
+def test_the_score_is_of_the_network_and_by_the_metric_and_nothing_else_is_made_again(
+    extended: tuple[Checkout, Done], finished: Checkout
+) -> None:
     made = {"train_model", "write_model_settings", "decode_test_set", "evaluate_bleu"}
-    assert done.planned.keys() == made | {
-        "extract_corpus",
-        "tokenize_file",
-        "write_table",
-    }
-
-
-def test_the_score_is_of_the_network_and_by_the_metric(finished: Checkout) -> None:
+    made |= {"extract_corpus", "tokenize_file", "write_table"}
+    assert extended[1].planned.keys() == made
     score = json.loads((finished / SCORE).read_text("utf-8"))
     assert score["further"]["WER"]["score"] > 0
     assert score["further"]["WER"]["signature"].startswith("WER|code:")
@@ -125,15 +117,3 @@ def test_commands_find_the_extensions_of_the_folder(
     )
     assert scored.startswith("WER = 0.00  WER|code:")
     assert words == "a \u2581 b"
-
-
-def test_a_model_is_refused_where_its_extension_is_not_configured(
-    finished: Checkout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(VARIABLE, raising=False)
-    names = "unknown architecture 'transformer'; expected one of convs2s, lstm .*docs/extending.md"
-    with pytest.raises(UserError, match=rf"model.safetensors: architecture: {names}"):
-        describe_model(finished / f"{MODEL}/model.safetensors")
-    monkeypatch.setenv(VARIABLE, os.fspath(finished / "examples/transformer.py"))
-    assert describe_model(finished / f"{MODEL}/model.safetensors").task == "mine_en_nl"

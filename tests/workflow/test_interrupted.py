@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
 import yaml
@@ -16,14 +15,15 @@ from tests.support.processes import wait_for
 MODEL = "results/mine_en_nl/models/small/seed2/model.safetensors"
 LOG = "results/logs/mine_en_nl/small/seed2/train.log"
 
-# Each trains, and waits for what it has ended, for a minute.
-pytestmark = pytest.mark.slow
+
+def text(checkout: Checkout, name: str) -> str:
+    return (checkout / name).read_text("utf-8")
 
 
-def start(checkout: Checkout, target: str) -> subprocess.Popen[bytes]:
+def start(checkout: Checkout) -> subprocess.Popen[bytes]:
     """Start Snakemake as a terminal does, in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "snakemake", "--cores", "2", target],
+        [sys.executable, "-m", "snakemake", "--cores", "2", MODEL],
         cwd=checkout.folder,
         stdout=(checkout / "said.txt").open("w"),
         stderr=subprocess.STDOUT,
@@ -33,62 +33,40 @@ def start(checkout: Checkout, target: str) -> subprocess.Popen[bytes]:
     )
 
 
-def saved(checkout: Checkout) -> list[Path]:
-    return [*(checkout / MODEL).parent.glob("state/*/last.safetensors")]
-
-
-@pytest.fixture
-def long(finished: Checkout) -> Checkout:
-    """The own pair, with a training of minutes that saves its state often."""
-    options = yaml.safe_load((finished / "config.local.yaml").read_text("utf-8"))
-    often = {"maximum_epochs": 4000, "checkpoint_minutes": 0.01}
-    options["overrides"]["models"]["small"]["training"] |= often
-    finished.configure(options)
-    return finished
-
-
 def train(checkout: Checkout) -> subprocess.Popen[bytes]:
     """Start the training, and wait until it has saved a state."""
-    process = start(checkout, MODEL)
-    wait_for(lambda: bool(saved(checkout)) or process.poll() is not None)
-    assert process.poll() is None, (checkout / "said.txt").read_text("utf-8")
+    process = start(checkout)
+    folder = (checkout / MODEL).parent
+    saved = "state/*/last.safetensors"
+    wait_for(lambda: any(folder.glob(saved)) or process.poll() is not None)
+    assert process.poll() is None, text(checkout, "said.txt")
     return process
 
 
-def test_ctrl_c_ends_all_within_seconds_and_the_same_command_resumes(
-    long: Checkout,
+@pytest.mark.slow
+def test_ctrl_c_ends_all_and_the_same_command_resumes_after_jobs_that_are_left(
+    finished: Checkout,
 ) -> None:
-    process = train(long)
-    second = long.snakemake(MODEL)
-    assert second.code == 1
-    (error,) = second.errors
+    options = yaml.safe_load(text(finished, "config.local.yaml"))
+    often = {"maximum_epochs": 4000, "checkpoint_minutes": 0.01}
+    options["overrides"]["models"]["small"]["training"] |= often
+    finished.configure(options)
+    process = train(finished)
+    (error,) = finished.snakemake(MODEL).errors
     assert f"another snakemake runs here (process {process.pid} on " in error
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(300) != 0
-    assert "training is not finished" in (long / LOG).read_text("utf-8")
-    assert not (long / MODEL).exists()
-    again = train(long)
-    wait_for(lambda: "resuming in epoch" in (long / LOG).read_text("utf-8"))
-    os.killpg(again.pid, signal.SIGINT)
-    again.wait(300)
-
-
-def test_a_rerun_waits_for_the_jobs_that_outlive_a_killed_snakemake(
-    long: Checkout,
-) -> None:
-    process = train(long)
+    assert "training is not finished" in text(finished, LOG)
+    assert not (finished / MODEL).exists()
+    process = train(finished)
+    wait_for(lambda: "resuming in epoch" in text(finished, LOG))
     process.kill()  # Snakemake alone
     process.wait()
-    again = start(long, MODEL)
-    said = long / "said.txt"
-    wait_for(
-        lambda: (
-            "waiting for jobs of an earlier run in this folder"
-            in said.read_text("utf-8")
-        )
-    )
+    again = start(finished)
+    waits = "waiting for jobs of an earlier run in this folder"
+    wait_for(lambda: waits in text(finished, "said.txt"))
     assert again.poll() is None
     os.killpg(process.pid, signal.SIGTERM)  # the training saves its state and ends
-    wait_for(lambda: "resuming in epoch" in (long / LOG).read_text("utf-8"))
+    wait_for(lambda: "all have ended" in text(finished, "said.txt"))
     os.killpg(again.pid, signal.SIGINT)
     assert again.wait(300) != 0

@@ -1,7 +1,5 @@
 """The LSTM paper's tables and figures from trained models, at a scale made for a test."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -12,8 +10,6 @@ PAPER = "results/scales/demo/paper"
 RUNS = "results/scales/demo/demo_en_fr_word/models"
 EXHIBITS = ("table1", "table2", "figure2", "figure3", "text")
 TABLES = [f"{PAPER}/lstm_{name}.md" for name in EXHIBITS]
-COLUMNS = {"lstm_table1": 2, "lstm_text": 4}
-"""Table -> its columns, where there is more than BLEU."""
 LISTED = "demo_wmt16_en_ro"
 LSTM = {"architecture": {"cells": 16, "embedding": 16}, "training": TINY["training"]}
 
@@ -48,17 +44,10 @@ def test_every_exhibit_of_the_lstm_is_made(checkout: Checkout) -> None:
         table = (checkout / path).read_text("utf-8")
         assert "STAND-IN DATA" in table
         assert "not run" not in table
-        rows = pd.read_csv(
-            checkout / path.replace(".md", ".csv"), dtype=str, keep_default_na=False
-        )
-        columns = COLUMNS.get(Path(path).stem, 1)
-        assert rows.filter(like="(paper)").shape[1] == columns
-        assert rows.filter(like="(ours)").shape[1] == columns
-        assert (rows.filter(like="(ours)") != "").to_numpy().sum() > 1, table
+        rows = pd.read_csv(checkout / path.replace(".md", ".csv"), dtype=str)
+        assert rows.filter(like="(ours)").notna().to_numpy().sum() > 1, table
     listed = f"{LISTED} seed1, list20"
-    rescored = pd.read_csv(
-        checkout / TABLES[1].replace(".md", ".csv"), keep_default_na=False
-    )
+    rescored = pd.read_csv(checkout / f"{PAPER}/lstm_table2.csv")
     assert rescored["Test set"].str.endswith(f"list of {listed}").sum() == 5
     points = pd.read_csv(checkout / f"{PAPER}/lstm_figure3.points.csv")
     assert set(points["curve"]) == {"demo_lstm ensemble3, lstm_beam12", listed}

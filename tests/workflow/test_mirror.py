@@ -1,85 +1,65 @@
-"""The headline targets over the miniature mirror, from its archives to scores on newstest."""
+"""Tasks over the miniature mirror, from its archives to clean text and to scores."""
 
 import json
-import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import LineTranslator
-from convs2s.files.text import read_lines
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_line_pairs, read_lines
 from convs2s.text.truecase import read_truecaser
-from mirror.sentences import TEST_PAIRS
+from mirror.sentences import ODD_CHARACTERS, PLANTED, TEST_PAIRS, TRAINING_PAIRS
 from tests.support.checkout import Checkout
 from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
+from tests.support.user_task import TASK
 
-FILTERED = TEST_PAIRS["newstest2014"] - TEST_PAIRS["newstest2014"] // 11
+NEWS = TEST_PAIRS["newstest2014"]
 
 # Task -> its headline's test sets and the lines of each.
-TARGETS = {
-    "wmt14_en_fr": {"newstest2014": TEST_PAIRS["newstest2014"]},
-    "wmt14_en_de": {
-        "newstest2014_filtered": FILTERED,
-        "newstest2014": TEST_PAIRS["newstest2014"],
-    },
+HEADLINES = {
+    "wmt14_en_fr": {"newstest2014": NEWS},
+    "wmt14_en_de": {"newstest2014_filtered": NEWS - NEWS // 11, "newstest2014": NEWS},
     "wmt16_en_ro": {"newstest2016": TEST_PAIRS["newstest2016"]},
+    "multi30k_en_de": {"test_2016_flickr": TEST_PAIRS["test_2016_flickr"]},
 }
+PAPERS = [*HEADLINES][:3]
 
 
-def targets(results: str) -> list[str]:
-    return [f"{results}/{task}/bleu.txt" for task in TARGETS]
-
-
-def assert_scored(checkout: Checkout, task: str) -> None:
-    """Assert that a task's headline is there, and says that it is none of WMT's."""
-    text = (checkout / f"{RESULTS}/{task}/bleu.txt").read_text("utf-8")
+def scores(checkout: Checkout, task: str) -> Any:
+    """A task's headline, which says that it is none of WMT's; its scores."""
+    folder = checkout / f"{RESULTS}/{task}"
+    text = (folder / "bleu.txt").read_text("utf-8")
     assert text.startswith("STAND-IN DATA: a miniature mirror")
-    report = json.loads((checkout / f"{RESULTS}/{task}/bleu.json").read_text("utf-8"))
-    assert list(report["tests"]) == list(TARGETS[task])
+    report = json.loads((folder / "bleu.json").read_text("utf-8"))
     assert report["scale"] == "mirror"
-    for testset, lines in TARGETS[task].items():
-        assert f"{testset}: {lines} lines; " in text
-
-
-@pytest.mark.parametrize("scale", ["paper", "mirror"])
-def test_targets_are_planned_from_the_archives(checkout: Checkout, scale: str) -> None:
-    checkout.configure({"scale": scale})
-    is_mirror = scale == "mirror"
-    results = RESULTS if is_mirror else "results"
-    done = checkout.snakemake(
-        "--dry-run", "--quiet", "reason", "--", *targets(results)
-    ).succeeded()
-    # 6 archives of training text, 3 files for Romanian, test-full, test-filtered and dev.
-    assert done.planned["download_file"] == 12
-    assert done.planned.get("write_mirror", 0) == (1 if is_mirror else 0)
-    assert done.planned["train_model"] == (6 if is_mirror else 9)
-    assert done.planned["learn_truecaser"] == 2
+    found = {name: test["lines"] for name, test in report["tests"].items()}
+    assert found == HEADLINES[task]
+    assert all(f"{name}: {lines} lines; " in text for name, lines in found.items())
+    return report["tests"]
 
 
 @pytest.mark.slow
-def test_english_romanian_from_nothing_to_a_score(checkout: Checkout) -> None:
-    few = {"headline": {"seeds": [1]}, "vocabulary": {"merges": 300}}
-    overrides = {"models": {"demo": QUICK}, "tasks": {"wmt16_en_ro": few}}
-    checkout.configure({**DEVICE, "overrides": overrides})
-    done = checkout.snakemake(f"{RESULTS}/wmt16_en_ro/bleu.txt").succeeded()
+def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
+    targets = [f"{RESULTS}/{task}/bleu.txt" for task in PAPERS]
+    command = ["--config", "scale=mirror", "--", *targets]
+    done = checkout.snakemake(*command).succeeded()
     assert done.planned["write_mirror"] == 1
-    assert_scored(checkout, "wmt16_en_ro")
-    assert not (checkout / "results/downloads").exists()
-    assert_truecased(checkout)
-
-
-def assert_truecased(checkout: Checkout) -> None:
-    """Assert that a Romanian model was trained on truecased text and given the truecaser."""
+    for task in PAPERS:
+        tests = scores(checkout, task).values()
+        # It is learned, if by no means well.
+        assert min(test["bleu"]["tokenized"]["mean"] for test in tests) > 40
+    # Romanian is trained on truecased text, and its model has the truecaser.
     folder = checkout / RESULTS / "wmt16_en_ro"
     for side, word in (("source", "the"), ("target", "le")):
         text = list(read_lines(folder / f"corpus/truecased/train.{side}.zst"))
         first = {line.split()[0] for line in text}
         assert word in first
         assert word.capitalize() not in first
-    romanian = {letter for line in text for letter in line}
-    assert set("șțăâî") <= romanian
-    assert not set("şţŞŢ") & romanian
+    assert set("șțăâî") <= {*"".join(text)}
+    assert not set("şţŞŢ") & {*"".join(text)}
     model = folder / "models/demo/seed1/model.safetensors"
     translator = LineTranslator([model], DecodingSettings(minimum_length=3), "cpu")
     assert translator.description.truecasers == {
@@ -91,37 +71,141 @@ def assert_truecased(checkout: Checkout) -> None:
     assert upper.text == upper.text[0].upper() + upper.text[1:]
 
 
+def test_multi30k_from_download_to_a_score(checkout: Checkout, mirror: Path) -> None:
+    add_mirror(mirror, checkout)
+    headline = {"seeds": [1], "tests": ["test_2016_flickr"]}
+    few = {"multi30k_en_de": {"headline": headline, "vocabulary": {"merges": 300}}}
+    overrides = {"tasks": few, "models": {"small": QUICK}}
+    checkout.configure({**DEVICE, "overrides": overrides})
+    checkout.snakemake(f"{RESULTS}/multi30k_en_de/bleu.txt").succeeded()
+    scores(checkout, "multi30k_en_de")
+    downloads = checkout.files(f"{RESULTS}/downloads")
+    assert len([name for name in downloads if name.endswith(".gz")]) == 6
+
+
+RELEASED = {
+    "wmt14_en_fr_released": "fconv_wmt_en_fr",
+    "wmt14_en_de_released": "fconv_wmt_en_de",
+}
+
+
+def test_released_models_are_scored_and_train_nothing(
+    checkout: Checkout, mirror: Path
+) -> None:
+    add_mirror(mirror, checkout)
+    checkout.write("data/test.en", "the red house\nin the\nthe unheard\n")
+    checkout.write("data/test.other", "a b c\nd e\nf\n")
+    test = {"newstest2014": [{"source": "data/test.en", "target": "data/test.other"}]}
+    texts = (task.removesuffix("_released") for task in RELEASED)
+    tasks: dict[str, Any] = {text: {"corpus": {"tests": test}} for text in texts}
+    tasks |= {task: {"headline": {"tests": [*test]}} for task in RELEASED}
+    checkout.configure({**DEVICE, "overrides": {"tasks": tasks}})
+    headlines = [f"{RESULTS}/{task}/bleu.txt" for task in RELEASED]
+    done = checkout.snakemake(*headlines).succeeded()
+    assert done.planned["import_released"] == done.planned["download_file"] == 2
+    assert not {"train_model", "build_vocabulary", "learn_bpe"} & done.planned.keys()
+    for task, model in RELEASED.items():
+        headline = (checkout / f"{RESULTS}/{task}/bleu.txt").read_text("utf-8")
+        assert headline.startswith("STAND-IN DATA: ")
+        assert "newstest2014: 3 lines; one run (released)" in headline
+        run = f"{RESULTS}/{task}/models/{model}/released"
+        rows = read_lines(checkout / f"{run}/newstest2014.beam5_fairseq.jsonl")
+        _, known, unknown = (json.loads(row)["source_tokens"] for row in rows)
+        assert known == ["in", "the"]
+        assert len(unknown) > 2
+        assert unknown[1].endswith("@@")
+
+
+# Task -> what its training text is made of, in the mirror.
+CORPORA = {
+    "wmt14_en_fr": "europarl commoncrawl un news_commentary giga",
+    "wmt14_en_de": "europarl commoncrawl news_commentary",
+    "wmt14_en_de_stanford": "europarl commoncrawl news_commentary",
+    "gigaword": "gigaword",
+}
+# Tasks whose cleaning looks at the ratio, and whose text has the faults.
+RATIO = ("wmt14_en_fr", "wmt14_en_de")
+
+
+def test_every_corpus_is_extracted_and_cleaned(
+    checkout: Checkout, mirror: Path
+) -> None:
+    add_mirror(mirror, checkout).configure(DEVICE)
+    counts = [f"{RESULTS}/{task}/corpus/counts.txt" for task in CORPORA]
+    checkout.snakemake(*counts).succeeded()
+    for task, names in CORPORA.items():
+        table = (checkout / RESULTS / task / "corpus/counts.txt").read_text("utf-8")
+        assert table.startswith("STAND-IN DATA: ")
+        splits = ("train",) if task == "gigaword" else ("train", "valid")
+        reports = [
+            json.loads(
+                (checkout / RESULTS / task / f"corpus/clean/{split}.json").read_bytes()
+            )
+            for split in splits
+        ]
+        faults = sum(PLANTED.values()) + len(ODD_CHARACTERS) if task in RATIO else 0
+        pairs = sum(TRAINING_PAIRS[name] for name in names.split())
+        assert sum(report["read"] for report in reports) == pairs + faults, task
+        for name, planted in PLANTED.items():
+            dropped = sum(report["dropped"][name] for report in reports)
+            wanted = planted if task in RATIO else 0
+            assert dropped >= wanted if name == "ratio" else dropped == wanted, task
+        assert ("The paper trains on 35,500,000 " in table) == (task == "wmt14_en_fr")
+
+
+# What stays of a preparation; everything in between is removed.
+KEPT = """
+corpus/counts.txt corpus/words/source.tsv.zst corpus/words/target.tsv.zst
+corpus/raw/valid.source.zst corpus/raw/valid.target.zst
+corpus/clean/train.source.zst corpus/clean/train.target.zst corpus/clean/train.json
+corpus/clean/valid.source.zst corpus/clean/valid.target.zst corpus/clean/valid.json
+dataset/train.arrow dataset/train.json dataset/valid.arrow dataset/valid.json
+vocabulary/codes vocabulary/en.tsv vocabulary/fr.tsv
+"""
+
+
 @pytest.mark.slow
-def test_the_headlines_as_typed_in_a_fresh_clone(checkout: Checkout) -> None:
-    checkout.snakemake("--config", "scale=mirror", "--", *targets(RESULTS)).succeeded()
-    for task in TARGETS:
-        assert_scored(checkout, task)
-        report = json.loads(
-            (checkout / f"{RESULTS}/{task}/bleu.json").read_text("utf-8")
-        )
-        scores = [one["bleu"]["tokenized"]["mean"] for one in report["tests"].values()]
-        assert min(scores) > 40, report  # it is learned, if by no means well
+def test_at_once_and_in_3_or_16_parts_it_has_the_same_bytes(
+    checkout: Checkout, mirror: Path, tmp_path: Path
+) -> None:
+    corpus = f"{RESULTS}/wmt14_en_fr"
+    # Learning many merges is not what is looked at.
+    few = {"wmt14_en_fr": {"vocabulary": {"merges": 500}}}
+    add_mirror(mirror, checkout)
+    made = ("dataset/train.arrow", "dataset/valid.arrow", "corpus/counts.txt")
+    results = []
+    for parts in (1, 3, 16):
+        copy = checkout.copy(tmp_path / str(parts))
+        above = {} if parts == 1 else {"scatter_above": 0}
+        copy.configure({**DEVICE, **above, "overrides": {"tasks": few}})
+        asked = (f"{corpus}/{name}" for name in made)
+        done = copy.snakemake("--set-scatter", f"parts={parts}", "--", *asked)
+        done.succeeded()
+        assert done.planned.get("tokenize_and_filter_part", 1) == parts
+        results.append({name: sha256(copy / name) for name in copy.files(corpus)})
+    assert {name.removeprefix(f"{corpus}/") for name in results[0]} == {*KEPT.split()}
+    assert results[0] == results[1] == results[2]
+    clean = (
+        copy / f"{corpus}/corpus/clean/train.{x}.zst" for x in ("source", "target")
+    )
+    for pair in read_line_pairs(*clean):
+        few_words, most = sorted(len(side.split()) for side in pair)
+        assert few_words > 0
+        assert most <= min(175, 1.5 * few_words)
 
 
 def test_what_the_mirror_lacks_is_said_in_one_line(
     checkout: Checkout, mirror: Path
 ) -> None:
     add_mirror(mirror, checkout)
-    checkout.write(
-        "config/tasks/mine.yaml",
-        "description: d\nlanguages: {source: en, target: fr}\ncorpus:\n"
-        "  train: [{source: 'https://data.example/a.en', target: 'https://data.example/a.fr'}]\n"
-        "  tests: {test: [{source: data/a.en, target: data/a.fr}]}\nhold_out: {every: 2}\n",
-    )
-    for name in ("data/a.en", "data/a.fr"):
+    url = "https://data.example/train.en"
+    checkout.write("config/tasks/mine.yaml", TASK.replace("train.en", url))
+    for name in ("train.fr", "valid.en", "valid.fr", "test.en", "test.fr"):
         checkout.write(name, "a\n")
-    done = checkout.snakemake(
-        "--config", "scale=mirror", "--", f"{RESULTS}/mine/corpus/counts.txt"
-    )
+    target = f"{RESULTS}/mine/corpus/counts.txt"
+    done = checkout.snakemake("--config", "scale=mirror", "--", target)
     assert done.code == 1
     assert done.errors
     for line in done.errors:
-        assert re.search(
-            r"SHA256SUMS: no checksum for data\.example/a\.(en|fr): ", line
-        ), line
+        assert "SHA256SUMS: no checksum for data.example/train.en: " in line
         assert line.endswith("this scale's mirror does not hold the file")

@@ -3,14 +3,17 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import own_pair
 from tests.support.checkout import Checkout, Done
 
-MODEL = "results/mine_en_nl/models/small"
-TUNED = f"{MODEL}/seed1/valid.beam5_en_de.length_penalty"
+TASK = "results/mine_en_nl"
+MODEL = f"{TASK}/models/small"
+RUN = f"{MODEL}/seed1"
+TUNED = f"{RUN}/valid.beam5_en_de.length_penalty"
 RESCORED = ("beam5.rescored-by-small-seed2", "beam5_en_de.rescored-by-small-ensemble2")
 
 # Text of the same task without a validation file, and with BPE codes of each side.
@@ -31,204 +34,164 @@ def further(
     root: Path,
     first_run: tuple[Checkout, Done],
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Checkout, Done]:
+) -> Checkout:
     """The page's further results, its word task and a held-out one, all made by one command."""
     original, done = first_run
     done.succeeded()
     checkout = original.copy(tmp_path_factory.mktemp("further"))
     checkout.write("config/tasks/mine_held_out.yaml", HELD_OUT)
-    targets = [
-        line.split()[1] for line in own_pair.commands(root) if "/models/small/" in line
-    ]
-    targets = [target for target in targets if target.startswith(MODEL)]
-    targets += ["results/mine_en_nl_word/bleu.txt"]
-    targets += [f"{MODEL}/seed1/test.{name}.bleu.txt" for name in RESCORED]
-    targets += [f"{MODEL}/seed1/test.beam5_en_de.bleu.json", f"{TUNED}.svg"]
-    targets += [f"{MODEL}/seed1/test.table3_beam1.cpu.speed.json"]
-    targets += [
-        f"results/mine_held_out/dataset/{split}.arrow" for split in ("train", "valid")
-    ]
-    return checkout, checkout.snakemake("--keep-going", *targets)
+    typed = [line.split()[1] for line in own_pair.commands(root) if "/small/" in line]
+    targets = [target for target in typed if target.startswith(MODEL)]
+    targets += ["results/mine_en_nl_word/bleu.txt", f"{TUNED}.svg"]
+    scored = (*RESCORED, "beam5_en_de", "table3_beam1")
+    targets += [f"{RUN}/test.{name}.bleu.json" for name in scored[:-1]]
+    targets += [f"{RUN}/test.table3_beam1.cpu.speed.json"]
+    stores = (f"dataset/{split}.arrow" for split in ("train", "valid"))
+    targets += [f"results/mine_held_out/{store}" for store in stores]
+    done = checkout.snakemake("--keep-going", *targets).succeeded()
+    # Seed 2 and the word model; seed 1 was there.
+    assert done.planned["train_model"] == 2
+    return checkout
+
+
+def read(checkout: Checkout, path: str) -> Any:
+    return json.loads((checkout / path).read_text("utf-8"))
 
 
 def test_first_command_ends_with_a_score(first_run: tuple[Checkout, Done]) -> None:
     checkout, done = first_run
     done.succeeded()
     assert not done.errors
-    headline = (checkout / "results/mine_en_nl/bleu.txt").read_text("utf-8")
+    headline = (checkout / f"{TASK}/bleu.txt").read_text("utf-8")
     assert "test: 20 lines" in headline
     assert "detokenized BLEU = " in headline
     assert "tok:13a" in headline
-    scores = json.loads((checkout / "results/mine_en_nl/bleu.json").read_text("utf-8"))
-    assert scores["tests"]["test"]["lines"] == 20
+    assert read(checkout, f"{TASK}/bleu.json")["tests"]["test"]["lines"] == 20
 
 
-def test_everything_that_the_page_lists_is_there(
-    root: Path, further: tuple[Checkout, Done]
-) -> None:
-    checkout, _ = further
+def test_everything_that_the_page_lists_is_there(root: Path, further: Checkout) -> None:
     page = (root / own_pair.PAGE).read_text("utf-8")
     listed = re.search(r"## 4.*?\n\n(\|.*?\n)\n", page, re.DOTALL)
     assert listed
-    names = [
-        name
-        for row in listed[1].splitlines()[2:]
-        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
-    ]
+    cells = [row.split("|")[1] for row in listed[1].splitlines()[2:]]
+    names = re.findall(r"`([^`]+)`", "".join(cells))
     assert len(names) == 7
     # Made by commands of their own.
-    made = [name for name in names if name not in ("examples.txt", "corpus/counts.txt")]
-    assert [
-        n for n in made if not (checkout / f"results/mine_en_nl/{n}").is_file()
-    ] == []
+    made = {*names} - {"examples.txt", "corpus/counts.txt"}
+    assert [name for name in made if not (further / TASK / name).is_file()] == []
+    for name in ("curve", "test.beam5.attention1"):
+        assert "<svg" in (further / f"{RUN}/{name}.svg").read_text("utf-8")
+        assert (further / f"{RUN}/{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_second_command_and_translate(root: Path, finished: Checkout) -> None:
-    examples, translate = own_pair.commands(root)[1:3]
+    first, examples, translate = own_pair.commands(root)[:3]
+    assert finished.typed(first).nothing_to_do
     finished.shell(f"{examples} && {translate} > out.txt").succeeded()
-    examples_text = (finished / "results/mine_en_nl/examples.txt").read_text("utf-8")
+    examples_text = (finished / f"{TASK}/examples.txt").read_text("utf-8")
     assert examples_text.count("  translation  ") == 5
     # By hand as in the workflow: the model file knows preparation, vocabulary and codes.
     by_hand = (finished / "out.txt").read_text("utf-8")
-    assert by_hand == (finished / f"{MODEL}/seed1/test.beam5.txt").read_text("utf-8")
+    assert by_hand == (finished / f"{RUN}/test.beam5.txt").read_text("utf-8")
 
 
-def test_second_run_has_nothing_to_do(root: Path, finished: Checkout) -> None:
-    assert finished.shell(own_pair.commands(root)[0]).nothing_to_do
-
-
-def test_ensemble_of_two_seeds(further: tuple[Checkout, Done]) -> None:
-    checkout, done = further
-    result = checkout / f"{MODEL}/ensemble2/test.beam5.bleu.json"
-    assert result.is_file(), done.said
-    assert json.loads(result.read_text("utf-8"))["manifest"]["run"] == "ensemble2"
-    models = [checkout / f"{MODEL}/seed{seed}/model.safetensors" for seed in (1, 2)]
-    assert models[0].read_bytes() != models[1].read_bytes()
-    # Seed 2 and the word model; seed 1 was there.
-    assert done.planned["train_model"] == 2
-
-
-def test_plots(further: tuple[Checkout, Done]) -> None:
-    checkout, done = further
-    for name in ("curve", "test.beam5.attention1"):
-        assert "<svg" in (checkout / f"{MODEL}/seed1/{name}.svg").read_text("utf-8"), (
-            done.said
-        )
-        assert (
-            (checkout / f"{MODEL}/seed1/{name}.png").read_bytes().startswith(b"\x89PNG")
-        )
-
-
-def test_a_decoding_is_timed(further: tuple[Checkout, Done]) -> None:
-    path = further[0] / f"{MODEL}/seed1/test.table3_beam1.cpu.speed.json"
-    timing = json.loads(path.read_text("utf-8"))
+def test_ensemble_of_two_seeds_and_times(further: Checkout) -> None:
+    score = read(further, f"{MODEL}/ensemble2/test.beam5.bleu.json")
+    assert score["manifest"]["run"] == "ensemble2"
+    seeds = (further / f"{MODEL}/seed{seed}/model.safetensors" for seed in (1, 2))
+    assert len({seed.read_bytes() for seed in seeds}) == 2
+    timing = read(further, f"{RUN}/test.table3_beam1.cpu.speed.json")
     assert timing["lines"] == 20
     assert timing["seconds"]["score"] > 0
     assert timing["manifest"]["decoding"]["batch_sentences"] == 128
 
 
-def test_the_length_penalty_is_tuned_and_used(further: tuple[Checkout, Done]) -> None:
-    checkout, done = further
-    assert "<svg" in (checkout / f"{TUNED}.svg").read_text("utf-8"), done.said
-    tuned = json.loads((checkout / f"{TUNED}.json").read_text("utf-8"))
+def test_the_length_penalty_is_tuned_and_used(further: Checkout) -> None:
+    tuned = read(further, f"{TUNED}.json")
     assert (tuned["test_set"], tuned["run"], tuned["lines"]) == ("valid", "seed1", 20)
-    rows = (checkout / f"{TUNED}.tsv").read_text("utf-8").splitlines()[1:]
+    rows = (further / f"{TUNED}.tsv").read_text("utf-8").splitlines()[1:]
     curve = {float(row.split("\t")[0]): float(row.split("\t")[1]) for row in rows}
     assert curve[tuned["length_penalty"]] == max(curve.values())
-    scored = checkout / f"{MODEL}/seed1/test.beam5_en_de.bleu.json"
-    decoding = json.loads(scored.read_text("utf-8"))["manifest"]["decoding"]
+    scored = read(further, f"{RUN}/test.beam5_en_de.bleu.json")
+    decoding = scored["manifest"]["decoding"]
     assert decoding["length_penalty"] == tuned["length_penalty"]
 
 
-def test_another_model_rescores(further: tuple[Checkout, Done]) -> None:
-    checkout, done = further
-    for name in RESCORED:
-        path = checkout / f"{MODEL}/seed1/test.{name}.bleu.json"
-        bleu = json.loads(path.read_text("utf-8"))["bleu"]
-        tokenized = {
-            choice: scores["tokenized"]["score"] for choice, scores in bleu.items()
-        }
-        assert tokenized["oracle"] >= max(tokenized["first"], tokenized["average"]), (
-            done.said
-        )
-        text = path.with_name(f"test.{name}.txt").read_text("utf-8")
-        assert text.count("\n") == 20
-        # The list's own choice is the decoding's: the same words have the same score.
-        decoded = path.with_name(f"test.{name.split('.')[0]}.bleu.json")
-        assert json.loads(decoded.read_text("utf-8"))["bleu"] == bleu["first"]
+@pytest.mark.parametrize("name", RESCORED)
+def test_another_model_rescores(further: Checkout, name: str) -> None:
+    bleu = read(further, f"{RUN}/test.{name}.bleu.json")["bleu"]
+    scores = {choice: one["tokenized"]["score"] for choice, one in bleu.items()}
+    assert scores["oracle"] >= max(scores["first"], scores["average"])
+    text = (further / f"{RUN}/test.{name}.txt").read_text("utf-8")
+    assert text.count("\n") == 20
+    # The list's own choice is the decoding's: the same words have the same score.
+    decoded = f"{RUN}/test.{name.split('.')[0]}.bleu.json"
+    assert read(further, decoded)["bleu"] == bleu["first"]
 
 
-def test_words_are_aligned_and_replaced(further: tuple[Checkout, Done]) -> None:
-    checkout, done = further
-    done.succeeded()
+def test_words_are_aligned_and_replaced(further: Checkout) -> None:
     folder = "results/mine_en_nl_word"
-    assert not (checkout / f"{folder}/corpus").exists()  # the text is mine_en_nl's
-    dictionary = (checkout / "results/mine_en_nl/alignment/dictionary.tsv").read_text(
-        "utf-8"
-    )
-    entries = dict(line.split("\t")[:2] for line in dictionary.splitlines()[1:])
+    assert not (further / f"{folder}/corpus").exists()  # the text is mine_en_nl's
+    table = (further / f"{TASK}/alignment/dictionary.tsv").read_text("utf-8")
+    entries = dict(line.split("\t")[:2] for line in table.splitlines()[1:])
     known = {"dog": "hond", "tree": "boom", "red": "rode", "sees": "ziet"}
-    assert entries | known == entries
-    scores = json.loads((checkout / f"{folder}/bleu.json").read_text("utf-8"))
-    counts = scores["tests"]["test"]["runs"]["seed1"]["unknown_words"]
-    assert counts["total"] > 0
+    assert known.items() <= entries.items()
+    scores = read(further, f"{folder}/bleu.json")["tests"]["test"]["runs"]["seed1"]
+    counts = scores["unknown_words"]
     assert counts["dictionary"] > 0
     assert counts["total"] == counts["dictionary"] + counts["copied"]
-    translations = (
-        checkout / f"{folder}/models/small/seed1/test.beam5.jsonl"
-    ).read_text("utf-8")
-    replaced = [json.loads(line)["replacements"] for line in translations.splitlines()]
-    assert sum(map(len, replaced)) == counts["total"]
-    headline = (checkout / f"{folder}/bleu.txt").read_text("utf-8")
-    assert re.search(
-        rf"^seed1 +{counts['total']:,} +{counts['dictionary']:,} +{counts['copied']:,} ",
-        headline,
-        re.MULTILINE,
-    )
+    translations = further / f"{folder}/models/small/seed1/test.beam5.jsonl"
+    rows = map(json.loads, translations.read_text("utf-8").splitlines())
+    assert sum(len(row["replacements"]) for row in rows) == counts["total"]
 
 
-def test_held_out_validation_and_codes_of_each_side(
-    further: tuple[Checkout, Done],
-) -> None:
-    checkout, done = further
+def test_held_out_validation_and_codes_of_each_side(further: Checkout) -> None:
     folder = "results/mine_held_out"
-    counts = {
-        split: json.loads(
-            (checkout / f"{folder}/corpus/clean/{split}.json").read_text("utf-8")
-        )
-        for split in ("train", "valid")
-    }
-    assert {split: count["read"] for split, count in counts.items()} == {
-        "train": 294,
-        "valid": 6,
-    }
-    codes = [
-        checkout / f"{folder}/vocabulary/codes.{language}" for language in ("en", "nl")
-    ]
-    assert codes[0].read_text("utf-8") != codes[1].read_text("utf-8"), done.said
-    assert not (checkout / f"{folder}/vocabulary/codes").exists()
+    for split, lines in (("train", 294), ("valid", 6)):
+        assert read(further, f"{folder}/corpus/clean/{split}.json")["read"] == lines
+    english, dutch = (further / f"{folder}/vocabulary/codes.{x}" for x in ("en", "nl"))
+    assert english.read_text("utf-8") != dutch.read_text("utf-8")
+    assert not (further / f"{folder}/vocabulary/codes").exists()
+
+
+FIGURE_SCALE = """\
+description: figure 3 from the model of one's own language pair
+results_dir: results
+downloads_dir: results/downloads
+tasks: {wmt14_en_de_bpe80k: mine_en_nl}
+models: {attention_plot: small}
+tests: {newstest2014: test}
+example_line: 10
+"""
+FIGURE = "results/paper/figure3.svg"
+
+
+def test_figure_3_shows_a_line_of_the_test_set(finished: Checkout) -> None:
+    finished.write("config/scales/figure.yaml", FIGURE_SCALE)
+    done = finished.snakemake("--config", "scale=figure", "--", FIGURE).succeeded()
+    assert "train_model" not in done.planned
+    lines = (finished / "data/mine/test.en").read_text("utf-8").splitlines()
+    assert read(finished, f"{RUN}/test.beam5.example.json")["source"] == lines[9]
+    assert (finished / FIGURE).read_text("utf-8").startswith("<svg")
 
 
 @pytest.mark.slow
-def test_report_shows_the_plots(further: tuple[Checkout, Done]) -> None:
-    checkout, _ = further
-    own_pair.write_paper(checkout)  # a few tables: each takes a second
-    with (checkout / "config.local.yaml").open("a") as options:
+def test_snakemakes_report_shows_the_plots_and_no_password(further: Checkout) -> None:
+    own_pair.write_paper(further)  # a few tables: each takes a second
+    with (further / "config.local.yaml").open("a") as options:
         options.write("mirrors: ['https://me:secret@host.invalid/m?token=secret']\n")
     pages = ["report", "figures", "evaluate"]
-    done = checkout.snakemake(
-        "--config", "tasks=[mine_en_nl]", "--", *pages
-    ).succeeded()
-    page = ["--report", "results/report.html", "--config", "tasks=[mine_en_nl]"]
-    checkout.snakemake(*pages, *page).succeeded()
-    files = (path for path in checkout.folder.rglob("*") if path.is_file())
-    assert [path.name for path in files if b"secret" in path.read_bytes()] == [
-        "config.local.yaml"
-    ]
+    tasks = ["--config", "tasks=[mine_en_nl]"]
+    done = further.snakemake(*tasks, "--", *pages).succeeded()
     assert "train_model" not in done.planned
-    report = (checkout / "results/report.html").read_text("utf-8")
-    plots = [f"{MODEL}/seed1/{name}.svg" for name in ("curve", "test.beam5.attention1")]
-    assert all(plot in report for plot in plots)
-    assert "learning curve" in report
-    assert "results/shown/paper.table1.html" in report
-    assert "results/mine_en_nl/bleu.html" in report
+    further.snakemake(*pages, "--report", "results/report.html", *tasks).succeeded()
+    files = (path for path in further.folder.rglob("*") if path.is_file())
+    told = [path.name for path in files if b"secret" in path.read_bytes()]
+    assert told == ["config.local.yaml"]
+    report = (further / "results/report.html").read_text("utf-8")
+    plots = [f"{RUN}/{name}.svg" for name in ("curve", "test.beam5.attention1")]
+    pages = ["results/shown/paper.table1.html", f"{TASK}/bleu.html"]
+    missing = [
+        name for name in (*plots, *pages, "learning curve") if name not in report
+    ]
+    assert missing == []

@@ -1,14 +1,12 @@
 """Snakemake's own report and unit tests, as docs/publishing.md types them."""
 
-import base64
-import html
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.checkout import Checkout, check_out
+from tests.support.checkout import check_out
 
 PAGE = "docs/publishing.md"
 UNIT_TESTS = "count_words binarize evaluate_bleu summarize_runs"
@@ -21,19 +19,6 @@ def typed(root: Path, option: str) -> str:
         rf"^ +(snakemake .*{option}.*?)(?: +#.*)?$", page, re.MULTILINE
     )
     return found[1]
-
-
-def test_the_report_of_a_target_holds_the_score_as_a_page(
-    root: Path, finished: Checkout
-) -> None:
-    finished.snakemake("results/mine_en_nl/bleu.html").succeeded()
-    asked = typed(root, "--report").replace("demo ", "results/mine_en_nl/bleu.html ")
-    finished.shell(asked).succeeded()
-    report = (finished / "report.html").read_text("utf-8")
-    (page,) = re.findall(r"bleu\.html;base64,([\w+/=]+)", report)
-    score = (finished / "results/mine_en_nl/bleu.txt").read_text("utf-8")
-    shown = html.unescape(base64.b64decode(page).decode())
-    assert all(line in shown for line in score.splitlines())
 
 
 @pytest.mark.slow

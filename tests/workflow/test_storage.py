@@ -11,38 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from convs2s.files.text import read_lines
 from tests.support import own_pair
 from tests.support.checkout import Checkout, check_out
-from tests.support.deployment import outer_workflow
 from tests.support.processes import wait_for
 
 PAGE = "docs/cloud.md"
-OTHER_INPUTS = """
-
-use rule extract_corpus from convs2s with:
-    input:
-        [storage.fs(f"{config['store']}/{side}") for side in ("English", "Dutch")],
-"""
 RUN = "results/demo_en_fr/models/demo/seed1"
 SCORE = "results/demo_en_fr/bleu.txt"
 
 
-def typed(root: Path, provider: str) -> str:
-    """The options by which the page names a storage."""
-    page = (root / PAGE).read_text("utf-8")
-    (found,) = re.finditer(rf"^ +snakemake demo (.*{provider} .*)$", page, re.MULTILINE)
-    return found[1]
-
-
 def options(root: Path, provider: str, place: str, **stated: str) -> list[str]:
-    """The page's options, with a test's values in place of those that it shows."""
-    words = typed(root, provider).split()
+    """The options by which the page names a storage, with a test's values in place of its own."""
+    page = (root / PAGE).read_text("utf-8")
+    (found,) = re.findall(rf"^ +snakemake demo (.*{provider} .*)$", page, re.MULTILINE)
+    words = found.split()
     values = {"--default-storage-prefix": place, **stated}
-    return [
-        values.get(before, word)
-        for before, word in zip(["", *words], words, strict=False)
-    ]
+    pairs = zip(["", *words], words, strict=False)
+    return [values.get(before, word) for before, word in pairs]
 
 
 @pytest.fixture
@@ -62,12 +47,6 @@ def folder(root: Path, tmp_path: Path) -> list[str]:
     if not shutil.which("rsync"):
         pytest.skip("the plugin fs copies by rsync, which is not here")
     return options(root, "fs", str(tmp_path / "store"))
-
-
-def local_copies(checkout: Checkout) -> Path:
-    """The folder in which this checkout's copies of the results lie."""
-    (models,) = (checkout / ".snakemake/storage").rglob(RUN)
-    return models.parents[4]
 
 
 def kill_in_training(checkout: Checkout, storage: list[str]) -> None:
@@ -98,15 +77,11 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
         "utf-8"
     )
     assert "resuming in epoch" in log
-    assert (
-        (tmp_path / "store" / SCORE)
-        .read_text("utf-8")
-        .startswith("task      demo_en_fr")
-    )
+    score = (tmp_path / "store" / SCORE).read_text("utf-8")
+    assert score.startswith("task      demo_en_fr")
     assert not (small / "results").exists()
-    assert [path.name for path in local_copies(small).joinpath(RUN).glob("[!.]*")] == [
-        "state"
-    ]
+    (copies,) = (small / ".snakemake/storage").rglob(RUN)
+    assert [path.name for path in copies.glob("[!.]*")] == ["state"]
     # What another machine has stored since is read, whatever was noted of the copy here.
     assert small.snakemake(SCORE, *folder).nothing_to_do
     report = "results/demo_en_fr/dataset/train.json"
@@ -115,12 +90,9 @@ def test_a_killed_demo_goes_on_and_all_of_it_is_in_the_storage(
     done = small.snakemake(report.replace("train.json", "counts.txt"), *folder)
     assert (done.code, done.planned) == (0, {"count_dataset": 1}), done.said
     # The archive of results names the files without the folders of the local copies.
-    small.shell(
-        f"convs2s export-results {tmp_path}/store/results {tmp_path}/out"
-    ).succeeded()
-    assert ".snakemake" not in (tmp_path / "out/ro-crate-metadata.json").read_text(
-        "utf-8"
-    )
+    out = tmp_path / "out"
+    small.shell(f"convs2s export-results {tmp_path}/store/results {out}").succeeded()
+    assert ".snakemake" not in (out / "ro-crate-metadata.json").read_text("utf-8")
 
 
 def test_a_users_own_files_are_looked_for_in_the_storage(
@@ -134,24 +106,6 @@ def test_a_users_own_files_are_looked_for_in_the_storage(
     assert "missing files: " in missing.said
     shutil.move(small / "data", tmp_path / "store/data")
     small.snakemake(*command).succeeded()
-
-
-def test_a_rule_reads_its_inputs_wherever_another_workflow_has_them(
-    root: Path, tmp_path: Path, folder: list[str]
-) -> None:
-    del folder  # whose plugin and rsync are needed
-    convs2s = check_out(root, tmp_path)
-    outer = outer_workflow(
-        tmp_path / "outer", f'"{convs2s.folder}/workflow/Snakefile"', "{}"
-    )
-    outer.write("Snakefile", (outer / "Snakefile").read_text("utf-8") + OTHER_INPUTS)
-    own_pair.write_tasks(root, outer)
-    outer.write("store/English", "A man sees.\n")
-    outer.write("store/Dutch", "Een man ziet.\n")
-    raw = "results/mine_en_nl/corpus/raw/test.target.zst"
-    done = outer.snakemake(raw, "--config", f"store={outer.folder}/store")
-    assert (done.code, done.planned) == (0, {"extract_corpus": 1}), done.said
-    assert list(read_lines(outer / raw)) == ["Een man ziet."]
 
 
 @pytest.mark.slow

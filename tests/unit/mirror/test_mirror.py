@@ -72,7 +72,7 @@ def test_what_is_shipped_is_what_the_tool_writes() -> None:
     shipped = members(lzma.decompress(CONTENTS.read_bytes()))
     made = members(shipped_tar(contents()))
     assert list(made) == list(shipped)
-    # How torch writes a checkpoint may change; tests/workflow/test_released.py imports them.
+    # How torch writes a checkpoint may change; tests/workflow/test_mirror.py imports them.
     assert {
         name
         for name, data in made.items()
@@ -279,7 +279,7 @@ def test_stanfords_text_is_in_words(mirror: Path) -> None:
 
 
 def test_a_released_model_states_its_languages(mirror: Path, tmp_path: Path) -> None:
-    """tests/workflow/test_released.py imports both, whose languages their tasks state."""
+    """tests/workflow/test_mirror.py imports both, whose languages their tasks state."""
     place = "dl.fbaipublicfiles.com/fairseq/models/wmt14.v2.en-fr.fconv-py.tar.bz2"
     with tarfile.open(mirror / place) as archive:
         archive.extractall(tmp_path)

@@ -1,0 +1,179 @@
+"""Each block of code on a page runs in a test: here, or where the table below says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from convs2s.files.text import write_lines
+from tests.support.pages import Block, blocks
+
+ELSEWHERE = {
+    "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",
+    "convs2s export-results results/": "tests/unit/publish/test_results.py",
+    "convs2s import fairseq": "tests/reference/test_interop.py",
+    "convs2s mirror FOLDER": "tests/unit/mirror",
+    "convs2s results docs/results/": "tests/house/test_results_page.py",
+    "convs2s remove-states": "tests/unit/training/test_finished_states.py",
+    "convs2s status": "tests/contract/test_status_of_runs.py",
+    "cd results/demo_en_fr": "tests/unit/publish/test_results.py",
+    "curl http://127.0.0.1:8000/translate": "tests/unit/serving/test_server.py",
+    "curl http://127.0.0.1:8000/metrics": "tests/unit/serving/test_clients.py",
+    "pip install -c constraints.txt -e '.[hub]'": "tests/unit/publish/test_hub.py",
+    "pip install -c constraints.txt -e '.[serve]'": "tests/unit/serving/test_server.py",
+    "import convs2s": "tests/unit/api/test_translator.py",
+    "right, wrong = translator.score(": "tests/unit/api/test_translator.py",
+    "rule all:": "tests/workflow/test_deployment.py",
+    "pip install snakedeploy": "tests/workflow/test_deployment.py",
+    "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
+    "import json": "tests/unit/scoring/test_reports.py",
+    ". .venv/bin/activate": "tests/workflow/test_profiles.py",
+    'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
+}
+"""How a block begins, and what runs it."""
+
+NOT_RUN = {
+    "git clone https://": "CI runs on a clone, and there `make demo` and `make test`",
+    "make demo": "CI runs it (.github/workflows/ci.yml)",
+    "make paper-demo": "takes long; tests/workflow/test_profiles.py plans what it makes",
+    "python3 -m venv .venv": "fetches every package; `make` does the same, and hashes have tests",
+    "torchrun --nnodes 2": "needs two machines, as tests/workflow/test_slurm_nodes.py has by srun",
+    "docker build": "no test has Docker",
+    "apptainer build": "nor Apptainer",
+    "pgrep -u": "lists processes of the system",
+    "tail -f": "never ends",
+    "pip install -c constraints.txt -e '.[tensorboard]'": "installs, then never ends",
+    "t=results/multi30k_de_en": "needs a model that takes hours",
+    "perl -MDB_File": "needs WordNet's exceptions of ROUGE 1.5.5",
+}
+"""How a block begins, and why nothing runs it."""
+
+STARTS = re.compile(
+    r"(?:convs2s|echo|snakemake|python3?|pip|make|git|docker|apptainer|export|mkdir|pgrep|tail|torchrun"
+    r"|perl|curl|cd|snakedeploy|\.|\w+=\S+) |import |rule |right, "
+)
+"""What a block begins with that is typed; any other one shows what is printed."""
+
+TEXTS = (
+    "news.en test.en test.fr raw.en words.en translations.fr baseline.fr system.fr titles.txt "
+    "outputs.txt output.fr r1.txt r2.txt test.bpe.en models/wmt22-comet-da.ckpt"
+)
+"""Files that the commands read."""
+
+LINES = [f"w{number} w2 ." for number in range(1, 5)]
+
+COMET = """
+from types import SimpleNamespace
+
+def load_from_checkpoint(path):
+    return SimpleNamespace(predict=lambda rows, **_: SimpleNamespace(scores=[0.8 for _ in rows]))
+"""
+"""A stand-in of the package."""
+
+
+def typed() -> list[Block]:
+    return [
+        block for block in blocks(Path(__file__).parents[2]) if STARTS.match(block.text)
+    ]
+
+
+def begins(block: Block, table: dict[str, str]) -> list[str]:
+    return [start for start in table if block.text.startswith(start)]
+
+
+def of_convs2s() -> list[Block]:
+    """Return the blocks whose lines all run the command, and that no other test runs."""
+    return [
+        block
+        for block in typed()
+        if re.match("(?:convs2s|echo|mkdir) ", block.text)
+        and not begins(block, ELSEWHERE)
+    ]
+
+
+def test_every_block_is_run_or_it_is_said_why_not(root: Path) -> None:
+    planned = [
+        block for block in typed() if re.match("snakemake (?!--unlock)", block.text)
+    ]
+    run = [*planned, *of_convs2s()]
+    others = [block for block in typed() if block not in run]
+    tables = ELSEWHERE | NOT_RUN
+    assert [block for block in others if len(begins(block, tables)) != 1] == []
+    assert {start for block in others for start in begins(block, tables)} == set(tables)
+    assert all((root / test).exists() for test in ELSEWHERE.values())
+    assert len(planned) > 20
+    assert len(of_convs2s()) > 12
+
+
+def test_blocks_are_indented_as_they_are_copied(root: Path) -> None:
+    """YAML can be read, and no command begins further to the right than its block."""
+    texts = [block.text for block in blocks(root) if block.kind == "yaml"]
+    assert all(yaml.safe_load(text) for text in texts)
+    assert len(texts) > 9
+    for page in (root / "README.md", *(root / "docs").glob("*.md")):
+        text = page.read_text("utf-8")
+        assert not re.search(
+            r"^ {5,}(?:convs2s|make|pip|snakemake) ", text, re.MULTILINE
+        ), page
+
+
+@pytest.fixture(scope="module")
+def files(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every file that the commands read, and the programs that they call."""
+    folder = tmp_path_factory.mktemp("files")
+    for path in (
+        "model.safetensors",
+        "results/demo_en_fr/models/demo/seed1/model.safetensors",
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(model, folder / path)
+    for name in TEXTS.split():
+        write_lines(folder / name, LINES)
+    write_lines(
+        folder / "test.nbest",
+        [f"{n} ||| {LINES[n]} ||| Other= -1 ||| -1" for n in range(4)],
+    )
+    write_lines(folder / "pairs.tsv", [f"A {n}\tEen {n}" for n in range(60)])
+    program = folder / "bin/convs2s"
+    write_lines(program, ["#!/bin/sh", f'exec {sys.executable} -m convs2s "$@"'])
+    program.chmod(0o755)
+    write_lines(folder / "packages/comet/__init__.py", COMET.splitlines())
+    metadata = ["Metadata-Version: 2.1", "Name: unbabel-comet", "Version: 2.2.6"]
+    write_lines(folder / "packages/unbabel_comet-2.2.6.dist-info/METADATA", metadata)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", of_convs2s(), ids=lambda block: block.page)
+def test_a_block_of_commands_runs(
+    files: Path, root: Path, tmp_path: Path, block: Block
+) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(files, folder)
+    (folder / "config").symlink_to(root / "config")
+    (folder / "config.yaml").symlink_to(root / "config.yaml")
+    programs, packages = (
+        [folder / "bin", os.environ["PATH"]],
+        [folder / "packages", root / "src"],
+    )
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.text],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": os.pathsep.join(map(str, programs)),
+            "PYTHONPATH": os.pathsep.join(map(str, packages)),
+            "HOME": str(tmp_path),
+            # What extending.md puts into config.yaml.
+            "CONVS2S_EXTENSIONS": os.pathsep.join(map(str, root.glob("examples/*.py"))),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{block.page}: {done.stderr}"

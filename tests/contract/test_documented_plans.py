@@ -1,0 +1,120 @@
+"""Each command of Snakemake on a page plans what it says, with the files that the pages show."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.file_reference import parse_file_reference
+from convs2s.config.load import load
+from tests.support import pages
+from tests.support.checkout import Checkout, check_out
+
+MIRRORED = "results/scales/mirror/wmt14_en_fr/bleu.txt"
+
+NAMES = {
+    "TASK/rouge": "arxiv_titles/rouge",
+    "TASK": "demo_en_fr",
+    "TEXT": "demo_en_fr",
+    "MODEL": "demo",
+    "RUN": "seed1",
+    "SET": "test",
+    "TEST": "test",
+    "DECODING": "beam5",
+    "BASELINE": "demo",
+    "SYSTEM": "small",
+    "TARGET --config scale=mirror": f"{MIRRORED} --config scale=mirror",
+    "TARGET": "results/demo_en_fr/bleu.txt",
+}
+"""What stands for what a user fills in."""
+
+WRITTEN = {
+    "extending.md": "config.local.yaml",
+    "fine_tuning.md": "config/models.yaml",
+    "length_penalty.md": "config/decodings.yaml",
+    "operations.md": "config.local.yaml",
+    "own_language_pair.md": "config/models.yaml",
+}
+"""Where a page says that its settings are written, if their first line does not."""
+
+EXAMPLES = {"models.yaml": "config/models.yaml", "exhibit.yaml": "config/paper.yaml"}
+"""What extending.md appends to which file."""
+
+NO_SETTINGS = {"demo_corpus.md"}
+"""Pages whose YAML is of the package's own files."""
+
+ALONE = (
+    *("--profile", "--sdm", "--unlock", "--version", "--directory"),
+    *("--default-storage-provider", "--report", "--archive", "--generate-unit-tests"),
+)
+"""Options whose commands other tests run: of profiles, containers, conda, modules, storages."""
+
+
+@pytest.mark.parametrize("page", WRITTEN)
+def test_a_page_says_where_its_settings_are_written(root: Path, page: str) -> None:
+    assert f"`{WRITTEN[page]}`" in (root / "docs" / page).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout with every file of settings that the pages show, and all text that is local."""
+    checkout = check_out(root, tmp_path_factory.mktemp("written"))
+    for block in pages.blocks(root):
+        if block.kind == "yaml" and block.page not in NO_SETTINGS:
+            write(checkout, block)
+    shutil.copytree(root / "examples", checkout / "examples")
+    for example, appended_to in EXAMPLES.items():
+        text = (checkout / appended_to).read_text("utf-8")
+        example_text = (checkout / f"examples/{example}").read_text("utf-8")
+        checkout.write(appended_to, f"{text}\n{example_text}")
+    for task in load(checkout.folder).tasks.values():
+        files = map(parse_file_reference, task.references(task.splits))
+        for path in (file.location for file in files if not file.is_url):
+            checkout.write(path, "A line.\n")
+    (checkout / "docs").symlink_to(root / "docs")
+    return checkout
+
+
+def write(checkout: Checkout, block: pages.Block) -> None:
+    """Write a block into the file that its first line names, or add it to that of its page."""
+    first = block.text.partition("\n")[0]
+    if first.startswith("# config/"):
+        checkout.write(first.removeprefix("# "), block.text)
+        return
+    file = checkout / WRITTEN[block.page]
+    before = file.read_text("utf-8") if file.exists() else ""
+    if block.text not in before:  # what a page quotes is there
+        checkout.write(WRITTEN[block.page], f"{before}\n{block.text}")
+
+
+@pytest.fixture(scope="module")
+def commands(root: Path) -> set[str]:
+    found = {filled(command) for command in pages.snakemake_commands(root)}
+    return {one for one in found if not any(option in one for option in ALONE)}
+
+
+def filled(command: str) -> str:
+    for name, example in NAMES.items():
+        command = command.replace(name, example)
+    return command
+
+
+def test_every_target_plans(commands: set[str], written: Checkout) -> None:
+    # Planning takes seconds: what is typed without options is planned together.
+    targets = {word for one in commands if " -" not in one for word in one.split()[1:]}
+    assert len(targets) > 20
+    plan(written, " ".join(["snakemake", *sorted(targets)]))
+
+
+@pytest.mark.slow
+def test_every_command_with_options_plans(
+    commands: set[str], written: Checkout
+) -> None:
+    for command in sorted(one for one in commands if " -" in one):
+        plan(written, command)
+
+
+def plan(checkout: Checkout, command: str) -> None:
+    dry_run = command.replace("snakemake", "snakemake --quiet --dry-run", 1)
+    done = checkout.typed(dry_run)
+    assert done.code == 0, f"{command}\n{done.said[-2000:]}"

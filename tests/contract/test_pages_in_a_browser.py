@@ -1,0 +1,224 @@
+"""The report and the commands' pages in a browser: nothing complains, nothing is fetched."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from convs2s.paper.attention import attention_page
+from convs2s.paper.attention_maps import ExampleAttention
+from convs2s.paper.ledger import RunScore
+from tests.support.chromium import Page
+from tests.support.paper_results import (
+    HOSTILE,
+    PaperResults,
+    write_paper_results,
+)
+
+HIGHEST = 15_000
+"""Pixels of the report at a width of 1,400, all that folds closed."""
+
+OPEN = "document.querySelectorAll('details').forEach(part => part.open = true)"
+DRAWN = (
+    "[...document.querySelectorAll('.chart')].every(one => one.querySelector('svg'))"
+)
+LOADED = "[...document.images].every(one => one.complete && one.naturalWidth)"
+WIDTH = "document.documentElement.scrollWidth"
+HEIGHT = "document.documentElement.scrollHeight"
+PLACES = [
+    "summary",
+    "table1",
+    "figure2",
+    "figure3",
+    "claims",
+    "curves",
+    "translations",
+    "costs",
+]
+
+
+@pytest.fixture(scope="module")
+def results(root: Path, tmp_path_factory: pytest.TempPathFactory) -> PaperResults:
+    found = write_paper_results(tmp_path_factory.mktemp("results"), root)
+    found.report()
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with Page(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def report(browser: Page, results: PaperResults) -> Page:
+    browser.complaints.clear()
+    browser.fetched.clear()
+    browser.open(results.output, width=1280, scheme="light")
+    return browser
+
+
+def test_all_is_drawn_and_nothing_complains(
+    report: Page, results: PaperResults
+) -> None:
+    assert set(report.fetched) == {results.output.as_uri()}
+    for name in results.tables:
+        table = f"document.getElementById('{name}-caption').closest('table')"
+        assert report.run(f"{table}.rows.length") > 1
+        assert report.run(f"{table}.closest('.dt-container') !== null")
+    assert not report.run(DRAWN)  # a plot in a closed part is drawn when that opens
+    report.run(OPEN)
+    report.wait(DRAWN)
+    assert report.complaints == []
+    assert report.run(LOADED)
+    note = "document.querySelector('#table4 .note li').textContent"
+    assert HOSTILE in report.run(note)
+
+
+def test_tables_sort_by_pointer_and_by_keyboard(report: Page) -> None:
+    column = "document.querySelector('#table4 thead th:nth-child(5)"
+    shown = "[...document.querySelectorAll('#table4 .parts tbody tr td:nth-child(5)')]"
+    ours = f"{shown}.map(cell => cell.dataset.order)"
+    before = report.run(ours)
+    report.click("#table4 thead th:nth-child(5)")
+    ascending = sorted(before, key=lambda one: float(one or "-inf"))
+    assert report.run(ours) == ascending != before
+    assert report.run(f"{column}').ariaSort") == "ascending"
+    report.run(f"{column} .dt-column-order').focus()")
+    report.press_enter()
+    report.wait(f"{column}').ariaSort === 'descending'")
+    descending = sorted(before, key=lambda one: -float(one or "-inf"))
+    assert report.run(ours) == descending
+
+
+@pytest.mark.parametrize(
+    ("place", "mark", "said"),
+    [
+        ("#curves", ".mark-symbol path", ("perplexity", "learning rate", "seed")),
+        ("#figure2", ".mark-symbol path", ("Layers", "BLEU", "value of")),
+        ("#figure3", ".mark-rect path", ("source", "target", "attention")),
+    ],
+)
+def test_pointing_at_a_value_shows_it(
+    report: Page, place: str, mark: str, said: tuple[str, ...], pictures: Path
+) -> None:
+    report.run(OPEN)
+    report.wait(DRAWN)
+    report.point(f"{place} .drawing {mark}", 3)
+    shown = "document.querySelector('#vg-tooltip-element.visible')?.textContent ?? ''"
+    text = report.run(f"new Promise(done => setTimeout(() => done({shown}), 500))")
+    assert all(word in text for word in said), text
+    report.picture(pictures / f"pointed_at_{place[1:]}.png")
+
+
+WEIGHTS = [[[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], [[0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]]
+TAG = "</script><b>&"
+EXAMPLE = ExampleAttention(
+    task="tiny",
+    model="model.safetensors",
+    run="seed1",
+    scale="",
+    stand_in="a test's",
+    source=f"the {TAG}",
+    source_tokens=["the", TAG, "</s>"],
+    translation="das",
+    target_tokens=["das", "</s>"],
+    layers=RunScore(2, "a test"),
+    weights=WEIGHTS,
+)
+
+
+@pytest.fixture(scope="module")
+def attention(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("attention") / "page.html"
+    output.write_text(attention_page(EXAMPLE), "utf-8")
+    return output
+
+
+def test_pointing_at_a_token_shows_where_it_looks(
+    browser: Page, attention: Path
+) -> None:
+    shown = "document.querySelector('.attention output').textContent"
+    tokens = "[...document.querySelectorAll('.attention .source .token')]"
+    shares = f"{tokens}.map(one => one.style.getPropertyValue('--weight'))"
+    browser.open(attention, width=1000, scheme="light")
+    asked = browser.run(shown)
+    # The mean of both layers; of the first token before any is pointed at.
+    first = f"das looks at: </s> 0.45, the 0.40, {TAG} 0.15"
+    assert asked.startswith(f"{first}. Point at a token")
+    assert browser.run(shares) == ["0.4000", "0.1500", "0.4500"]
+    browser.point(".attention .source .token", 0)
+    browser.wait(f"{shown}.startsWith('the is looked at by')")
+    assert browser.run(shares) == ["", "", ""]
+    browser.point(".attention .target .token", 0)
+    browser.wait(f"{shown} === {first!r}")
+    browser.point("h1")
+    browser.wait(f"{shown} === {asked!r}")
+    # A layer is chosen, and keys go from token to token.
+    browser.run("document.querySelector('.attention input[value=\"1\"]').click()")
+    browser.run("document.querySelector('.attention .target .token').focus()")
+    browser.wait(f"{shown}.startsWith('das looks at: </s> 0.80')")
+    browser.press("ArrowRight")
+    browser.wait(f"{shown}.startsWith('</s> looks at: </s> 0.40')")
+    browser.press("ArrowUp")
+    browser.wait(f"{shown} === {TAG!r} + ' is looked at by: </s> 0.30, das 0.10'")
+    browser.press("Escape")
+    browser.wait(f"{shown}.includes('Point at a token')")
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_look_alike_everywhere(
+    browser: Page,
+    results: PaperResults,
+    attention: Path,
+    scheme: str,
+    width: int,
+    pictures: Path,
+) -> None:
+    browser.complaints.clear()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    for page in (attention, results.output):
+        browser.fetched.clear()
+        browser.open(page, width=width, scheme=scheme)
+        assert set(browser.fetched) == {page.as_uri()}
+        assert browser.run(WIDTH) <= width
+        assert (browser.run(ground) == "rgb(255, 255, 255)") == (scheme == "light")
+    browser.open(attention, width=width, scheme=scheme)
+    assert browser.run("document.querySelectorAll('main b').length") == 0
+    browser.open(results.output, width=width, scheme=scheme)
+    tables = "[...document.querySelectorAll('.dt-container')]"
+    colors = browser.run(f"{tables}.map(one => getComputedStyle(one).backgroundColor)")
+    assert set(colors) == {"rgba(0, 0, 0, 0)"}
+    if width == 1400:
+        assert browser.run(HEIGHT) <= HIGHEST
+    for place in PLACES:
+        top = "scrollIntoView({behavior: 'instant'})"
+        browser.run(f"document.getElementById('{place}').{top}")
+        browser.picture(pictures / f"{scheme}_{width}_{place}.png")
+    assert browser.complaints == []
+
+
+STYLE = """@page { size: A4; margin: 18mm } body { font: 11pt/1.45 sans-serif }
+table { border-collapse: collapse; font-size: 10pt } td, th { border: 1px solid; padding: 3pt 6pt }
+tr, img { break-inside: avoid } img { max-width: 100% }"""
+
+
+def test_the_page_of_results_fits_on_five_printed_pages(
+    root: Path, tmp_path: Path, browser: Page
+) -> None:
+    markdown_it = pytest.importorskip("markdown_it")
+    text = (root / "docs/results.md").read_text("utf-8")
+    assert "STAND-IN DATA" in text
+    body = markdown_it.MarkdownIt().enable("table").render(text)
+    head = f'<meta charset="utf-8"><base href="{(root / "docs").as_uri()}/">'
+    head = f"<head>{head}<style>{STYLE}</style></head>"
+    page, printed = tmp_path / "results.html", tmp_path / "results.pdf"
+    whole = f"<!DOCTYPE html><html data-ready=yes>{head}<body>{body}</body></html>"
+    page.write_text(whole, encoding="utf-8")
+    browser.open(page, width=700, scheme="light")
+    assert browser.run("document.images.length") == 2
+    browser.wait(LOADED)
+    browser.printed(printed)
+    assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 5

@@ -1,0 +1,170 @@
+"""What a run makes, shows and leaves out: planned without a job, by which files there are."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.config.settings import Settings
+from convs2s.errors import UserError
+from convs2s.layout import Layout
+from convs2s.paper.cells import Cell
+from convs2s.paper.failures import STOPPED
+from convs2s.pipeline.plan import Plan
+
+pytestmark = pytest.mark.usefixtures("in_folder")
+
+TASK = "results/scales/demo/demo_en_fr"
+DEMO = f"{TASK}/models/demo"
+LISTED = f"{TASK}_word/models/demo_wmt16_en_ro/seed1/test.list20.nbest.zst"
+
+
+def plan(
+    settings: Settings, there: Iterable[str] = (), asked: Iterable[str] = ()
+) -> Plan:
+    """Plan where these files are there, and these targets are asked for."""
+    layout = Layout(settings.scale.results_dir, settings.scale.downloads_dir)
+    files, logs = frozenset(there), f"{settings.scale.results_dir}/logs"
+    return Plan(settings, layout, logs, files.__contains__, list(asked))
+
+
+def with_options(settings: Settings, **options: object) -> Settings:
+    return replace(settings, options=settings.options.model_copy(update=options))
+
+
+def paths(cells: Iterable[Cell]) -> list[str]:
+    return list(dict.fromkeys(path for cell in cells for path in cell.paths))
+
+
+def test_what_is_asked_for_decides_whether_a_table_starts_anything(
+    demo: Settings,
+) -> None:
+    every = paths(plan(demo).planned["table1"])
+    assert len(every) > 2
+    assert plan(demo).scores("table1") == []
+    assert plan(demo, there=every[1:2]).scores("table1") == every[1:2]
+    assert plan(demo, asked=["tables"]).scores("table1") == []
+    assert plan(demo, asked=["paper"]).scores("table1") == every
+    timed = plan(demo, asked=["speed"])
+    assert timed.scores("table3") == paths(timed.planned["table3"])
+    assert timed.scores("table1") == []
+    assert timed.scores("table3", "table1") == []  # as of a ledger of several
+
+
+def test_the_history_of_a_training_that_goes_on_is_not_shown(demo: Settings) -> None:
+    history, score = f"{DEMO}/seed1/history.jsonl", f"{DEMO}/seed1/test.beam5.bleu.json"
+    assert plan(demo, there=[history, score]).finished([history, score]) == [score]
+    record = f"{DEMO}/seed1/training.json"
+    assert plan(demo, there=[history, record]).finished([history, score]) == [history]
+    assert plan(demo, asked=["paper"]).finished([history, score]) == [history, score]
+
+
+def test_a_table_is_made_of_its_cells_and_of_what_failed(demo: Settings) -> None:
+    cell = plan(demo).cells["table2"][0]
+    log = Path(f"results/scales/demo/logs/{cell.task}/{cell.model}/seed1/train.log")
+    log.parent.mkdir(parents=True)
+    log.write_text("convs2s: SIGTERM was received: run it again\n")
+    contents = plan(demo).contents("table2")
+    assert contents["failures"][cell.records[0].fingerprint] == STOPPED
+    assert contents["above"]["stand_in"] == demo.scale.stand_in
+    runs = [record for one in plan(demo).cells["table2"] for record in one.records]
+    assert contents["runs"] == {record.file: record.fingerprint for record in runs}
+
+
+def test_times_of_a_gpu_are_taken_where_one_is_asked_for(demo: Settings) -> None:
+    def timed(one: Plan) -> list[str]:
+        cells = one.planned["table3"]
+        return paths(cell for cell in cells if cell.measure == "seconds_cuda")
+
+    assert timed(plan(demo)) == []
+    (first, *_) = timed(plan(with_options(demo, device="cuda")))
+    assert timed(plan(demo, there=[first])) == [first]
+
+
+def test_a_task_waits_for_the_files_that_a_user_has_to_bring(paper: Settings) -> None:
+    gigaword = paper.tasks["gigaword"]
+    needed = gigaword.references(gigaword.splits)
+    assert "data/duc2004/input.txt" in needed
+    for there, is_made in (((), False), (needed[1:], False), (needed, True)):
+        planned = plan(paper, there)
+        assert ("gigaword" in planned.tasks) == is_made
+        assert bool(planned.planned["table6"]) == is_made
+        assert len(planned.cells["table6"]) == 6
+
+
+def test_anothers_list_is_rescored_where_a_user_has_it_or_a_model_makes_it(
+    paper: Settings, demo: Settings
+) -> None:
+    listed = "data/wmt14_en_fr/newstest2014.1000best.gz"
+    assert plan(paper).planned["lstm_table2"] == []
+    assert len(plan(paper, there=[listed]).planned["lstm_table2"]) == 5
+    assert plan(paper).baseline_list("wmt14_en_fr_word", "newstest2014") == listed
+    with pytest.raises(UserError, match="wmt14_en_fr_word"):
+        plan(paper).baseline_list("wmt14_en_fr_word", "valid")
+    assert plan(demo).baseline_list("demo_en_fr_word", "test") == LISTED
+
+
+@pytest.fixture(scope="module")
+def published(root: Path) -> Settings:
+    ledger = root / "docs/results/multi30k.ledger.jsonl"
+    return load(root, {"scale": "multi30k", "published": str(ledger)})
+
+
+def test_published_runs_are_not_made_again_and_those_here_count_before_them(
+    published: Settings,
+) -> None:
+    alone = plan(with_options(published, published=None))
+    assert alone.planned["table1"] == alone.cells["table1"]
+    assert alone.published == []
+    beside = plan(published)
+    assert beside.published == [published.options.published]
+    assert beside.planned["table1"] == []
+    assert len(beside.runs) < len(alone.runs) / 4
+    score = beside.cells["table1"][0].paths[1]
+    here = plan(published, there=[score])
+    assert here.planned["table1"][0].paths == (score,)
+    assert here.scores("table1") == [score]
+
+
+def test_a_figure_of_published_runs_alone_cannot_be_drawn(
+    published: Settings, demo: Settings
+) -> None:
+    beside = plan(published)
+    # The first one is drawn from scores.
+    assert beside.figures == ["figure2", "lstm_figure2"]
+    with pytest.raises(UserError, match=r"^figure3.svg: no model .*; figure3.md has "):
+        beside.drawn_cells("figure3")
+    with pytest.raises(UserError, match=r"^lstm_figure3\.svg: no model"):
+        beside.curves()
+    assert plan(demo).figures == ["figure2", "figure3", "lstm_figure2", "lstm_figure3"]
+
+
+def test_plots_are_the_curves_of_our_runs_and_the_attention_of_the_first(
+    demo: Settings,
+) -> None:
+    two = demo.options.plots.model_copy(update={"sentences": (2, 7)})
+    plots = plan(with_options(demo, plots=two))
+    curves = [f"{DEMO}/seed{seed}/curve.svg" for seed in (1, 2)]
+    maps = [f"{DEMO}/seed1/test.beam5.attention{line}.svg" for line in (2, 7)]
+    assert plots.plots_of("demo_en_fr") == [*curves, *maps]
+    released = plots.plots_of("wmt14_en_de_released")
+    assert not any(path.endswith("curve.svg") for path in released)
+    task = demo.tasks["demo_en_fr"]
+    headline = task.headline.model_copy(update={"model": "demo_lstm"})
+    lstm = task.model_copy(update={"headline": headline})
+    without = replace(demo, tasks={**demo.tasks, "demo_en_fr": lstm})
+    assert "attention" not in "".join(plan(without).plots_of("demo_en_fr"))
+
+
+def test_a_length_penalty_is_tuned_after_the_list_that_it_goes_by(
+    paper: Settings,
+) -> None:
+    run = "wmt14_en_de", "wmt14_en_de", "seed1"
+    tuned = f"results/{'/models/'.join(run[:2])}/seed1/newstest2015.beam5_en_de"
+    tuned += ".length_penalty.json"
+    assert plan(paper).tuned_penalty(*run, "beam5_en_de") == [tuned]
+    assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2014") == [tuned]
+    assert plan(paper).tuned_penalty(*run, "beam5_en_de", "newstest2015") == []
+    assert plan(paper).tuned_penalty(*run, "beam5") == []

@@ -1,0 +1,250 @@
+"""``convs2s status`` tells from files alone what became of real trainings and jobs."""
+
+import errno
+import fcntl
+import io
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from functools import partial
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from convs2s.errors import UserError
+from convs2s.paper.failures import STOPPED
+from convs2s.pipeline.status import SHOWN_LINES, Status, status
+from convs2s.pipeline.status_view import view
+from convs2s.training import state_folder
+from convs2s.training.identity import TrainingJob
+from convs2s.training.run import train
+from tests.conftest import Terminal
+from tests.support import tiny
+from tests.support.jobs import job_command
+from tests.support.processes import wait_for
+
+ENDLESS: dict[str, Any] = {"maximum_epochs": 9999, "learning_rate": 0.001}
+PATIENCE = 300
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The status of a folder in which everything has happened and two trainings still run."""
+    results = tiny.prepare(tmp_path_factory.mktemp("results") / "tiny").parent
+    live: list[BaseProcess] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_folder, "SECONDS_BETWEEN_NOTES", 0.0)
+        try:
+            for name in ("running", "killed", "held"):
+                live.append(start(results, name, **ENDLESS))
+                wait_for(partial(is_under_way, results, name))
+                # It lives on, and leaves others the machine.
+                os.kill(live[-1].pid or 0, signal.SIGSTOP)
+            live[1].kill()
+            live[1].join(PATIENCE)
+            for one in (
+                start(results, "finished", maximum_epochs=2),
+                start(results, "limit", {"time_limit": 1 / 60}, **ENDLESS),
+                start(results, "diverged", learning_rate=1e30, clip=1e30),
+                start(results, "held", maximum_epochs=1),  # is refused
+            ):
+                one.join(PATIENCE)
+                assert one.exitcode is not None
+            yield {one.name.split("/")[1]: one for one in status(results).trainings}
+        finally:
+            for process in live:
+                process.kill()
+                process.join(PATIENCE)
+
+
+def start(
+    results: Path, model: str, job: dict[str, Any] | None = None, **training: Any
+) -> BaseProcess:
+    """Start a training as the workflow has it, in a process of its own."""
+    output = results / f"tiny/models/{model}/seed1/model.safetensors"
+    one = tiny.job(results / "tiny", output, tiny.settings(**training), **job or {})
+    process = multiprocessing.get_context("fork").Process(target=quietly, args=(one,))
+    process.start()
+    return process
+
+
+def quietly(job: TrainingJob) -> None:
+    """End with an exit code, as the command does, where there is an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        train(job)
+    except UserError as error:
+        os._exit(error.exit_code)
+
+
+def is_under_way(results: Path, model: str) -> bool:
+    path = results / f"tiny/models/{model}/seed1/state/progress.json"
+    if not path.exists():
+        return False
+    progress = json.loads(path.read_text())
+    return progress["updates"] > 10 and progress["seconds"] is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "condition", "why"),
+    [
+        ("running", "running", None),
+        ("held", "locked", "was refused"),
+        ("killed", "crashed", "killed, or its machine went down"),
+        ("diverged", "crashed", "training diverged in epoch 1 at update "),
+        ("limit", "stopped", "the time limit of 0.0166667 minutes is near; saved in "),
+        ("finished", "finished", "the recipe's maximum of 2 epochs is reached"),
+    ],
+)
+def test_each_training_is_told_apart(
+    found: dict[str, Any], name: str, condition: str, why: str | None
+) -> None:
+    one = found[name]
+    assert one.condition == condition
+    assert (why or "") in (one.why or "")
+    assert bool(one.log) == (condition == "crashed")
+    assert len(one.log) <= SHOWN_LINES
+
+
+def test_a_training_says_how_far_it_is_and_who_holds_it(found: dict[str, Any]) -> None:
+    one = found["running"]
+    assert one.owner.endswith(f" on {os.uname().nodename}")
+    assert (one.epochs, found["finished"].epoch) == (9999, 2)
+    known = (one.updates, one.loss, one.perplexity, one.tokens_per_second, one.seconds)
+    assert min(known) > 0
+    assert one.state_seconds >= 0
+    assert found["held"].why.startswith(f"{found['held'].owner} holds it; process ")
+    assert found["diverged"].log[-1] == f"error: {found['diverged'].why}"
+    assert found["finished"].best_epoch in (1, 2)
+
+
+def test_the_view_names_everything_that_there_is_room_for(
+    found: dict[str, Any],
+) -> None:
+    def shown(times: int, width: int, rows: int) -> list[str]:
+        screen = Console(width=width, file=io.StringIO())
+        every = (*found.values(),) * times
+        screen.print(view(Status(every, ()), rows=rows, width=width))
+        assert isinstance(screen.file, io.StringIO)
+        return screen.file.getvalue().splitlines()
+
+    said = shown(1, 100, 100)
+    counts = "trainings: 1 running, 1 locked, 2 crashed, 1 stopped, 1 finished"
+    assert {counts, "tiny/diverged/seed1 crashed:"} <= {*said}
+    said = shown(50, 80, 20)
+    assert len(said) <= 20
+    assert max(map(len, said)) <= 80
+    assert "and 288 more" in "".join(said)
+    assert "tiny/diverged/seed1 crashed:" not in shown(1, 100, 2)
+
+
+def test_a_lock_is_believed_whether_it_can_be_seen_or_not(tmp_path: Path) -> None:
+    state = tmp_path / "run/state"
+    state.mkdir(parents=True)
+    owner = "process 7 on elsewhere"
+    (state / "lock").write_text(f"{owner}\n")
+
+    def condition() -> str:
+        return status(tmp_path).trainings[0].condition
+
+    with (state / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert condition() == "locked"
+    assert condition() == "crashed"
+    # On a machine whose lock cannot be seen here.
+    said = {"owner": owner, "phase": "training", "written": time.time()}
+    progress = state / "progress.json"
+    progress.write_text(json.dumps(said))
+    assert condition() == "running"
+    for old in ({"written": time.time() - 3600}, {"written": None}, {"epoch": "two"}):
+        progress.write_text(json.dumps({**said, **old}))
+        assert condition() == "crashed"
+
+
+@pytest.mark.parametrize(
+    ("work", "condition", "last"),
+    [
+        ("pass", "finished", ""),
+        ("raise UserError('a.en:3: bad')", "crashed", "error: a.en:3: bad"),
+        ("1 / 0", "crashed", "ZeroDivisionError: division by zero"),
+        ("raise KeyboardInterrupt", "crashed", "error: interrupted: the same command"),
+        ("os.kill(os.getpid(), 9)", "crashed", "at work"),
+    ],
+)
+def test_a_jobs_end_is_in_its_log(
+    tmp_path: Path, work: str, condition: str, last: str
+) -> None:
+    name = "tiny/small/seed1/test.greedy.decode"
+    command = job_command(tmp_path / f"logs/{name}.log", work)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    (one,) = status(tmp_path).jobs
+    assert (one.name, one.condition) == (name, condition)
+    assert "".join(one.log[-1:]).startswith(last)
+    if "UserError" in work:
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{last}\n")
+
+
+def test_a_running_job_holds_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "logs/tiny/extract_corpus/train.log"  # of no training
+    with subprocess.Popen(job_command(log, "time.sleep(600)")) as process:
+        try:
+            wait_for(lambda: log.exists() and "at work" in log.read_text())
+            found = status(tmp_path)
+            assert found.trainings == ()
+            (one,) = found.jobs
+            assert one.condition == "running"
+            assert one.owner == f"process {process.pid} on {os.uname().nodename}"
+        finally:
+            process.send_signal(signal.SIGKILL)
+
+
+MISSING = "train.arrow: no such file"
+NO_TORCH = "ModuleNotFoundError: No module named 'torch'"
+
+
+@pytest.mark.parametrize(
+    ("text", "condition", "why"),
+    [
+        (f"convs2s: error: {MISSING}\n", "crashed", MISSING),
+        (f"Traceback (most recent call last):\n{NO_TORCH}\n", "crashed", NO_TORCH),
+        ("convs2s: SIGTERM was received: run it again\n", "stopped", STOPPED),
+        ("a warning of torch\n", "not started", None),
+    ],
+)
+def test_a_training_that_failed_before_its_states(
+    tmp_path: Path, text: str, condition: str, why: str | None
+) -> None:
+    log = tmp_path / "logs/tiny/small/seed1/train.log"
+    log.parent.mkdir(parents=True)
+    log.write_text(text)
+    (one,) = status(tmp_path).trainings
+    assert (one.name, one.condition, one.why) == ("tiny/small/seed1", condition, why)
+
+
+def test_the_command_gives_json_of_what_can_be_read(
+    tmp_path: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of lost+found, where the results are a disk of their own."""
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "run/state").mkdir(parents=True)
+    scandir = os.scandir
+
+    def refuse(folder: Path) -> Any:
+        if Path(folder).name == "lost+found":
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    said = json.loads(run("status", tmp_path, "--json"))
+    assert [one["condition"] for one in said["trainings"]] == ["not started"]
+    with pytest.raises(SystemExit, match="nowhere: no such folder"):
+        run("status", tmp_path / "nowhere")
+    with pytest.raises(SystemExit, match="--watch: the output is no terminal"):
+        run("status", tmp_path, "--watch")

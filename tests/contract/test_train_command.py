@@ -1,0 +1,66 @@
+"""``convs2s train`` by hand trains as the workflow does in the same folder."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.training.identity import TrainingJob
+from tests.conftest import Terminal
+
+TRAIN = ("train", "results/demo_en_fr", "--model", "small", "--output", "m.safetensors")
+
+
+@pytest.fixture
+def jobs(copy: Path, monkeypatch: pytest.MonkeyPatch) -> list[TrainingJob]:
+    """What would be trained, in a folder of its own."""
+    found: list[TrainingJob] = []
+    monkeypatch.chdir(copy)
+    launch = "convs2s.training.launch.launch"
+    monkeypatch.setattr(launch, lambda job, *_: found.append(job))
+    return found
+
+
+def test_tables_and_the_name_of_the_folder_reach_the_training(
+    copy: Path, run: Terminal, jobs: list[TrainingJob]
+) -> None:
+    names = ("dictionary.tsv", "candidates.tsv", "en.tsv", "fr.tsv")
+    dictionary, candidates, *truecasers = (copy / name for name in names)
+    for path in (dictionary, candidates, *truecasers):
+        path.touch()
+    tables = ("--dictionary", dictionary, "--candidates", candidates)
+    run("train", ".", *TRAIN[2:], *tables, "--truecasers", *truecasers)
+    (job,) = jobs
+    assert (job.dictionary, job.candidates) == (dictionary, candidates)
+    assert list(job.truecasers or ()) == truecasers
+    assert job.label == f"{copy.name}/small/seed1"
+
+
+def test_what_no_option_says_is_the_configurations(
+    copy: Path, run: Terminal, jobs: list[TrainingJob]
+) -> None:
+    run(*TRAIN)
+    (copy / "config.local.yaml").write_text("{cores: 3, products: blas, device: cpu}")
+    run(*TRAIN)
+    run(*TRAIN, "--threads", 2, "--products", "onednn", "--device", "auto")
+    run(*TRAIN, "--checkpoint-minutes", 0.5, "--tensorboard")
+    threads = load(copy).model("small").training.threads
+    assert [(job.threads, job.products, job.device) for job in jobs[:3]] == [
+        (threads, "auto", "auto"),
+        (3, "blas", "cpu"),
+        (2, "onednn", "auto"),
+    ]
+    before, after = (job.recipe for job in jobs[-2:])
+    assert (before.checkpoint_minutes, before.tensorboard) == (15.0, False)
+    assert (after.checkpoint_minutes, after.tensorboard) == (0.5, True)
+
+
+def test_a_time_limit_is_a_schedulers(
+    run: Terminal, monkeypatch: pytest.MonkeyPatch, jobs: list[TrainingJob]
+) -> None:
+    run(*TRAIN, "--time-limit", 90)
+    monkeypatch.setenv("PBS_JOBID", "7.server")
+    run(*TRAIN, "--time-limit", 90, "--requeue")
+    run(*TRAIN)
+    assert [job.time_limit for job in jobs] == [None, 90.0, None]
+    assert [job.requeues for job in jobs] == [False, True, False]

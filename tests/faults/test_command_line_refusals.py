@@ -1,0 +1,127 @@
+"""What a user types wrong, in one line with its remedy."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli.main import main
+from convs2s.files.text import write_lines
+from tests.conftest import Terminal
+from tests.support.refusals import says
+
+SCORE = "score bleu --reference two"
+COMPARE = "score compare --reference two"
+ROUGE = "score rouge --reference two --reference"
+TRAIN = "train results/demo_en_fr --model small --output out.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("tokenize --language en --preparation mose_test", "unknown did mean moses_"),
+        ("detokenize --language en --preparation mose_test", "unknown did mean moses_"),
+        ("tokenize --language english", "--language english: code letters"),
+        ("detokenize --language english", "--language english: code letters"),
+        (f"{SCORE} --metric WER --lowercase", "leave --metric"),
+        (f"{SCORE} --source text", "name --metric"),
+        (SCORE, "two 1 2"),
+        (f"{COMPARE} two one", "one: 1 lines reference 2"),
+        (f"{ROUGE} one two", "two: 2 lines one 1"),
+        (f"{ROUGE} two two --bytes 0", "bytes: at least 1, not 0"),
+        (f"{ROUGE} two two --samples -1", "samples: at least 1, not -1"),
+        (f"{ROUGE} two two --exceptions forms", "--exceptions forms: add --stem"),
+        (f"{ROUGE} two two --stem --exceptions no.tsv", "no.tsv: no such file"),
+        (f"{ROUGE} no.txt two", "no.txt: no such file"),
+        ("score rouge --reference same --items two two", "two: input name another out"),
+        ("score rouge --reference two --items two same", "two: input name another out"),
+        ("score rouge --reference empty empty", "empty: no lines to score"),
+        ("compare-outputs two two --reference two --most 0", "most: at least 1, not 0"),
+        ("translate two", "two: not a model"),
+        ("translate nowhere", "nowhere: no such file"),
+        ("translate MODEL", "standard input:2: not UTF-8: byte 0xe9 column 2"),
+        ("attention LSTM w1", "lstm.safetensors: kind lstm no attention"),
+        ("config --task demo_en_f", "demo_en_fr"),
+        (f"{TRAIN} --start a", "--start a: 'small' no training.start"),
+        (f"{TRAIN} --dictionary none.tsv", "none.tsv: no such file"),
+    ],
+)
+def test_a_fault_is_said_in_one_line(
+    copy: Path,
+    model: Path,
+    recurrent: Path,
+    run: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    words: str,
+) -> None:
+    monkeypatch.chdir(copy)
+    for name, text in {"empty": "", "one": "a", "two": "a b", "same": "a b"}.items():
+        write_lines(copy / name, text.split())
+    models = {"MODEL": str(model), "LSTM": str(recurrent)}
+    arguments = [models.get(word, word) for word in typed.split()]
+    with pytest.raises(SystemExit) as stop:
+        run(*arguments, text=b"w1\n" if typed == SCORE else b"w1\nw\xe9\n")
+    message = str(stop.value)
+    assert message.startswith("convs2s: error: ")
+    assert "\n" not in message
+    says(message, *words.split())
+    assert (copy / "two").read_text() == "a\nb\n"
+    assert not (copy / "out.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "usage", "said"),
+    [
+        ("transalte m", "[", "unknown command 'transalte'; did you mean 'translate'?"),
+        ("score blue", "score [", "unknown command 'blue'; did you mean 'bleu'?"),
+        (
+            "score rouge --reference r o --sten",
+            "score rouge [",
+            "unknown option '--sten'; did you mean '--stem'?",
+        ),
+        (
+            "translate m --maximum-lenght.factor 2",
+            "translate [",
+            "unknown option '--maximum-lenght.factor'; did you mean '--maximum-length.factor'?",
+        ),
+        (
+            "translate m --batch-tokens many",
+            "translate [",
+            "argument --batch-tokens: expected a whole number or null, not 'many'",
+        ),
+        # One sentence is no batch.
+        ("attention m w --batch-tokens 9", "attention [", "option '--batch-tokens'"),
+    ],
+)
+def test_a_misspelt_command_is_told_with_the_nearest(
+    capsys: pytest.CaptureFixture[str], typed: str, usage: str, said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(typed.split())
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"usage: convs2s {usage}")
+    assert said in error.splitlines()[-1]
+
+
+def test_a_folder_that_one_may_not_enter_is_named(
+    run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Path.exists and its like raise this before Python 3.14, for all users but root."""
+
+    def refused(path: Path, **_: object) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    with pytest.raises(SystemExit, match="/home/theirs/model: Permission denied"):
+        run("card", "/home/theirs/model")
+
+
+def test_a_network_of_other_layers_has_no_products_to_measure(
+    copy: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy)
+    monkeypatch.setattr("convs2s.models.kernels.choice.products_of", lambda network: [])
+    with pytest.raises(SystemExit, match="--model demo: has no layers of this package"):
+        run("kernels", "--model", "demo")

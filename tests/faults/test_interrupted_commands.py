@@ -1,0 +1,102 @@
+"""Ctrl-C: SIGINT to the process group of a command that runs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli.main import main
+from convs2s.config.identity import training_settings
+from convs2s.files.text import write_lines
+from tests.support import tiny
+from tests.support.processes import wait_for
+
+
+def interrupted(
+    is_time: Callable[[], bool],
+    *arguments: object,
+    sent: signal.Signals = signal.SIGINT,
+) -> str:
+    """Run a command and signal its group when it is time; return the last that it says."""
+    command = [sys.executable, "-m", "convs2s", *map(str, arguments)]
+    process = subprocess.Popen(
+        [*command, "--device", "cpu"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    wait_for(lambda: is_time() or process.poll() is not None)
+    assert process.poll() is None
+    os.killpg(process.pid, sent)
+    said = process.communicate(timeout=300)[1]
+    assert "Traceback" not in said
+    assert process.returncode == 75
+    return said.replace("\r", "\n").splitlines()[-1]
+
+
+def test_a_training_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    task, settings = tiny.prepare(tmp_path / "task"), tmp_path / "settings.json"
+    endless = tiny.settings(maximum_epochs=9999, learning_rate=0.001)
+    settings.write_text(json.dumps(training_settings(endless)))
+    output = tmp_path / "run/model.safetensors"
+    output.parent.mkdir()
+    history = output.with_name("history.jsonl")
+    said = interrupted(
+        lambda: history.exists() and history.read_text().count("\n") > 0,
+        *("train", task, "--settings", settings, "--output", output, "--threads", 1),
+    )
+    stopped = "training is not finished: SIGINT was received; saved in epoch "
+    assert said.startswith(f"convs2s: {stopped}")
+    assert said.endswith(": rerun the same command to resume")
+    rows = [json.loads(line) for line in history.open()]
+    assert [row["epoch"] for row in rows] == list(range(1, len(rows) + 1))
+    kept = (tmp_path / "run/state/train.log").read_text()
+    assert f"error: {said.removeprefix('convs2s: ')}\n" in kept
+
+
+@pytest.mark.parametrize(
+    ("workers", "sent"),
+    [
+        (1, signal.SIGINT),
+        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
+def test_a_translation_says_what_is_written_and_goes_on(
+    model: Path, tmp_path: Path, workers: int, sent: signal.Signals
+) -> None:
+    write_lines(tmp_path / "in", [" ".join(tiny.WORDS[:8])] * 2000)
+    state = tmp_path / "out.part.json"
+
+    def has_lines() -> bool:
+        return state.exists() and json.loads(state.read_bytes())["lines"] > 0
+
+    said = interrupted(
+        has_lines,
+        *("translate", model, "--input", tmp_path / "in", "--output", tmp_path / "out"),
+        *("--workers", workers, "--threads", 2, "--batch-sentences", 1),
+        sent=sent,
+    )
+    written = rf"{sent.name} was received; (\d+) of 2000 lines are in {tmp_path}/out\.p"
+    stated = re.search(written, said)
+    assert stated is not None, said
+    assert int(stated[1]) == json.loads(state.read_bytes())["lines"] > 0
+
+
+def test_whatever_else_is_interrupted_says_no_more_than_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def pressed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("convs2s.publish.card.model_card", pressed)
+    with pytest.raises(SystemExit) as ended:
+        main(["card", str(tmp_path / "model.safetensors")])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "convs2s: interrupted\n"

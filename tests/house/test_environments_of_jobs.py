@@ -1,0 +1,106 @@
+"""Each rule's conda environment installs all that its job imports, in the tests' versions."""
+
+import json
+from collections import defaultdict
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+from convs2s import __version__
+from tests.support.bare_python import bare_python, run_bare
+from tests.support.checkout import Checkout
+from tests.support.imports import imports_of_command, imports_of_script
+from tests.support.rules import command, environment, rules, script
+
+NAMES = ("plot", "score", "text", "train")
+
+# Imported where the configuration asks for it alone; whoever does adds it (docs/preparation.md).
+BY_CHOICE = {"eflomal", "tensorboard"}
+
+# Reads import statements; says which of them fail, and for want of which module.
+_TRY = """
+import json, sys
+missing = {}
+for statement in json.load(sys.stdin):
+    try:
+        exec(statement)
+    except ImportError as error:
+        missing[statement] = error.name or str(error)
+print(json.dumps(missing))
+"""
+
+
+def environments(root: Path) -> dict[str, list[str]]:
+    """What pip installs into each environment, by its name."""
+    found = {}
+    for path in root.glob("envs/*"):
+        parts = yaml.safe_load(path.read_text("utf-8"))["dependencies"]
+        (found[path.stem],) = (part["pip"] for part in parts if isinstance(part, dict))
+    return found
+
+
+@cache
+def jobs(root: Path) -> dict[str, set[str]]:
+    """Environment -> the statements that import other packages in its jobs."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for rule in rules(root):
+        ran, asked, place = script(rule), command(rule), environment(rule)
+        if place and ran:
+            found[place] |= imports_of_script(root, ran)
+        elif place and asked:
+            found[place] |= imports_of_command(root, asked)
+    return found
+
+
+def missing(packages: list[str], statements: set[str], folder: Path) -> dict[str, str]:
+    """The statements that fail with these packages alone, each with the module that is absent."""
+    python = bare_python(folder / "environment", packages)
+    done = run_bare(
+        python, "-c", _TRY, folder=folder, text=json.dumps(sorted(statements))
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def package_of(module: str) -> str:
+    """What pip calls the package of a module."""
+    top = module.partition(".")[0]
+    return next(iter(metadata.packages_distributions().get(top, [top])))
+
+
+def test_every_job_is_looked_at(root: Path) -> None:
+    scripts = {path.name for path in root.glob("workflow/scripts/*.py")}
+    assert {script(rule) for rule in rules(root)} - {None} == scripts
+    assert {command(rule) for rule in rules(root)} - {None} == {"train"}
+    assert set(jobs(root)) == set(environments(root)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_environment_has_all_that_its_jobs_import(
+    root: Path, name: str, tmp_path: Path
+) -> None:
+    packages = environments(root)[name]
+    constraints = (root / "constraints.txt").read_text("utf-8").splitlines()
+    assert set(packages) <= set(constraints)
+    absent = missing(packages, jobs(root)[name], tmp_path)
+    lacks = {
+        each for each, module in absent.items() if package_of(module) not in BY_CHOICE
+    }
+    assert lacks == set()
+    # Jobs without a network have a light one.
+    has_torch = any(package.startswith("torch") for package in packages)
+    assert has_torch == (name == "train")
+
+
+def test_job_states_its_version_where_the_package_is_not_installed(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    program = "from convs2s.manifest import manifest; print(manifest()['convs2s'])"
+    # To read files.
+    python = bare_python(tmp_path / "environment", ["xopen", "zstandard"])
+    done = run_bare(python, "-c", program, folder=checkout / "src")
+    assert done.stdout.strip() == __version__, done.stderr

@@ -1,0 +1,54 @@
+"""`make test` shares out whole files, what takes minutes first, and names a test that hangs."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from tests.support.sharing_out import processes, sorted_for_sharing
+
+TEST = "import time\ndef test_a():\n    time.sleep({})\ndef test_b():\n    pass\n"
+
+
+def test_processes_take_whole_files_and_one_that_hangs_is_named(
+    tmp_path: Path, root: Path
+) -> None:
+    pytest.importorskip("xdist")
+    (tmp_path / "test_hang.py").write_text(TEST.format(600))
+    (tmp_path / "test_other.py").write_text(TEST.format(0.5))
+    text = (root / "Makefile").read_text()
+    (stated,) = re.findall(r"^IN_PROCESSES := (.*)", text, re.MULTILINE)
+    command = [sys.executable, "-m", "pytest", "-v", "-c", f"{root}/pyproject.toml"]
+    command += [*stated.split(), "-p", "no:cacheprovider", str(tmp_path)]
+    run = subprocess.run(
+        [*command, "-o", "faulthandler_timeout=2"],
+        cwd=root,
+        env=os.environ | {"PYTEST_XDIST_AUTO_NUM_WORKERS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    said = run.stdout
+    assert re.search(r"crashed while running '\S*test_hang.py::test_a'", said), said
+    assert "in test_a\n" in run.stderr
+    passed = re.findall(r"\[(gw\d)\].* PASSED \S*test_other\.py", said)
+    assert len(passed) == 2
+    assert len({*passed}) == 1
+
+
+def test_what_takes_minutes_comes_first() -> None:
+    files = (
+        "house/a",
+        "workflow/test_slurm_b",
+        "workflow/c",
+        "workflow/test_slurm_profiles",
+    )
+    names = [f"tests/{file}.py::test_e" for file in files]
+    items = [cast(pytest.Item, SimpleNamespace(nodeid=name)) for name in names]
+    assert sorted_for_sharing(items) == [items[n] for n in (3, 2, 1, 0)]
+    assert 1 <= processes() <= 8

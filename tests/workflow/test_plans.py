@@ -1,0 +1,227 @@
+"""Dry runs: every path that a table asks for can be made, at every scale, and no other is."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.load import load
+from convs2s.pipeline.status import status
+from tests.support.cells import cells
+from tests.support.checkout import Checkout, Done
+
+PUBLIC = "download prepare align train decode evaluate speed tables figures paper report demo"
+SCALES = ("paper", "demo", "multi30k", "multi30k_trained", "mirror")
+
+# What a licence keeps from being downloaded: users put these files there themselves.
+LICENSED = [
+    *(f"gigaword/train.{side}.txt" for side in ("article", "title")),
+    *(f"gigaword/valid.{side}.filter.txt" for side in ("article", "title")),
+    *(f"gigaword/test.{side}.txt" for side in ("article", "title")),
+    "duc2004/input.txt",
+    *(f"duc2004/references/task1_ref{number}.txt" for number in range(4)),
+    "wmt14_en_fr/newstest2014.1000best.gz",
+]
+MODEL = "results/demo_en_fr/models/demo/seed1/model.safetensors"
+PREFLIGHT = "snakemake preflight --config scale=demo"
+
+
+def planned(checkout: Checkout, *arguments: str) -> Done:
+    """What a dry run says that succeeds; without the reasons for its jobs."""
+    return checkout.snakemake("--dry-run", "--quiet=reason", *arguments).succeeded()
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_of_the_tables_can_be_made(checkout: Checkout, scale: str) -> None:
+    for name in LICENSED:
+        checkout.write(f"data/{name}", "")
+    settings = load(checkout.folder, {"scale": scale})
+    shown = [cell for table in settings.paper for cell in cells(settings, table)]
+    paths = list(dict.fromkeys(path for cell in shown for path in cell.paths))
+    assert len(paths) > 20
+    done = planned(checkout, "--config", f"scale={scale}", "--", *paths)
+    for name in re.findall(r"log: \S+/logs/(\S+)\.log", done.said):
+        assert f"/benchmarks/{name}.tsv" in done.said
+
+    def number(part: str) -> int:
+        return sum(part in path for path in paths)
+
+    rescored = number(".rescored.bleu.json")
+    assert done.planned["rescore_baseline_list"] == rescored > 2
+    assert done.planned["evaluate_bleu"] == number(".bleu.json") - rescored
+    assert done.planned.get("evaluate_rouge", 0) == number(".rouge.json")
+    assert done.planned["project_phrases"] == number("/phrases.") > 0
+    trained = {Path(path).parent for path in paths if "seed" in path}
+    assert done.planned["train_model"] >= len(trained)
+    # English-German's runs and ensemble tune their length penalty, each for itself.
+    tuned = {Path(path).parent for path in paths if ".beam5_en_de." in path}
+    assert done.planned["tune_length_penalty"] == len(tuned) > 0
+
+
+def test_a_table_shows_printed_values_and_trains_nothing(checkout: Checkout) -> None:
+    done = checkout.snakemake("results/paper/table1.md").succeeded()
+    assert done.planned == {"write_table": 1}
+    table = (checkout / "results/paper/table1.md").read_text("utf-8")
+    rows = re.findall(r"^\|.*ConvS2S.*", table, re.MULTILINE)
+    assert [row for row in rows if "| 40.51 | not run |" in row]
+    assert all("not run" in row for row in rows)
+    ends = ("csv", "md", "svg", "tex")
+    assert checkout.files("results") == [f"results/paper/table1.{end}" for end in ends]
+
+
+@pytest.mark.parametrize(
+    ("command", "jobs"),
+    [
+        (
+            "results/scales/demo/paper/report.html --config scale=demo",
+            {"write_claims": 1, "write_ledger": 1, "write_report": 1},
+        ),
+        # A user's list is not there.
+        (
+            "results/paper/lstm_figure3.svg",
+            {"plot_bleu_by_length": 1, "train_model": 5, "score_baseline_list": 0},
+        ),
+        # Two models are compared over the seeds of the headline.
+        (
+            "results/demo_en_fr/compare/test.beam5.demo-vs-wmt14_en_fr.txt",
+            {"compare_models": 1, "decode_test_set": 4, "train_model": 4},
+        ),
+        # The text of word models is aligned once.
+        (
+            "align --config tasks=[demo_en_fr,demo_en_fr_word]",
+            {"align_words": 1, "build_dictionary": 1},
+        ),
+        ("align --config tasks=[demo_en_fr]", {"align_words": 0}),
+        # A stage of released models trains nothing.
+        (
+            "prepare align train evaluate --config tasks=[wmt14_en_fr_released]",
+            {"import_released": 1, "evaluate_bleu": 1, "train_model": 0, "binarize": 0},
+        ),
+    ],
+)
+def test_a_target_plans_its_jobs_alone(
+    planned_checkout: Checkout, command: str, jobs: dict[str, int]
+) -> None:
+    found = planned(planned_checkout, *command.split()).planned
+    assert {rule: found.get(rule, 0) for rule in jobs} == jobs
+    if "write_report" in jobs:
+        assert found == jobs
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--resources", "gpu=2"], ["--workers 0 --nodes 1"]),  # as are granted
+        (
+            [
+                *("--set-resources", "train_model:runtime=90"),
+                *("--set-threads", "train_model=1", "--config", "gpus=2"),
+            ],
+            ["--workers 2 --nodes 1", "--time-limit 90 ", "--cpus 1 "],
+        ),
+        (["--config", "nodes=2", "gpus=4"], ["--workers 4 --nodes 2"]),
+        (["--config", "device=cpu"], ["--workers 1 --nodes 1 --device cpu"]),
+    ],
+)
+def test_a_training_is_told_what_its_job_has(
+    planned_checkout: Checkout, options: list[str], words: list[str]
+) -> None:
+    done = planned(planned_checkout, "--printshellcmds", *options, "--", MODEL)
+    (command,) = (line for line in done.said.splitlines() if "convs2s train" in line)
+    assert [word for word in words if word not in command] == []
+
+
+def test_a_job_on_a_cpu_asks_for_the_memory_of_all_models_that_it_loads(
+    checkout: Checkout,
+) -> None:
+    runs = MODEL.removesuffix("seed1/model.safetensors")
+    for seed, size in ((1, 2000 << 20), (2, 2000 << 20), (3, 1)):
+        # Sparse.
+        os.truncate(checkout.write(f"{runs}seed{seed}/model.safetensors", b""), size)
+    for stage in ("raw", "tok"):
+        checkout.write(f"results/demo_en_fr/corpus/{stage}/test.source.zst", b"")
+    megabytes = {
+        "ensemble2/test.beam5.jsonl": 13_000,
+        "ensemble2/test.beam5.cpu.speed.json": 13_000,
+        "seed3/test.beam5.jsonl": 4000,
+    }
+    rules = ["--allowed-rules", "decode_test_set", "time_decoding"]
+    targets = [runs + name for name in megabytes]
+
+    def asked(device: str) -> dict[str, int]:
+        done = planned(checkout, *rules, "--config", f"device={device}", "--", *targets)
+        found = rf"output: {runs}([^\s,]+).*?mem_mb=(\d+),"
+        jobs = re.findall(found, done.said, re.DOTALL)
+        return {name: int(memory) for name, memory in jobs}
+
+    assert asked("cpu") == megabytes
+    assert asked("auto") == {**megabytes, "ensemble2/test.beam5.jsonl": 4000}
+
+
+def test_every_rule_says_what_it_makes(planned_checkout: Checkout, root: Path) -> None:
+    done = planned_checkout.snakemake("--list").succeeded()
+    listed = dict(re.findall(r"^(\w+)(?: \((.*)\))?$", done.said, re.MULTILINE))
+    assert len(listed) > 60
+    assert set(PUBLIC.split()) < listed.keys()
+    assert [name for name, said in listed.items() if not said] == []
+    rules = (root / "rules/targets.smk").read_text("utf-8")
+    assert re.findall(r"^rule (\w+):", rules, re.MULTILINE) == PUBLIC.split()[:-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("option", ["--profile", "--workflow-profile"])
+@pytest.mark.parametrize("profile", ["default", "slurm", "generic"])
+def test_every_public_target_plans_at_every_scale(
+    planned_checkout: Checkout, scale: str, option: str, profile: str
+) -> None:
+    options = f"{option} profiles/{profile} --config scale={scale} --quiet reason"
+    command = f"snakemake -n {options} -- {PUBLIC} preflight"
+    done = planned_checkout.typed(command).succeeded()
+    assert done.planned["train_model"] > 0
+    assert all(done.planned[target] == 1 for target in PUBLIC.split())
+
+
+def test_the_budget_of_the_demo_and_what_it_will_ask_of_a_cluster(
+    checkout: Checkout,
+) -> None:
+    sinfo = "#!/bin/sh\necho 'cpu*|1:00:00|64|256000|4|gpu:8'\n"
+    checkout.write("bin/sinfo", sinfo).chmod(0o755)
+    path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    options = "--profile profiles/slurm --max-jobs-per-timespan 10/1s"
+    options += " --slurm-init-seconds-before-status-checks 1"
+    done = checkout.typed(f"{PREFLIGHT} {options}", {**os.environ, "PATH": path})
+    done.succeeded()
+    rows = [line.split() for line in done.said.splitlines()]
+    assert [row for row in rows if row[:1] == ["table1"] and row[-1] == "10,416.0"]
+    assert "in all, at scale demo" in done.said
+    train = next(row for row in rows if row[:1] == ["train_model"])
+    assert train[-2:] == ["1,440", "1"]
+    warning = "WARNING: train_model: asks for 1,440 minutes, partition cpu gives at "
+    assert f"\n{warning}most 60: --set-resources train_model:runtime=60\n" in done.said
+    assert "write_model_settings" not in done.said  # a local rule
+    assert done.planned == {"preflight": 1}
+    log = (checkout / "results/scales/demo/logs/preflight.log").read_text("utf-8")
+    assert "submissions: " in log
+    assert checkout.files("results") == []
+
+
+def test_a_run_without_its_licensed_text_cannot_fit(checkout: Checkout) -> None:
+    done = checkout.snakemake("preflight", "--config", "tasks=[gigaword]")
+    assert done.code == 1
+    (error,) = done.errors
+    needs = "gigaword needs data/gigaword/train."
+    assert error.startswith(f"error: this run cannot fit: {needs}")
+    log = (checkout / "results/logs/preflight.log").read_text("utf-8")
+    assert log.endswith(f"{error}\n")
+    (crashed,) = status(checkout / "results").jobs
+    assert (crashed.name, crashed.condition) == ("preflight", "crashed")
+    assert "summarization, 3 trainings: 36.0 GPU-hours" in done.said
+    assert "Traceback" not in done.said
+
+
+def test_a_reader_may_leave(checkout: Checkout) -> None:
+    command = f"{PREFLIGHT} 'tasks=[demo_en_fr]' 2> said.txt | true"
+    done = checkout.shell(f"set -o pipefail; {command}")
+    assert done.code == 0, (checkout / "said.txt").read_text("utf-8")

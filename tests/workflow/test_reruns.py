@@ -1,0 +1,248 @@
+"""What an edit, a death or a change of files runs again, and what it leaves alone."""
+
+import os
+import re
+from base64 import urlsafe_b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from convs2s.config.identity import MACHINE_KEYS
+from convs2s.files.checksums import sha256
+from tests.support import own_pair
+from tests.support.checkout import Checkout, Done
+from tests.support.damage import flipped
+
+BLEU = "results/mine_en_nl/bleu.txt"
+SMALL = "results/mine_en_nl/models/small"
+RUN = f"{SMALL}/seed1"
+VOCABULARY = "results/mine_en_nl/vocabulary/en.tsv"
+STORE = "results/mine_en_nl/dataset/train.arrow"
+LOWERCASE = "preparation: {train: lowercase, test: lowercase_test}\n"
+
+
+def override(checkout: Checkout, kind: str, name: str, **stated: Any) -> None:
+    """Add to what the first run's options override."""
+    options = yaml.safe_load((checkout / "config.local.yaml").read_text("utf-8"))
+    entry = options["overrides"][kind].setdefault(name, {})
+    for key, value in stated.items():
+        entry[key] = entry.get(key, {}) | value if isinstance(value, dict) else value
+    checkout.configure(options)
+
+
+def plan(checkout: Checkout, *targets: str) -> Done:
+    return checkout.snakemake("--dry-run", *(targets or (BLEU,))).succeeded()
+
+
+def test_decoding_code_reruns_decoding_and_scores_but_no_training(
+    finished: Checkout,
+) -> None:
+    finished.insert("src/convs2s/models/layers.py", "pass")
+    made = {"decode_test_set": 1, "evaluate_bleu": 1, "summarize_runs": 1}
+    assert plan(finished).planned == made
+
+
+def test_what_changes_no_result_reruns_nothing(finished: Checkout) -> None:
+    modules = ["src/convs2s/decoding/search.py", "src/convs2s/text/corpus_filter.py"]
+    scripts = [*(finished / "workflow").rglob("*.py")]
+    assert len(scripts) > 10
+    for path in [*(finished / module for module in modules), *scripts]:
+        text = path.read_text("utf-8").removeprefix('"""')
+        path.write_text(f'"""In other words: {text}# A remark.\n', "utf-8")
+    for module in modules:
+        finished.insert(module, "# A remark in between.")
+    # Without a new version.
+    finished.insert("src/convs2s/training/trainer.py", "pass")
+    machine = {"checkpoint_minutes": 5, "tensorboard": True, "threads": 2}
+    override(finished, "models", "small", training=machine)
+    assert machine.keys() >= {*MACHINE_KEYS} - {"threads"}
+    done = finished.snakemake(BLEU)
+    assert done.nothing_to_do, done.said
+    done = plan(finished, "--printshellcmds", f"{SMALL}/seed7/model.safetensors")
+    assert " --checkpoint-minutes 5.0 --tensorboard " in done.said
+
+
+def test_another_limit_of_tokens_or_version_trains_and_makes_no_text_again(
+    finished: Checkout,
+) -> None:
+    version = finished / "src/convs2s/training/identity.py"
+    text = version.read_text("utf-8")
+    other = re.sub(r"(?m)^(TRAINING_VERSION = ).*", r"\g<1>99", text)
+    version.write_text(other, "utf-8")
+    assert plan(finished).planned["train_model"] == 1
+    version.write_text(text, "utf-8")
+    override(finished, "tasks", "mine_en_nl", clean={"tokens": 90})
+    made = plan(finished).planned
+    assert made["train_model"] == 1
+    text_rules = {"prepare_training_text", "tokenize_and_filter_validation"}
+    assert not made.keys() & {*text_rules, "align_words"}
+
+
+def test_preparation_code_reruns_preparation_but_a_finished_training_is_only_exported(
+    finished: Checkout,
+) -> None:
+    names = ("model.safetensors", "history.jsonl")
+    before = [(finished / RUN / name).read_bytes() for name in names]
+    states = [*(finished / RUN).glob("state/*/*.safetensors")]
+    assert len(states) == 2
+    kept = [path.read_bytes() for path in states]
+    finished.insert("src/convs2s/text/bpe.py", "pass")
+    done = finished.snakemake(f"{RUN}/model.safetensors").succeeded()
+    # What does not see BPE, such as the alignment's text, is not made again.
+    expected = {"learn_bpe": 1, "build_vocabulary": 2, "binarize": 1, "train_model": 1}
+    assert done.planned == expected, done.said
+    assert [(finished / RUN / name).read_bytes() for name in names] == before
+    assert [path.read_bytes() for path in states] == kept
+    assert not re.search(r"^epoch +\d+ ", done.said, re.MULTILINE), done.said
+
+
+# As where memory runs out: nothing of it can be seen in code or settings.
+DEATH = """\
+import os, sys, threading, time
+def die():
+    while not os.path.exists("{note}"):
+        time.sleep(0.001)
+    os._exit(9)
+if any(word.endswith("{word}") for word in sys.orig_argv):
+    threading.Thread(target=die, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "word", "output"),
+    [
+        ("write_model_settings", ".write_model_settings.py", "settings.json"),
+        pytest.param(
+            "train_model", "--seed", "seed1/model.safetensors", marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_the_dependents_of_a_job_that_died_are_made_again(
+    finished: Checkout, rule: str, word: str, output: str
+) -> None:
+    override(finished, "models", "small", training={"maximum_epochs": 3})
+    place = f"{SMALL}/{output}"
+    note = "/.".join(place.rsplit("/", 1)) + ".try"
+    finished.write("stand_in/sitecustomize.py", DEATH.format(word=word, note=note))
+    dying = {**os.environ, "PYTHONPATH": str(finished / "stand_in")}
+    failed = finished.snakemake("--retries", "0", BLEU, environment=dying)
+    assert failed.code == 1
+    assert f"Error in rule {rule}" in failed.said
+    assert not (finished / place).exists()
+    for _ in range(2):  # a plan takes nothing away
+        again = plan(finished)
+        assert again.planned[rule] == again.planned["evaluate_bleu"] == 1, again.said
+    if rule == "train_model":
+        finished.snakemake(BLEU).succeeded()
+        assert plan(finished).nothing_to_do
+
+
+def test_a_flipped_bit_in_a_table_is_named_and_mended_by_the_same_command(
+    finished: Checkout,
+) -> None:
+    table, store = finished / VOCABULARY, finished / STORE
+    before, changed = sha256(store), table.stat()
+    content = table.read_bytes()
+    table.write_bytes(flipped(content, 8 * (len(content) // 2)))
+    os.utime(table, ns=(changed.st_atime_ns, changed.st_mtime_ns))
+    store.unlink()
+    done = finished.snakemake(STORE)
+    assert done.code == 1
+    assert done.errors  # of each job that reads it
+    for error in done.errors:
+        assert error.startswith(f"error: {VOCABULARY}: ")
+        assert "remove the file" in error
+    assert not store.exists()
+    table.unlink()
+    finished.snakemake(STORE).succeeded()
+    assert table.read_bytes() == content
+    assert sha256(store) == before
+
+
+def test_text_that_is_gone_is_not_taken_for_that_of_other_files_or_settings(
+    finished: Checkout,
+) -> None:
+    """Snakemake takes for a plain file what it cannot make again, and goes on."""
+    task = finished / "config/tasks/mine_en_nl.yaml"
+    before = task.read_text("utf-8")
+    (finished / "data/mine/train.en").unlink()  # prepared, nobody needs it any more
+    plan(finished, STORE)
+    task.write_text(before.replace("train.en", "bigger.en"), "utf-8")
+    done = finished.snakemake("-n", STORE)
+    assert done.code == 1
+    (error,) = done.errors
+    missing = "error: mine_en_nl: missing files: data/mine/bigger.en; put them there, "
+    assert error.startswith(missing)
+    task.write_text(before + LOWERCASE, "utf-8")
+    done = finished.snakemake(STORE)
+    assert done.code == 1
+    (error,) = done.errors
+    assert "clean/train.json: was made with preparation moses_train, minimum 1" in error
+    assert "clean/valid.json with preparation lowercase, minimum 1, " in error
+    assert "restore the task's text files" in error
+
+
+REPORT = {"write_ledger": 1, "write_claims": 1, "write_costs": 1, "write_report": 1}
+SCORES = {"decode_test_set": 1, "evaluate_bleu": 1}
+WHOLE = {"write_table": 1, **REPORT, "paper": 1}
+TABLE1 = "results/paper/table1.md"
+
+
+@pytest.fixture(scope="module")
+def after_paper(
+    first_run: tuple[Checkout, Done], tmp_path_factory: pytest.TempPathFactory
+) -> Checkout:
+    """The folder after ``snakemake paper``, whose tables are two small ones on the own pair."""
+    checkout = first_run[0].copy(tmp_path_factory.mktemp("paper"))
+    own_pair.write_paper(checkout)
+    done = checkout.snakemake("paper").succeeded()
+    assert "train_model" not in done.planned
+    return checkout
+
+
+@pytest.fixture
+def paper(after_paper: Checkout, tmp_path: Path) -> Checkout:
+    return after_paper.copy(tmp_path)
+
+
+def test_a_change_makes_again_what_rests_on_it_in_the_tables(paper: Checkout) -> None:
+    configured = (paper / "config.local.yaml").read_bytes()
+    override(paper, "decodings", "greedy", beam=2)
+    assert plan(paper, "paper").planned == {**SCORES, **WHOLE}
+    paper.write("config.local.yaml", configured)
+    own_pair.write_paper(paper, runs=["seed1", "seed2"])
+    both = {"decode_test_set": 2, "evaluate_bleu": 2, "plot_learning_curve": 1}
+    trained = {"train_model": 1, **both}
+    assert plan(paper, "paper").planned == {**trained, **WHOLE}
+    own_pair.write_paper(paper)
+    (paper / f"{RUN}/model.safetensors").unlink()
+    assert plan(paper, "paper").planned == {**trained, **WHOLE, "write_table": 2}
+    # The history of a training that was killed is there, and marked as incomplete.
+    (paper / f"{RUN}/training.json").unlink()
+    history = urlsafe_b64encode(f"{RUN}/history.jsonl".encode()).decode()
+    paper.write(f".snakemake/incomplete/{history}", "")
+    for path in (paper / RUN).glob("test.*"):
+        path.unlink()
+    done = plan(paper, "tables", "results/paper/report.html")
+    assert "train_model" not in done.planned
+    assert "write_costs" in done.planned
+
+
+def test_a_published_ledger_saves_all_of_it(paper: Checkout) -> None:
+    ledger = paper / "results/paper/ledger.jsonl"
+    ledger.rename(paper / "their.jsonl")
+    for place in ("paper", "mine_en_nl", "logs"):
+        (paper / "results" / place).rename(paper / f"{place}.before")
+    published = ("--config", "published=their.jsonl")
+    tables = {"write_table": 3, "write_figure_table": 1}
+    assert plan(paper, "paper", *published).planned == {**WHOLE, **tables}
+    paper.snakemake(TABLE1, *published).succeeded()
+    table = (paper / TABLE1).read_text("utf-8")
+    rows = re.findall(r"^\| g \| .*", table, re.MULTILINE)
+    assert len(rows) == 2
+    assert all(row.endswith(" † |") for row in rows)
+    assert "runs: 1 of 1; test set: mine_en_nl test (20 lines); " in table
+    assert "† from the published ledger their.jsonl" in table
+    assert "†" not in (paper / "paper.before/table1.md").read_text("utf-8")
