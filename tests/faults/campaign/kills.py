@@ -3,7 +3,6 @@
 A run is killed as a whole, as one of its processes, or as Snakemake alone, which leaves its jobs.
 """
 
-import argparse
 import os
 import random
 import shutil
@@ -13,9 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -31,14 +28,18 @@ IN_A_ROW = 5
 MOST_SECONDS = 600.0
 """In which the same command ends well after a kill: jobs that outlived Snakemake are waited for."""
 
-SECONDS_TO_WAIT = 5.0
-
 WAYS = ("group", "one", "alone")
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TASK = "results/demo_en_fr"
-RUN = f"{TASK}/models/demo/seed1"
-MIRROR = "results/scales/mirror"
+STAGES = {
+    "download": "results/scales/mirror/wmt16_en_ro/corpus/raw/valid.source.zst",
+    "prepare": f"{TASK}/dataset/train.arrow",
+    "align": f"{TASK}/alignment/dictionary.tsv",
+    "train": f"{TASK}/models/demo/seed1/model.safetensors",
+    "decode": f"{TASK}/models/demo/seed1/test.beam5.jsonl",
+    "score": f"{TASK}/bleu.txt",
+}
+"""Stage -> what is asked for; what the stage before makes is there."""
 SUFFIXES = {
     ".arrow",
     ".tsv",
@@ -52,243 +53,100 @@ SUFFIXES = {
 }
 """Of files whose bytes depend on nothing but their inputs."""
 
-
-@dataclass(frozen=True)
-class Stage:
-    """A stage of a run.
-
-    Attributes:
-        name: for reports.
-        target: what is asked for; that of the stage before is there.
-        at_mirror: whether it runs at the scale of the mirror, which downloads.
-    """
-
-    name: str
-    target: str
-    at_mirror: bool = False
-
-
-STAGES = (
-    Stage(
-        "download", f"{MIRROR}/wmt16_en_ro/corpus/raw/valid.source.zst", at_mirror=True
-    ),
-    Stage("prepare", f"{TASK}/dataset/train.arrow"),
-    Stage("align", f"{TASK}/alignment/dictionary.tsv"),
-    Stage("train", f"{RUN}/model.safetensors"),
-    Stage("decode", f"{RUN}/test.beam5.jsonl"),
-    Stage("score", f"{TASK}/bleu.txt"),
-)
-
 BLOCKS = [{"layers": 1, "width": 16, "kernel": 3}]
-MODEL = {
-    "architecture": {
-        "embedding": 16,
-        "output_embedding": 16,
-        "encoder": BLOCKS,
-        "decoder": BLOCKS,
-    },
-    "training": {"maximum_epochs": 2, "checkpoint_minutes": 1 / 60},
-}
-OPTIONS = {
-    "device": "cpu",
-    "cores": 2,
-    "overrides": {
-        "models": {"demo": MODEL},
-        "tasks": {"demo_en_fr": {"headline": {"seeds": [1]}}},
-    },
+SIZES = {"embedding": 16, "output_embedding": 16, "encoder": BLOCKS, "decoder": BLOCKS}
+TRAINING = {"maximum_epochs": 2, "checkpoint_minutes": 1 / 60}
+OVERRIDES = {
+    "models": {"demo": {"architecture": SIZES, "training": TRAINING}},
+    "tasks": {"demo_en_fr": {"headline": {"seeds": [1]}}},
 }
 
 
-def start(checkout: Checkout, target: str) -> subprocess.Popen[bytes]:
-    """Start the workflow in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "snakemake", "--cores", "2", target],
-        cwd=checkout.folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def kill(process: subprocess.Popen[bytes], way: str, generator: random.Random) -> None:
+def kill(process: subprocess.Popen[bytes], way: str, draw: random.Random) -> None:
     """Kill all of a run, one of its processes, or Snakemake alone."""
-    if way == "group":
-        with suppress(ProcessLookupError):  # it has ended
+    with suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):  # it has ended
+        if way == "group":
             os.killpg(process.pid, signal.SIGKILL)
-    elif way == "alone":
-        process.kill()
-    else:
-        with suppress(psutil.NoSuchProcess):
-            below = psutil.Process(process.pid).children(recursive=True)
-            chosen = (
-                generator.choice(sorted(below, key=lambda one: one.pid))
-                if below
-                else None
-            )
-            if chosen is not None:
-                chosen.kill()
+        elif way == "alone":
+            process.kill()
+        else:
+            draw.choice(psutil.Process(process.pid).children(recursive=True)).kill()
     process.wait()
 
 
 def results(checkout: Checkout) -> dict[str, str]:
     """Return the checksums of a run's files by their names; times and states are none of them."""
-    if not (checkout / "results").is_dir():
-        return {}
-    names = [Path(name) for name in checkout.files("results")]
-    return {
-        str(name): sha256(checkout / str(name))
-        for name in names
-        if name.suffix in SUFFIXES
-        and name.name != "history.jsonl"
-        and not {"state", "archives"} & {*name.parts}
-        and not any(part.startswith(".partial.") for part in name.parts)
-    }
+    found = {}
+    for name in checkout.files("results") if (checkout / "results").is_dir() else ():
+        path = Path(name)
+        passing = {"state", "archives", "history.jsonl"} & {*path.parts}
+        if path.suffix in SUFFIXES and not passing and "/.partial." not in name:
+            found[name] = sha256(checkout / name)
+    return found
 
 
-@dataclass(frozen=True)
-class Undisturbed:
-    """A stage that nobody killed.
-
-    Attributes:
-        before: the checkout in which it begins.
-        results: the checksums of what is there at its end.
-        seconds: how long it took.
-    """
-
-    before: Checkout
-    results: dict[str, str]
-    seconds: float
-
-
-def undisturbed(checkout: Checkout, stage: Stage, kept: Path) -> Undisturbed:
-    """Run a stage to its end in ``checkout``; keep a copy of the checkout before it."""
-    kept.mkdir()
-    before = checkout.copy(kept)
-    started = time.monotonic()
-    checkout.snakemake(stage.target).succeeded()
-    return Undisturbed(before, results(checkout), time.monotonic() - started)
-
-
-def disturbed(
-    whole: Undisturbed, stage: Stage, most: int, number: int, folder: Path
-) -> tuple[int, str | None]:
-    """Kill a stage's runs one after another, then let one end.
-
-    Returns:
-        How many were killed, at most ``most`` (fewer where a run came to its end first), and what
-        went wrong, if anything did.
-    """
-    folder.mkdir()
-    generator = random.Random(f"{stage.name} {number}")
-    checkout = whole.before.copy(folder)
-    killed = 0
-    while killed < most:
-        process = start(checkout, stage.target)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(generator.uniform(0, whole.seconds))
-        if process.poll() == 0:
-            break
-        # Jobs that outlived the run before are not written beside.
-        if process.poll() is not None:
-            time.sleep(SECONDS_TO_WAIT)
-            continue
-        way = WAYS[(number + killed) % len(WAYS)]
-        kill(process, way, generator)
-        killed += 1
-        torn = _differing(whole.results, results(checkout), whole=False)
-        if torn:
-            return killed, f"under final names right after kill {killed}, {way}: {torn}"
-    fault = _ended(checkout, stage, whole)
-    if not fault:
-        shutil.rmtree(folder, ignore_errors=True)
-    return killed, fault
-
-
-def _ended(checkout: Checkout, stage: Stage, whole: Undisturbed) -> str | None:
-    """Let a run come to its end; return in what it is not the undisturbed one."""
-    end = time.monotonic() + MOST_SECONDS
-    while (done := checkout.snakemake(stage.target)).code != 0:
-        if time.monotonic() > end:
-            return (
-                f"the same command fails: {' '.join(done.errors) or done.said[-300:]}"
+def fault_after_kills(
+    before: Checkout, stage: str, whole: dict[str, str], seconds: float, number: int
+) -> str | None:
+    """Kill a stage's runs one after another, then let one end; return what went wrong."""
+    draw = random.Random(f"{stage} {number}")
+    with tempfile.TemporaryDirectory(prefix="convs2s-kills-") as name:
+        checkout = before.copy(Path(name))
+        for killed in range(IN_A_ROW):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "snakemake", "--cores", "2", STAGES[stage]],
+                cwd=checkout.folder,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
             )
-        time.sleep(SECONDS_TO_WAIT)
-    differing = _differing(whole.results, results(checkout), whole=True)
-    return f"other results: {differing}" if differing else None
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(draw.uniform(0, seconds))
+            way = WAYS[(number + killed) % len(WAYS)]
+            kill(process, way, draw)
+            for path, digest in results(checkout).items():
+                if whole.get(path, digest) != digest:
+                    return f"torn under its final name right after {way}: {path}"
+        end = time.monotonic() + MOST_SECONDS
+        while (done := checkout.snakemake(STAGES[stage])).code != 0:
+            if time.monotonic() > end:
+                return f"the same command fails: {done.said[-1000:]}"
+            time.sleep(5.0)
+        found = results(checkout)
+    # Intermediate files, which go when nothing needs them, are in one of the two alone.
+    other = [path for path in whole if found.get(path) != whole[path]]
+    return f"other results: {other}" if other else None
 
 
-def _differing(
-    expected: dict[str, str], found: dict[str, str], *, whole: bool
-) -> list[str]:
-    """Return the names of the files that are not as expected; of a part only those that are there.
-
-    Intermediate files, which go when nothing needs them, are in one of the two alone.
-    """
-    absent = [name for name in expected if name not in found] if whole else []
-    return absent + [
-        name for name in found if name in expected and found[name] != expected[name]
-    ]
-
-
-def run(kills: int, number: int, stages: Sequence[Stage] = STAGES) -> Counter[str]:
-    """Kill so many runs in all, as many in each stage; print a line for each fault."""
-    counts: Counter[str] = Counter()
+def run(kills: int) -> Counter[str]:
+    """Kill so many runs in all, as many in each stage; print each fault, and count those."""
+    faults: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="convs2s-kills-") as name:
         folder = Path(name)
-        plain, mirrored = _checkouts(folder)
+        plain = check_out(ROOT, folder / "plain")
+        plain.configure({"device": "cpu", "cores": 2, "overrides": OVERRIDES})
+        write_mirror(folder / "mirror")
+        mirrored = add_mirror(folder / "mirror", check_out(ROOT, folder / "mirrored"))
+        mirrored.configure(DEVICE)
         for stage in STAGES:
-            checkout = mirrored if stage.at_mirror else plain
-            if stage in stages:
-                whole = undisturbed(checkout, stage, folder / f"before {stage.name}")
-                counts += _kill_all(
-                    whole, stage, -(-kills // len(stages)), number, folder
-                )
-            else:
-                checkout.snakemake(stage.target).succeeded()
-    return counts
-
-
-def _checkouts(folder: Path) -> tuple[Checkout, Checkout]:
-    (folder / "plain").mkdir()
-    (folder / "mirrored").mkdir()
-    plain, mirrored = (check_out(ROOT, folder / name) for name in ("plain", "mirrored"))
-    plain.configure(OPTIONS)
-    write_mirror(folder / "mirror")
-    add_mirror(folder / "mirror", mirrored).configure(DEVICE)
-    return plain, mirrored
-
-
-def _kill_all(
-    whole: Undisturbed, stage: Stage, kills: int, number: int, folder: Path
-) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    while counts[stage.name] < kills:
-        most = min(IN_A_ROW, kills - counts[stage.name])
-        place = folder / f"{stage.name}{number}"
-        killed, fault = disturbed(whole, stage, most, number, place)
-        counts[stage.name] += killed
-        counts["faults"] += fault is not None
-        if fault:
-            kept = shutil.move(place, tempfile.mkdtemp(prefix="convs2s-kill-kept-"))
-            print(f"  {stage.name}, {number}: {fault} (kept: {kept})", flush=True)
-        number += 1
-    print(f"{stage.name:10} {kills} kills, {counts['faults']} faults", flush=True)
-    return counts
+            checkout = mirrored if stage == "download" else plain
+            before = checkout.copy(folder / f"before {stage}")
+            started = time.monotonic()
+            checkout.snakemake(STAGES[stage]).succeeded()
+            seconds = time.monotonic() - started
+            whole = results(checkout)
+            for number in range(-(-kills // len(STAGES) // IN_A_ROW)):
+                fault = fault_after_kills(before, stage, whole, seconds, number)
+                faults[stage] += fault is not None
+                print(f"{stage} {number}: {fault or 'passed'}", flush=True)
+            shutil.rmtree(before.folder)
+    return faults
 
 
 def main() -> None:
     """Kill runs; exit with 1 where one of them did not end as it should."""
-    parser = argparse.ArgumentParser(description="Kills in every stage of a small run.")
-    parser.add_argument("--kills", type=int, default=KILLS, help=f"in all [{KILLS}]")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments [1]")
-    parser.add_argument(
-        "--stage", choices=[one.name for one in STAGES], help="one alone [all]"
-    )
-    arguments = parser.parse_args()
-    chosen = [one for one in STAGES if arguments.stage in (None, one.name)]
-    counts = run(arguments.kills, arguments.seed, chosen)
-    faults = counts.pop("faults", 0)
-    print(f"kills: {sum(counts.values())} in {len(counts)} stages, {faults} faults")
+    faults = run(KILLS).total()
+    print(f"kills: {KILLS} in {len(STAGES)} stages, {faults} faults")
     sys.exit(1 if faults else 0)
 
 
