@@ -132,7 +132,7 @@ def training(path: Path) -> object:
         (training, '{"manifest": {"threads": 1e30}}', ["training.json: not the rec"]),
         (read_json, DEEP, ["f: not JSON"]),
         (read_json, "9" * 5000, ["f: not JSON"]),
-        (settings, "a0: &a0 [1]\n" + "\n".join(ALIASES), ["f:7: more than 200000"]),
+        (settings, "a0: &a0 [1]\n" + "\n".join(ALIASES), ["f:6: more than 200000"]),
         (settings, "[" * 500 + "]" * 500, ["f:1: more than 60 nested lists"]),
         (segments, "<seg " * 200_000, ["f: no <seg>"]),
         (segments, "<seg>" + "word \n" * 1_000_000, ["f:1: this <seg> is too long"]),

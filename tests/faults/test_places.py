@@ -80,12 +80,19 @@ def fault(command: str) -> str:
     ],
 )
 def test_numbers_names_and_places_have_bounds(
-    command: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str,
+    message: str,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
+    for name in ("config", "config.yaml"):
+        Path(name).symlink_to(root / name)
     says(fault(command), "convs2s: error: ", message)
-    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"pipe", "config", "config.yaml"}
 
 
 full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")

@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -167,22 +167,19 @@ def _try_all(arguments: argparse.Namespace, folder: Path, sender: Connection) ->
     """Try the inputs; this process is for nothing else, and says nothing else."""
     torch.set_num_threads(1)
     os.chdir(folder)
-    with (
-        Path(os.devnull).open("r+") as nowhere,
-        redirect_stdout(nowhere),
-        redirect_stderr(nowhere),
-    ):
-        sys.stdin = nowhere
-        every = list(readers(folder / "samples"))
-        used = int(Path("/proc/self/statm").read_text().split()[0])
-        limit = used * resource.getpagesize() + ADDRESS_SPACE
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-        inputs = -(-arguments.inputs // (len(every) + 1))
-        for reader in every:
-            sender.send(_try_reader(reader, inputs, arguments.seed, arguments.kept))
-        files = sorted({str(reader.path) for reader in every})
-        sender.send(_try_commands(inputs, arguments.seed, files))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    every = list(readers(folder / "samples"))
+    used = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = used * resource.getpagesize() + ADDRESS_SPACE
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    inputs = -(-arguments.inputs // (len(every) + 1))
+    for reader in every:
+        sender.send(_try_reader(reader, inputs, arguments.seed, arguments.kept))
+    files = sorted({str(reader.path) for reader in every})
+    sender.send(_try_commands(inputs, arguments.seed, files))
 
 
 def main() -> None:

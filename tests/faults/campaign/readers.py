@@ -18,7 +18,7 @@ from convs2s.decoding.long_files import growing_output
 from convs2s.decoding.translate import LineTranslator
 from convs2s.download.archives import open_member
 from convs2s.errors import UserError
-from convs2s.files.tensors import load_tensors
+from convs2s.files.tensors import load_tensors, save_tensors
 from convs2s.files.text import read_json, read_line_pairs, read_lines
 from convs2s.interop.fairseq import FairseqFiles, import_fairseq
 from convs2s.model_file import describe_model, load_model
@@ -144,8 +144,9 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
 def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
     trainer = tiny.trainer(folder / "task", folder / "state")
     state = next(folder.glob("run/state/*/last.safetensors"))
-    trainer.folder.last.parent.mkdir(parents=True, exist_ok=True)
-    trainer.folder.last.write_bytes(state.read_bytes())
+    weights, fields = load_tensors(state)
+    fields["training"] = trainer.folder.last.parent.name
+    save_tensors(trainer.folder.last, weights, fields)
 
     def restore(path: Path) -> object:
         found = _tensors(path)
