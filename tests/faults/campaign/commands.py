@@ -23,7 +23,6 @@ from convs2s.files.checksums import check_noted
 from convs2s.model_file import describe_model
 from convs2s.paper.ledger import published_file, read_ledger
 from convs2s.paper.results import write_ledger
-from convs2s.paper.tables import write_table
 from convs2s.pipeline.job import job
 from tests.faults.campaign.samples import stand_in
 from tests.support.cells import cells
@@ -117,16 +116,6 @@ def _ledger(_: Place) -> None:
         )
 
 
-def _table(_: Place) -> None:
-    """Run the job of the rule ``write_table``."""
-    settings, scores = scored_cells()
-    suffixes = ("md", "csv", "tex", "svg")
-    outputs = [Path(f"paper/{TABLE}.{suffix}") for suffix in suffixes]
-    given = {"cells": cells(settings, TABLE), "scores": scores, "published": None}
-    with job(stand_in(Path("logs/table"), [], outputs)):
-        write_table(settings, TABLE, failures={}, outputs=outputs, **given)
-
-
 def _check_notes(place: Place) -> None:
     check_noted((place.folder / "paper").glob("*"))
 
@@ -137,13 +126,6 @@ def _check_export(place: Place) -> None:
         for line in archive.read("SHA256SUMS").decode().splitlines():
             digest, _, name = line.partition("  ")
             assert sha256(archive.read(name)).hexdigest() == digest, name
-
-
-def _check_folder(place: Place) -> None:
-    folder = place.folder / "out/exported"
-    for line in (folder / "SHA256SUMS").read_text().splitlines():
-        digest, _, name = line.partition("  ")
-        assert sha256((folder / name).read_bytes()).hexdigest() == digest, name
 
 
 def _check_training(place: Place) -> None:
@@ -169,7 +151,6 @@ TRAIN = (
     "train {task} --settings {models}/settings.json --seed 2 --workers 0 --threads 1 "
     "--output {models}/seed2/model.safetensors --device cpu --quiet"
 )
-EXISTS = "exists already"
 COMMANDS = {
     "download": Command(
         _download("corpus.tgz", None), "downloads/corpus.tgz downloads/*.sha256"
@@ -180,17 +161,13 @@ COMMANDS = {
     "published": Command(_fetch_published, "published/**/runs.jsonl*"),
     "import": Command(IMPORT, "out/imported.safetensors"),
     "export": Command(
-        "export-results {task} out/exported.zip", "", _check_export, EXISTS
-    ),
-    "export folder": Command(
-        "export-results {task} out/exported", "", _check_folder, EXISTS
+        "export-results {task} out/exported.zip", "", _check_export, "exists already"
     ),
     "results": Command(
         "results runs.jsonl --scale multi30k --output out/page.md",
         "out/page.md out/page/*",
     ),
     "ledger": Command(_ledger, "paper/ledger.jsonl", _check_notes),
-    "table": Command(_table, f"paper/{TABLE}.*", _check_notes),
     "card": Command("card {models}/seed1/model.safetensors"),
     "status": Command("status results --json"),
     "remove-states": Command("remove-states results --yes"),

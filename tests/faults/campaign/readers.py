@@ -97,7 +97,7 @@ def readers(folder: Path) -> Iterator[Reader]:
     yield Reader(
         checkpoint,
         lambda path: _import(path, sound),
-        formats.odd_checkpoint,
+        damaged,
         is_guarded=True,
         named="",
     )
@@ -113,7 +113,7 @@ def readers(folder: Path) -> Iterator[Reader]:
 def _files(folder: Path) -> list[tuple[str, Read, Change]]:
     text = folder / "text"
     return [
-        ("text.tar", _member, formats.odd_tar),
+        ("text.tar", _member, damaged),
         ("text", lambda path: list(read_line_pairs(path, folder / "links")), words),
         ("sgm", lambda path: list(read_segments(read_lines(path), str(path))), words),
         ("records", _fields, changed_lines),
@@ -131,7 +131,7 @@ def _files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("settings.json", read_training_settings, changed_json),
         ("settings.json", read_json, changed_json),
         ("translations", _translations, changed_lines),
-        ("ledger", read_ledger, formats.odd_ledger),
+        ("ledger", read_ledger, changed_lines),
         ("run/training.json", _training, changed_json),
         ("run/history.jsonl", _training, changed_lines),
         ("unfinished.part.json", _go_on, changed_json),
@@ -162,9 +162,9 @@ def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
     last = str(trainer.folder.last.relative_to(folder))
     best = str(state.with_name("best.safetensors").relative_to(folder))
     found: list[tuple[str, Read, Change]] = [
-        ("deflated.zip", _member, formats.odd_zip),
-        ("bzip2.zip", _member, formats.odd_zip),
-        ("lzma.zip", corpus, formats.odd_zip),
+        ("deflated.zip", _member, damaged),
+        ("bzip2.zip", _member, damaged),
+        ("lzma.zip", corpus, damaged),
         (last, restore, formats.odd_tensors),
         (best, _tensors, formats.odd_tensors),
         ("run/model.safetensors", _translate, formats.odd_tensors),
@@ -174,10 +174,9 @@ def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
         ("task/dataset/valid.json", _task, changed_json),
     ]
     for suffix in formats.PACKERS:
-        tar = formats.repacked(suffix, formats.odd_tar)
-        text = formats.repacked(suffix, damaged)
-        found.append((f"text.tar{suffix}", corpus, tar))
-        found.append((f"text{suffix}", lambda path: list(read_lines(path)), text))
+        inside = formats.repacked(suffix, damaged)
+        found.append((f"text.tar{suffix}", corpus, inside))
+        found.append((f"text{suffix}", lambda path: list(read_lines(path)), inside))
     return found
 
 
