@@ -17,7 +17,7 @@ from convs2s.data.corpus import (
     extract_corpus,
     extract_reference,
 )
-from convs2s.data.formats import read_columns, read_field, read_segments
+from convs2s.data.formats import read_segments
 from convs2s.download.archives import open_member
 from convs2s.files.compressed import decompressed_file
 from convs2s.files.text import NO_MARK, read_lines, text_lines
@@ -110,6 +110,9 @@ def test_every_nth_pair_is_held_out(tmp_path: Path, sides: Sides) -> None:
     assert held == [["4", "8"]] * 2
     rest = extract(pairs, sides, HoldOutPart(4, held=False))
     assert rest == [[str(number) for number in range(1, 12) if number % 4]] * 2
+    for part in (HoldOutPart(1, held=False), HoldOutPart(12, held=True)):
+        message = refusal(extract, pairs, sides, part)
+        says(message, "would be empty", f"11 lines, and every {part.every}th is held")
 
 
 @pytest.mark.parametrize(
@@ -140,12 +143,6 @@ def test_a_format_is_read_as_its_lines(
 ) -> None:
     file = write(tmp_path / name, text) + field
     assert extract([(file, file)], sides) == [lines, lines]
-
-
-def test_columns_in_any_order() -> None:
-    table = 'id\ttitle\tnote\n1\tA title\t"two\n\tlines, ""quoted"""\n2\tAnother\t\n\n'
-    rows = list(read_columns(table.splitlines(), ("note", "id"), "f"))
-    assert rows == [('two\n\tlines, "quoted"', "1"), ("", "2")]
 
 
 def test_a_further_reference(tmp_path: Path) -> None:
@@ -199,6 +196,28 @@ IDS = '<doc docid="a">\n<seg id=1>a</seg>\n<seg id=2>b</seg>'
         ),
         ({"s.jsonl": "{}"}, "s.jsonl s.jsonl", ["s.jsonl: expected a field NAME or"]),
         ({"s.JSONL": "{}"}, "s.JSONL s.JSONL", ["s.JSONL: expected a field NAME or"]),
+        (
+            {"s.jsonl": "{}"},
+            "s.jsonl#a[x] s.jsonl#a",
+            ["expected a field NAME or", "'a[x]'"],
+        ),
+        (
+            {"s.jsonl": '{"b": 1}'},
+            "s.jsonl#a s.jsonl#a",
+            [":1: no field 'a'; there are b"],
+        ),
+        (
+            {"s.jsonl": '{"a": 1}'},
+            "s.jsonl#a s.jsonl#a",
+            [":1: 'a' is neither a text nor a"],
+        ),
+        ({"s.jsonl": '{"a": ""}\n{'}, "s.jsonl#a s.jsonl#a", [":2: not JSON: "]),
+        ({"s.jsonl": "[]"}, "s.jsonl#a s.jsonl#a", [":1: expected a JSON object in"]),
+        (
+            {"s.jsonl": r'{"a": ["\ud83d\ude00", "\ud83d b"]}'},
+            "s.jsonl#a s.jsonl#a",
+            [r"#a:1: 'a' holds \ud83d alone"],
+        ),
     ],
 )
 def test_what_is_no_pair_of_texts_is_named_and_leaves_the_earlier(
@@ -228,15 +247,6 @@ def test_an_archives_member_is_named(tmp_path: Path, sides: Sides) -> None:
     says(message, "a.zip#b.jsonl.gz: JSON lines in an archive")
 
 
-@pytest.mark.parametrize(("every", "held"), [(1, False), (3, True)])
-def test_a_part_without_lines_is_an_error(
-    tmp_path: Path, sides: Sides, every: int, held: bool
-) -> None:
-    source = write(tmp_path / "own.en", "a\nb\n")
-    message = refusal(extract, [(source, source)], sides, HoldOutPart(every, held))
-    says(message, "would be empty", f"own.en has 2 lines, and every {every}th is held")
-
-
 def test_segments_without_ids_are_beside_any(tmp_path: Path, sides: Sides) -> None:
     source = write(
         tmp_path / "s.sgm", IDS.replace("<doc docid", "<DOC sysid='s' docid")
@@ -244,37 +254,6 @@ def test_segments_without_ids_are_beside_any(tmp_path: Path, sides: Sides) -> No
     target = write(tmp_path / "t.sgm", "<seg>x</seg><seg>y</seg>")
     same = write(tmp_path / "u.sgm", IDS)
     assert len(extract([(source, target), (source, same)], sides)[0]) == 4
-
-
-@pytest.mark.parametrize(
-    ("line", "field", "words"),
-    [
-        ('{"text": "a"}', "part", ["f:2: no field 'part'; there are text"]),
-        ('{"number": 1}', "number", ["f:2: 'number' is neither a text nor a list"]),
-        ("{", "text", ["f:2: not JSON: "]),
-        ("[]", "text", ["f:2: expected a JSON object in braces"]),
-        (r'{"text": ["a \ud83d\ude00", "bad \ud83d end"]}', "text", [r"\ud83d alone"]),
-        ("{}", "parts[x]", ["f: expected a field NAME or NAME[N] after #", "parts[x]"]),
-        ("{}", "", ["f: expected a field NAME or NAME[N] after #, not ''"]),
-    ],
-)
-def test_what_is_no_field_is_named(line: str, field: str, words: list[str]) -> None:
-    first = json.dumps(RECORDS[0] | {"part": "", "number": ""})
-    says(refusal(list, read_field([first, line], field, "f")), *words)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", ["f:1: no column id, title: "]),
-        ("id\tname\n1\t2\n", ["f:1: no column title: expected a tab-separated table"]),
-        ("id\ttitle\n1\ta\n2\n", ["f:3: expected 2 fields, as many as the first"]),
-        ('id\ttitle\n1\t"never closed\n2\tb\n', ["f:3: not a tab-separated table"]),
-    ],
-)
-def test_what_is_no_table_is_named(text: str, words: list[str]) -> None:
-    rows = read_columns(text.splitlines(), ("id", "title"), "f")
-    says(refusal(list, rows), *words)
 
 
 # Parts, and a task's archive

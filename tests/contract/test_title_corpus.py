@@ -12,6 +12,7 @@ from tests.support.local_files import FilesBelow
 from tests.support.refusals import refusal, says
 
 PARTS = ("train", "valid", "test")
+HEADER = "abstract\tarxiv_id\ttitle"
 MANY = [f"This is sentence {n}. More.\t1501.{n:05d}\tTitle {n}" for n in range(300)]
 ODD = [
     "\t1\tA title",
@@ -20,7 +21,7 @@ ODD = [
     "Too short though. A longer one follows.\t4\tShort",
     "Four words will do. More.\tcs/0607081\tFour",
     "This is sentence 7. Other words.\t5\tTitle 7",
-    "Let there be $k$ of them. More.\t6\tOn $k$",
+    '"Let there\tbe $k$ ""of""\nthem. More."\t6\tOn $k$',
     "A later version of paper 3. More.\t1501.00003\tLater",
     "An id taken for a number.\t1501.0000900000001\tLater",
     "An id taken for a number.\t1501.0000799999999\tLater",
@@ -35,7 +36,7 @@ def write(folder: Path, rows: list[str]) -> dict[str, Any]:
     """Write the pairs of a table of papers."""
     folder.mkdir()
     table = folder / "a.tsv"
-    table.write_text("\n".join(["abstract\tarxiv_id\ttitle", *rows, ""]), "utf-8")
+    table.write_text("\n".join([*rows, ""]), "utf-8")
     counts = folder / "counts.json"
     files = FilesBelow(folder)
     given: dict[str, Any] = {"files": files, "outputs": folder, "counts": counts}
@@ -49,8 +50,8 @@ def pairs(folder: Path, part: str) -> list[tuple[str, str]]:
 
 
 def test_each_paper_is_in_one_part_and_stays_there(tmp_path: Path) -> None:
-    found = write(tmp_path / "all", MANY)
-    write(tmp_path / "fewer", MANY[150:])
+    found = write(tmp_path / "all", [HEADER, *MANY])
+    write(tmp_path / "fewer", [HEADER, *MANY[150:]])
     sizes = {part: len(pairs(tmp_path / "all", part)) for part in PARTS}
     assert found["parts"] == sizes
     assert sum(sizes.values()) == found["papers"] == found["records"] == 300
@@ -62,12 +63,12 @@ def test_each_paper_is_in_one_part_and_stays_there(tmp_path: Path) -> None:
 
 
 def test_what_is_dropped_and_why(tmp_path: Path) -> None:
-    found = write(tmp_path / "a", [*MANY, *ODD])
+    found = write(tmp_path / "a", [HEADER, *MANY, *ODD])
     dropped = {"empty": 2, "short": 1, "withdrawn": 1, "repeated": 1}
     assert found["dropped"] == dropped
     assert (found["records"], found["papers"], found["formulas"]) == (314, 309, 1)
     kept = {pair for part in PARTS for pair in pairs(tmp_path / "a", part)}
-    assert ("Let there be $k$ of them.", "On $k$") in kept
+    assert ('Let there be $k$ "of" them.', "On $k$") in kept
     assert ("Four words will do.", "Four") in kept
     assert "Later" not in {title for _, title in kept}
 
@@ -75,8 +76,11 @@ def test_what_is_dropped_and_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (MANY[:1], ["a.tsv: 1 papers leave ", "titles.one_in (5)"]),
-        (["a\tb"], ["a.tsv:2: expected 3 fields"]),
+        ([HEADER, MANY[0]], ["a.tsv: 1 papers leave ", "titles.one_in (5)"]),
+        ([], ["a.tsv:1: no column arxiv_id, title, abstract: "]),
+        (["title\tabstract"], ["a.tsv:1: no column arxiv_id: expected a tab-"]),
+        ([HEADER, MANY[0], "a\tb"], ["a.tsv:3: expected 3 fields, as many as the"]),
+        ([HEADER, '1\t2\t"never closed', "4"], ["a.tsv:3: not a tab-separated"]),
     ],
 )
 def test_tables_that_make_no_corpus_are_refused(

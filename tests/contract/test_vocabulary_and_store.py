@@ -80,7 +80,8 @@ def store_of(
     for text, table, lines in zip(sides, tables, (SOURCE, TARGET), strict=True):
         write_lines(text, lines)
         words = folder / f"words.{table.name}"
-        count_words(text=text, output=words)
+        write_lines(folder / "thrice", lines * 3)  # codes are of pairs that occur twice
+        count_words(text=folder / "thrice", output=words)
         if merges is not None:
             codes.append(folder / f"codes.{table.name}")
             learn_bpe(words=[words], output=codes[-1], merges=merges)

@@ -13,7 +13,6 @@ from safetensors.torch import save_file
 
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.translate import LineTranslator
-from convs2s.errors import UserError
 from convs2s.files import tensors
 from convs2s.files.checksums import check_noted, note_path
 from convs2s.files.tensors import METADATA_KEY, load_tensors, save_tensors
@@ -21,7 +20,7 @@ from convs2s.model_file import check_runs, describe_model, load_model
 from convs2s.pipeline.job import job
 from convs2s.training.run import train
 from tests.support import tiny
-from tests.support.damage import bits, flipped
+from tests.support.damage import flipped
 from tests.support.refusals import refusal, says
 
 RUNS = {"small/seed1": 1, "small/seed2": 2, "longer/seed1": 1}
@@ -32,26 +31,10 @@ SETTINGS = {
 TOKENS = "encoder.embedding.tokens"
 
 
-def test_a_flipped_bit_in_a_model_is_refused_at_loading(
-    model: Path, tmp_path: Path
-) -> None:
-    weights = load_model(model)[0].state_dict()
-    path = tmp_path / "m"
+def test_a_flipped_weight_is_named_damage(model: Path, tmp_path: Path) -> None:
     content = model.read_bytes()
-    header = 8 + int.from_bytes(content[:8], "little")
-    refused = 0
-    for bit in [*bits(content, 30), *bits(content[:header], 70)]:
-        path.write_bytes(flipped(content, bit))
-        try:
-            found = load_model(path)[0].state_dict()
-        except UserError:
-            refused += 1
-        else:
-            assert bit < 8 * header  # such as a blank's that is a line feed now
-            assert all(torch.equal(found[name], weights[name]) for name in weights)
-    assert refused > 95
-    path.write_bytes(flipped(content, 8 * len(content) - 4))
-    says(refusal(load_model, path), "m: damaged: its content does not match")
+    (tmp_path / "m").write_bytes(flipped(content, 8 * len(content) - 4))
+    says(refusal(load_model, tmp_path / "m"), "m: damaged: its content does not match")
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])

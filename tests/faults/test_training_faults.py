@@ -190,10 +190,19 @@ def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
     says(str(stopped.value), said)
     assert stopped.value.exit_code == 75
     assert signal.getsignal(sent) == before
+    check_that_it_goes_on(one, undisturbed)
+
+
+def test_a_full_disk_leaves_the_last_state(
+    task: Path, tmp_path: Path, undisturbed: str
+) -> None:
+    one = job(task, tmp_path)
+    with signalled_at(3, signal.SIGTERM):
+        refusal(train, one)
     with files_of_at_most(2000):
         message = refusal(train, one)
     says(message, "last.safetensors: cannot be written", "one before it is kept; make")
-    assert last_state(one)[1]["updates"] == update
+    assert last_state(one)[1]["updates"] == 3
     assert not [path for path in tmp_path.rglob("*") if ".partial" in path.name]
     check_that_it_goes_on(one, undisturbed)
 

@@ -100,7 +100,8 @@ def test_planning_takes_a_few_bytes_a_pair(
     pairs = 200_000  # beside which the fixed costs are small
     monkeypatch.setattr(batches, "SORT_CHUNK", pairs // 50)
     source, target = lengths(pairs)
-    limits = BatchLimits(sentences=None if tokens else 64, tokens=tokens)
+    sentences = None if tokens else 64
+    limits = BatchLimits(sentences=sentences, tokens=tokens, micro_batch_tokens=None)
     tracemalloc.start()
     plan = plan_batches(source, target, limits, np.random.default_rng(1))
     held, peak = tracemalloc.get_traced_memory()
