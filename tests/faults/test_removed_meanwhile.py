@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -60,12 +61,13 @@ def test_a_file_that_a_job_removes_meanwhile_is_named(
 ) -> None:
     gone = folder / "gone.txt"
     gone.write_text("")
+    place = publishing._find_start
 
-    def remove(model: Path) -> str:
-        gone.unlink(missing_ok=True)
-        return model_card(model)
+    def remove(*arguments: Any) -> Path:
+        gone.unlink()
+        return place(*arguments)
 
-    monkeypatch.setattr(publishing, "model_card", remove)
+    monkeypatch.setattr(publishing, "_find_start", remove)
     message = refusal(export_results, folder, tmp_path / "out")
     says(message, "gone.txt: was removed while it was exported")
 

@@ -56,7 +56,7 @@ class Reader:
         read: reads it; returns what tells whether it has read the same.
         change: changes what the format holds.
         is_guarded: whether a flipped bit is noticed, or changes nothing that is read.
-        named: what a message must hold in place of the file's name.
+        named: what a message must hold in place of the file's name without its suffix.
     """
 
     path: Path
@@ -75,7 +75,7 @@ class Reader:
             return None, json.dumps(self.read(self.path), default=str)
         except (UserError, SystemExit) as error:  # the latter of a job
             message = str(error)
-        named = self.path.name if self.named is None else self.named
+        named = self.path.stem if self.named is None else self.named
         assert message.isprintable(), f"not one line: {message}"
         assert named in message, f"does not name the file: {message}"
         return message, ""
