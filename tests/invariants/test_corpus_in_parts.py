@@ -34,8 +34,8 @@ def write_raw(folder: Path, pairs: int = PAIRS) -> Sides:
     draw = random.Random(1)
     sides = folder / "raw.en.zst", folder / "raw.fr.zst"
     for path in sides:
-        lines = (draw.choices(WORDS, k=draw.randint(0, 22)) for _ in range(pairs - 1))
-        write_lines(path, ["", *map(" ".join, lines)])
+        lines = (draw.choices(WORDS, k=draw.randint(0, 22)) for _ in range(pairs - 2))
+        write_lines(path, ["", WORDS[0], *map(" ".join, lines)])
     return sides
 
 
