@@ -1,8 +1,12 @@
 """Trainings that run out of memory, numbers, disk, time or workers, and go on after it."""
 
+import json
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +16,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from convs2s.errors import UnfinishedError, UserError
+from convs2s.config.identity import training_settings
+from convs2s.errors import UnfinishedError
 from convs2s.files.checksums import sha256
 from convs2s.files.tensors import load_tensors
 from convs2s.training.identity import TrainingJob
@@ -21,17 +26,11 @@ from convs2s.training.state_folder import StateFolder
 from convs2s.training.update import Updater, is_out_of_memory
 from tests.support import tiny
 from tests.support.limits import files_of_at_most
+from tests.support.processes import children, environment, listening
+from tests.support.refusals import refusal, says
+from tests.support.together import train_together
 
-OUT_OF_MEMORY = [
-    torch.OutOfMemoryError("CUDA out of memory."),
-    RuntimeError(
-        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
-    ),
-    MemoryError(),
-    RuntimeError(
-        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
-    ),
-]
+OUT_OF_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried")
 UPDATES = 10
 """Updates of an epoch of the tiny task."""
 
@@ -41,15 +40,10 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.prepare(tmp_path_factory.mktemp("task"))
 
 
-def job(
-    task: Path,
-    output: Path,
-    architecture: dict[str, Any] | None = None,
-    **training: Any,
-) -> TrainingJob:
+def job(task: Path, output: Path, dropout: float = 0.1, **training: Any) -> TrainingJob:
     """A training that writes a state after every update."""
-    often = {"maximum_epochs": 2, "checkpoint_minutes": 1e-9}
-    settings = tiny.settings(architecture, **{**often, **training})
+    often = {"maximum_epochs": 2, "checkpoint_minutes": 1e-9} | training
+    settings = tiny.settings({"dropout": dropout}, **often)
     return tiny.job(task, output / "model.safetensors", settings)
 
 
@@ -73,85 +67,86 @@ def check_that_it_goes_on(one: TrainingJob, undisturbed: str) -> None:
     assert sha256(one.output) == undisturbed
 
 
-# ---- memory ----
+@contextmanager
+def replaced(owner: type, name: str, stand_in: Callable[..., Any]) -> Iterator[None]:
+    """Let a function, which gets the call's number and what it stands in for, be called."""
+    sound = getattr(owner, name)
+    calls = [0]
+
+    def call(*arguments: Any) -> Any:
+        calls[0] += 1
+        return stand_in(calls[0], sound, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, call)
+        yield
 
 
-def limit_memory(patch: pytest.MonkeyPatch, pairs: int, error: Exception) -> None:
+def memory_for(pairs: int) -> Callable[..., Any]:
     """Let memory end on the way back of more pairs, when only one gradient is still missing."""
-    sound, running = Updater._loss, [0]
+    running = [0]
 
-    def fail(gradient: Tensor) -> None:
+    def fail(_: Tensor) -> None:
         if running[0] > pairs:
-            raise error
+            raise OUT_OF_MEMORY
 
-    def loss(updater: Updater, *arguments: Any) -> Tensor:
-        if not running[0]:
-            updater.network.get_parameter("encoder.embedding.tokens").register_hook(
-                fail
-            )
+    def loss(call: int, sound: Any, updater: Updater, *arguments: Any) -> Any:
+        if call == 1:
+            last = updater.network.get_parameter("encoder.embedding.tokens")
+            last.register_hook(fail)
         running[0] = len(arguments[0].source)
         return sound(updater, *arguments)
 
-    patch.setattr(Updater, "_loss", loss)
+    return loss
 
 
-def test_memory_has_run_out_on_the_device_and_on_the_machine() -> None:
-    assert [is_out_of_memory(error) for error in OUT_OF_MEMORY] == [True] * 4
-    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
-    with pytest.raises(RuntimeError) as raised:
-        torch.empty(10**15)
-    assert is_out_of_memory(raised.value)
+@pytest.mark.parametrize(
+    ("error", "is_memory"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory."), True),
+        (OUT_OF_MEMORY, True),
+        (MemoryError(), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"), True),
+        (RuntimeError("shapes cannot be multiplied"), False),
+    ],
+)
+def test_memory_has_run_out_on_the_device_and_on_the_machine(
+    error: Exception, is_memory: bool
+) -> None:
+    assert is_out_of_memory(error) == is_memory
 
 
 def test_a_micro_batch_out_of_memory_is_halved_and_reported(
     task: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    once = {"maximum_epochs": 1, "checkpoint_minutes": 60.0}
-    jobs = [
-        job(task, tmp_path / name, {"dropout": 0.0}, **once)
-        for name in ("plenty", "little")
-    ]
-    train(jobs[0])
+    once: dict[str, Any] = {"maximum_epochs": 1, "checkpoint_minutes": 60.0}
+    plenty = job(task, tmp_path / "plenty", 0.0, **once)
+    little = job(task, tmp_path / "little", 0.0, **once)
+    train(plenty)
     capfd.readouterr()
-    with pytest.MonkeyPatch.context() as patch:
-        limit_memory(patch, 9, OUT_OF_MEMORY[1])
-        train(jobs[1])
+    with replaced(Updater, "_loss", memory_for(9)):
+        train(little)
     said = capfd.readouterr().err
     assert said.count("out of memory in epoch ") == UPDATES
-    assert "a micro-batch of 16 pairs and" in said
-    same, halved = (load_tensors(one.output)[0] for one in jobs)
-    for name, value in same.items():
-        torch.testing.assert_close(halved[name], value, rtol=1e-4, atol=1e-5)
-
-
-def test_a_pair_that_does_not_fit_is_named(task: Path, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        limit_memory(patch, 0, OUT_OF_MEMORY[0])
-        with pytest.raises(
-            UserError,
-            match=r"train\.arrow: pair \d+ alone \(\d+ source, \d+ target tokens\) does not fit",
-        ):
-            train(job(task, tmp_path))
-
-
-# ---- numbers ----
+    says(said, "a micro-batch of 16 pairs and")
+    whole = load_tensors(plenty.output)[0]
+    halved = load_tensors(little.output)[0]
+    torch.testing.assert_close(halved, whole, rtol=1e-4, atol=1e-5)
+    with replaced(Updater, "_loss", memory_for(0)):
+        message = refusal(train, job(task, tmp_path / "none"))
+    says(message, "train.arrow: pair ", " alone (", "target tokens) does not fit")
 
 
 def test_a_loss_that_is_no_number_leaves_the_last_state(
     task: Path, tmp_path: Path, undisturbed: str
 ) -> None:
-    sound, calls = Updater._loss, [0]
-
-    def loss(updater: Updater, *arguments: Any) -> Tensor:
-        calls[0] += 1
-        return sound(updater, *arguments) * (torch.nan if calls[0] == 5 else 1.0)
+    def loss(call: int, sound: Any, *arguments: Any) -> Any:
+        return sound(*arguments) * (torch.nan if call == 5 else 1.0)
 
     one = job(task, tmp_path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "_loss", loss)
-        said = "diverged in epoch 1 at update 5: loss nan.* lower .* is kept in "
-        with pytest.raises(UserError, match=said):
-            train(one)
+    with replaced(Updater, "_loss", loss):
+        message = refusal(train, one)
+    says(message, "diverged in epoch 1 at update 5: loss nan", "lower", "is kept in ")
     tensors, position = last_state(one)
     assert position["updates"] == 4
     assert all(tensor.isfinite().all() for tensor in tensors.values())
@@ -159,76 +154,25 @@ def test_a_loss_that_is_no_number_leaves_the_last_state(
 
 
 def test_an_exploding_gradient_is_clipped(task: Path, tmp_path: Path) -> None:
-    sound = Updater._loss
-
-    def loss(updater: Updater, *arguments: Any) -> Tensor:
-        value = sound(updater, *arguments)
+    def loss(_: int, sound: Any, *arguments: Any) -> Any:
+        value = sound(*arguments)
         return value * 1e9 if value.requires_grad else value
 
     one = job(task, tmp_path, maximum_epochs=1, checkpoint_minutes=60.0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "_loss", loss)
+    with replaced(Updater, "_loss", loss):
         train(one)  # a hundred million times the gradient's bound, and no step too long
     assert all(tensor.isfinite().all() for tensor in last_state(one)[0].values())
 
 
-# ---- disk ----
-
-
-def test_a_full_disk_leaves_the_last_state(
-    task: Path, tmp_path: Path, undisturbed: str
-) -> None:
-    one = job(task, tmp_path)
-    with signalled_at(3), pytest.raises(UnfinishedError):
-        train(one)
-    with (
-        files_of_at_most(2000),
-        pytest.raises(
-            UserError,
-            match=r"last\.safetensors: cannot be written: .*one before it is kept; make",
-        ),
-    ):
-        train(one)
-    assert last_state(one)[1]["updates"] == 3
-    assert not [path for path in tmp_path.rglob("*") if ".partial" in path.name]
-    check_that_it_goes_on(one, undisturbed)
-
-
-def test_a_kill_before_the_best_parameters_are_written_loses_nothing(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, undisturbed: str
-) -> None:
-    one, sound = job(task, tmp_path), StateFolder.write
-
-    def killed(folder: StateFolder, path: Path, *content: Any) -> None:
-        if path == folder.best:
-            raise KeyboardInterrupt
-        sound(folder, path, *content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(StateFolder, "write", killed)
-        with pytest.raises(KeyboardInterrupt):
-            train(one)
-    assert last_state(one)[1]["epoch"] == 2
-    check_that_it_goes_on(one, undisturbed)
-
-
-# ---- time ----
-
-
-@contextmanager
-def signalled_at(update: int, sent: signal.Signals = signal.SIGTERM) -> Iterator[None]:
+def signalled_at(update: int, sent: signal.Signals) -> Any:
     """Send a signal to this process as an update begins."""
-    sound, calls = Updater.start, [0]
 
-    def interrupted(updater: Updater, *arguments: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == update:
+    def start(call: int, sound: Any, *arguments: Any) -> Any:
+        if call == update:
             os.kill(os.getpid(), sent)
-        return sound(updater, *arguments)
+        return sound(*arguments)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "start", interrupted)
-        yield
+    return replaced(Updater, "start", start)
 
 
 @pytest.mark.parametrize(
@@ -242,19 +186,104 @@ def test_a_signal_stops_after_the_update_and_the_next_command_goes_on(
     before = signal.getsignal(sent)
     with signalled_at(update, sent), pytest.raises(UnfinishedError) as stopped:
         train(one)
-    assert f"{sent.name} was received; saved in epoch 1 after update {update}" in str(
-        stopped.value
-    )
+    said = f"{sent.name} was received; saved in epoch 1 after update {update}"
+    says(str(stopped.value), said)
     assert stopped.value.exit_code == 75
     assert signal.getsignal(sent) == before
     check_that_it_goes_on(one, undisturbed)
 
 
+def test_a_full_disk_leaves_the_last_state(
+    task: Path, tmp_path: Path, undisturbed: str
+) -> None:
+    one = job(task, tmp_path)
+    with signalled_at(3, signal.SIGTERM):
+        refusal(train, one)
+    with files_of_at_most(2000):
+        message = refusal(train, one)
+    says(message, "last.safetensors: cannot be written", "one before it is kept; make")
+    assert last_state(one)[1]["updates"] == 3
+    assert not [path for path in tmp_path.rglob("*") if ".partial" in path.name]
+    check_that_it_goes_on(one, undisturbed)
+
+
+def test_a_kill_before_the_best_parameters_are_written_loses_nothing(
+    task: Path, tmp_path: Path, undisturbed: str
+) -> None:
+    def write(
+        _: int, sound: Any, folder: StateFolder, path: Path, *content: Any
+    ) -> None:
+        if path == folder.best:
+            raise KeyboardInterrupt
+        sound(folder, path, *content)
+
+    one = job(task, tmp_path)
+    with replaced(StateFolder, "write", write), pytest.raises(KeyboardInterrupt):
+        train(one)
+    assert last_state(one)[1]["epoch"] == 2
+    check_that_it_goes_on(one, undisturbed)
+
+
 def test_a_time_limit_stops_in_time(task: Path, tmp_path: Path) -> None:
     one = job(task, tmp_path)
-    limited = replace(one, time_limit=1e-6)
     with pytest.raises(
-        UnfinishedError, match=r"the time limit of 1e-06 minutes is near; saved in"
+        UnfinishedError, match="the time limit of 1e-06 minutes is near"
     ):
-        train(limited)
+        train(replace(one, time_limit=1e-6))
     assert last_state(one)[1]["updates"] == 1
+
+
+# Two workers, of which one vanishes
+
+LAUNCHED = """
+import sys
+from convs2s.cli.main import main
+from convs2s.training import heartbeat
+heartbeat.SECONDS_BETWEEN_LOOKS = 0.2
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="of Linux")
+def test_a_worker_that_vanishes_or_freezes_leaves_a_state_to_go_on_from(
+    task: Path, tmp_path: Path
+) -> None:
+    settings = tiny.settings(maximum_epochs=15, checkpoint_minutes=1e-9)
+    (tmp_path / "settings.json").write_text(json.dumps(training_settings(settings)))
+    output = tmp_path / "disturbed/model.safetensors"
+    output.parent.mkdir()
+    options = f"--device cpu --threads 1 --workers 2 --checkpoint-minutes 1e-9 --output {output}"
+    options += f" --settings {tmp_path}/settings.json"
+    command = [sys.executable, "-c", LAUNCHED, "train", str(task), *options.split()]
+    for sent, code, words in (
+        (signal.SIGSTOP, 1, "is frozen (no sign of life for 4.8 s) and is killed"),
+        (signal.SIGKILL, 1, "worker 1 was ended by SIGKILL, and the others with it"),
+        (signal.SIGHUP, 75, "training is not finished: SIGHUP was received; saved in"),
+    ):
+        begun = time.time()
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while not any(
+            state.stat().st_mtime > begun
+            for state in output.parent.glob("state/*/last.safetensors")
+        ):
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.01)
+        workers = {}
+        for child in children(process.pid):
+            workers[environment(child).get("RANK")] = child
+        near, far = zip(*map(listening, [process.pid, *workers.values()]), strict=True)
+        os.kill(process.pid if code == 75 else workers["1"], sent)
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == code, said
+        says(said, words, ": 2 workers by gloo on the CPU, fp32\n")
+        assert not output.exists()
+        assert sum(far) == 0  # no server for the network
+        assert sum(near) > 0
+    jobs = [
+        tiny.job(task, tmp_path / name / "model.safetensors", settings)
+        for name in ("disturbed", "undisturbed")
+    ]
+    for number, one in enumerate(jobs):
+        train_together(tmp_path / f"meeting{number}", 2, one)
+    assert sha256(jobs[0].output) == sha256(jobs[1].output)

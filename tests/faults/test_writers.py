@@ -1,6 +1,7 @@
-"""Two writers of one file, writers that were killed, and places where nothing can be written."""
+"""Writers whose disk fills up, that are killed or not alone, or have nowhere to write."""
 
 import os
+import random
 import signal
 import stat
 import subprocess
@@ -9,15 +10,34 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from convs2s.data.corpus import RawText, extract_corpus, join_training_text
+from convs2s.data.store import write_store
 from convs2s.decoding.long_files import growing_output
+from convs2s.download.download import download_file
 from convs2s.errors import UserError
-from convs2s.files.atomic import atomic_path, scratch_folder
+from convs2s.files.atomic import scratch_folder
+from convs2s.files.checksums import sha256
 from convs2s.files.tensors import save_tensors
-from convs2s.files.text import write_lines
+from convs2s.files.text import write_json, write_lines
+from convs2s.interop.fairseq import import_released
+from convs2s.mirror.write import write_mirror
+from convs2s.publish.results import export_results
+from convs2s.training.run import train
+from tests.support import tiny
+from tests.support.limits import files_of_at_most
+from tests.support.local_files import FilesBelow
+from tests.support.refusals import refusal, says
+
+ROOM = 20_000
+"""Bytes that a file may have: enough for headers, too few for what is written here."""
+
+DRAW = random.Random(1)
+LINES = [" ".join(f"W{DRAW.randbytes(6).hex()}" for _ in range(9)) for _ in range(1000)]
 
 WRITER = """
 import sys
@@ -34,124 +54,199 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "host").mkdir()
+    for name in ("a.en", "a.fr", "host/a.tgz"):
+        write_lines(folder / name, LINES)
+    report = {"read": 1, "kept": 1, "dropped": {}, "settings": "all"}
+    write_json(folder / "a.json", report)
+    tiny.prepare(folder / "task")
+    digest = {str(folder / "a.en"): sha256(folder / "a.en")}
+    scores = {"manifest": {"sha256": digest}, "lines": LINES}
+    write_json(folder / "results/test.bleu.json", scores)
+    return folder
+
+
+def growing(_: Path, output: Path) -> None:
+    with growing_output(output / "a.txt", {}) as stream:
+        stream.append("\n".join(LINES), len(LINES))
+
+
+def joined(inputs: Path, output: Path) -> None:
+    join_training_text(
+        parts=[(inputs / "a.en", inputs / "a.fr")] * 2,
+        reports=[inputs / "a.json"] * 2,
+        sides=(output / "a.en", output / "a.fr"),
+        report=output / "a.json",
+    )
+
+
+def released(inputs: Path, output: Path) -> None:
+    references = ("model", "source_dictionary")
+    import_released(
+        references=dict.fromkeys(references, str(inputs / "a.en")),
+        files=FilesBelow(inputs),
+        output=output / "a.safetensors",
+        task="tiny",
+        languages={"source": "en", "target": "fr"},
+        preparation="moses_test",
+    )
+
+
+def extracted(inputs: Path, output: Path) -> None:
+    text = RawText([(str(inputs / "a.en"), str(inputs / "a.fr"))], FilesBelow(inputs))
+    extract_corpus(text, (output / "a.en", output / "a.fr"))
+
+
+def downloaded(inputs: Path, output: Path) -> None:
+    download_file("http://host/a.tgz", output / "a.tgz", mirrors=[str(inputs)])
+
+
+Writer = Callable[[Path, Path], object]
+
+WRITERS: dict[str, Writer] = {
+    "text": lambda _, out: write_lines(out / "a.txt", LINES),
+    "gzip": lambda _, out: write_lines(out / "a.gz", LINES),
+    "bzip2": lambda _, out: write_lines(out / "a.bz2", LINES),
+    "xz": lambda _, out: write_lines(out / "a.xz", LINES),
+    "Zstandard": lambda _, out: write_lines(out / "a.zst", LINES * 9),
+    "JSON": lambda _, out: write_json(out / "a.json", LINES),
+    "token store": lambda _, out: write_store(out / "a.arrow", [([5] * 99, [1])] * 500),
+    "tensors": lambda _, out: save_tensors(out / "a", {"a": torch.ones(9999)}, {}),
+    "growing output": growing,
+    "download": downloaded,
+    "extracted corpus": extracted,
+    "joined text": joined,
+    "training": lambda given, out: train(
+        tiny.job(given / "task", out / "a.safetensors")
+    ),
+    "released model": released,
+    "archive of results": lambda given, out: export_results(
+        given / "results", out / "a.zip", with_text=True
+    ),
+    "mirror": lambda _, out: write_mirror(out),
+}
+
+
+@contextmanager
+def killed_before_the_renaming(_: int) -> Iterator[None]:
+    def kill(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", kill)
+        yield
+
+
+@pytest.mark.parametrize("fault", [files_of_at_most, killed_before_the_renaming])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_writer_that_fails_leaves_what_stood_there(
+    inputs: Path, tmp_path: Path, name: str, fault: Any
+) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    (output / "a.zst").write_text("before")
+    with fault(ROOM), pytest.raises((UserError, KeyboardInterrupt)) as raised:
+        WRITERS[name](inputs, output)
+    if fault is files_of_at_most:
+        says(str(raised.value), "cannot be written", str(output))
+    left = [path for path in output.rglob("*") if path.name.startswith(".partial")]
+    assert left == []
+    assert (output / "a.zst").read_text() == "before"
+    stays = {"a.zst"}
+    for end in (".txt.part", ".tgz.part", ".tgz.part-mirror"):
+        stays |= {f"a{end}", f"a{end}.json"}
+    assert {path.name for path in output.glob("a*")} <= stays | {"a.tgz.sha256"}
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"identity": 1}', "[" * 99_999])
+def test_an_unfinished_output_with_a_damaged_state_starts_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    (tmp_path / "out.part").write_text("one\n")
+    (tmp_path / "out.part.json").write_text(content)
+    with growing_output(tmp_path / "out", {"model": "a"}) as output:
+        assert output.done == 0
+        output.append("whole\n", 1)
+    assert (tmp_path / "out").read_text() == "whole\n"
+    says(capsys.readouterr().err, "its state cannot be read")
+
+
 @contextmanager
 def other_writer(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that is writing the same file until its input ends."""
     command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "writes\n"
         yield process
 
 
 def test_two_writers_share_nothing_and_leave_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "out.txt"
+    path = tmp_path / "out"
     with other_writer(path) as other:
         write_lines(path, ["whole"])
         assert path.read_text() == "whole\n"
-        assert other.communicate("")[0] == ""
-    assert other.returncode == 0
+        other.communicate("")
     assert path.read_text() == "half"  # the later one's
-    assert names(tmp_path) == ["out.txt"]
+    assert names(tmp_path) == ["out"]
 
 
-def test_what_a_killed_writer_leaves_goes_with_the_next_one(tmp_path: Path) -> None:
-    with other_writer(tmp_path / "out.txt") as killed:
+def test_what_the_killed_left_goes_with_the_next_writer(tmp_path: Path) -> None:
+    with other_writer(tmp_path / "killed") as killed:
         killed.send_signal(signal.SIGKILL)
     (left,) = names(tmp_path)
-    assert left.startswith(".partial.")
-    with other_writer(tmp_path / "other.txt") as alive:
-        assert left not in names(tmp_path)
-        write_lines(tmp_path / "out.txt", ["whole"])
-        assert len(names(tmp_path)) == 2  # what lives is left alone
-        alive.communicate("")
-    assert names(tmp_path) == ["other.txt", "out.txt"]
-
-
-def test_folders_that_killed_jobs_left_go_as_well(tmp_path: Path) -> None:
     (tmp_path / ".partial.def").mkdir()
     (tmp_path / ".partial.def/.lock").touch()
-    (tmp_path / ".partial.def/forward").write_text("0-0\n")
+    (tmp_path / ".partial.def/forward").touch()
     (tmp_path / ".partial.link").symlink_to(tmp_path)
-    with scratch_folder(tmp_path) as folder:
-        assert names(tmp_path) == sorted([folder.name, ".partial.link"])
-    assert names(tmp_path) == [".partial.link"]
+    with other_writer(tmp_path / "alive") as alive:
+        assert left not in names(tmp_path)
+        (other,) = {*names(tmp_path)} - {".partial.link"}
+        with scratch_folder(tmp_path) as folder:
+            # What lives is left alone.
+            assert {*names(tmp_path)} == {other, folder.name, ".partial.link"}
+        alive.communicate("")
+    assert names(tmp_path) == [".partial.link", "alive"]
 
 
-def test_a_place_where_nothing_can_be_written_is_said_in_one_line(
-    tmp_path: Path,
-) -> None:
+def test_a_file_in_the_folders_place_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="out: cannot be written: File exists"):
-        write_lines(tmp_path / "file/out", [])
-    assert names(tmp_path) == ["file"]
+    message = refusal(write_lines, tmp_path / "file/out", [])
+    says(message, "file/out: cannot be written: File exists")
+    with pytest.raises(FileNotFoundError), scratch_folder(tmp_path):
+        (tmp_path / "absent").read_text()
 
 
-def write_growing(path: Path) -> None:
-    with growing_output(path, {}) as output:
-        output.append("one\n", 1)
-        output.append("two\n", 1)
-
-
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda path: write_lines(path, ["one", "two"]),
-        write_growing,
-        lambda path: save_tensors(path, {"a": torch.ones(2)}, {}),
-    ],
-    ids=["lines", "growing", "tensors"],
-)
-def test_a_pipe_is_written_to_and_never_replaced(
-    tmp_path: Path, write: Callable[[Path], object]
-) -> None:
-    pipe, found = tmp_path / "pipe", list[bytes]()
+@pytest.mark.parametrize("name", ["text", "growing output", "tensors"])
+def test_a_pipe_is_written_to_and_never_replaced(tmp_path: Path, name: str) -> None:
+    for folder in ("pipes", "files"):
+        (tmp_path / folder).mkdir()
+    file = "a" if name == "tensors" else "a.txt"
+    pipe = tmp_path / "pipes" / file
+    found: list[bytes] = []
     os.mkfifo(pipe)
     reader = threading.Thread(
         target=lambda: found.append(pipe.read_bytes()), daemon=True
     )
     reader.start()
-    write(pipe)
+    WRITERS[name](tmp_path, tmp_path / "pipes")
     reader.join(10)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
-    assert names(tmp_path) == ["pipe"]
-    write(tmp_path / "file")
-    assert found == [(tmp_path / "file").read_bytes()]
+    assert names(tmp_path / "pipes") == [file]
+    WRITERS[name](tmp_path, tmp_path / "files")
+    assert found == [(tmp_path / "files" / file).read_bytes()]
 
 
 def test_an_output_that_another_process_finishes_just_now_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "out"
-    (tmp_path / "out.part").write_text("whole\n")
-
-    def finish(*_: object) -> None:
-        (tmp_path / "out.part").replace(path)
-
-    monkeypatch.setattr("fcntl.lockf", finish)
-    with (
-        pytest.raises(UserError, match="another process has written it just now"),
-        growing_output(path, {}),
-    ):
-        pass
-    assert path.read_text() == "whole\n"
-
-
-def test_a_failed_block_leaves_the_error_as_it_is(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "out"):
-        (tmp_path / "absent").read_text()
-
-
-@pytest.mark.parametrize("state", ["", "{", "[]", '{"identity": 1}', "[" * 99_999])
-def test_an_unfinished_output_with_a_damaged_state_starts_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], state: str
-) -> None:
-    (tmp_path / "out.part").write_text("one\n")
-    (tmp_path / "out.part.json").write_text(state)
-    with growing_output(tmp_path / "out", {"model": "a"}) as output:
-        assert output.done == 0
-        output.append("whole\n", 1)
-    assert (tmp_path / "out").read_text() == "whole\n"
-    assert "its state cannot be read" in capsys.readouterr().err
+    part = tmp_path / "a.txt.part"
+    part.write_text("whole\n")
+    monkeypatch.setattr("fcntl.lockf", lambda *_: part.replace(tmp_path / "a.txt"))
+    message = refusal(growing, tmp_path, tmp_path)
+    says(message, "another process has written it just now")
+    assert (tmp_path / "a.txt").read_text() == "whole\n"

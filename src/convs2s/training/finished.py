@@ -164,7 +164,7 @@ def finished_states(results: Path) -> dict[Path, int]:
     folders = {path.parent.parent for path in whole_files(results)}
     finished = {}
     for folder in sorted(folders):
-        record = folder.with_name("training.json")
+        record = folder.parent / "training.json"
         if folder.name != STATE or not record.is_file():
             continue
         identity = recorded_identity(record)

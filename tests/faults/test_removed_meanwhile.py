@@ -1,12 +1,12 @@
-"""A sample of the pairs of ``make faults``, and each fault that they have found."""
+"""Results that another process removes or writes while they are exported or looked through."""
 
 import os
 import shutil
 import threading
-from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,18 +14,10 @@ from convs2s.errors import UserError
 from convs2s.files.atomic import whole_files
 from convs2s.publish import results as publishing
 from convs2s.publish.card import model_card
-from convs2s.publish.crate import Measurement
 from convs2s.publish.results import export_results
 from convs2s.training.finished import finished_states, remove_state
-from tests.faults.pairs import prepare_by_hand, run
-
-
-def test_two_commands_at_once() -> None:
-    said: list[str] = []
-    names = ("download", "published", "export folder", "remove-states", "translate")
-    counts, faults = run(6, 1, names, said.append)
-    assert (said, faults) == ([], 0)
-    assert sum(counts.values()) == 6
+from tests.faults.campaign.pairs import prepare_by_hand
+from tests.support.refusals import refusal, says
 
 
 @pytest.fixture(scope="module")
@@ -55,57 +47,58 @@ def test_of_two_exports_to_one_folder_one_is_refused(
         return model_card(model)
 
     monkeypatch.setattr(publishing, "model_card", wait_for_the_other)
+    out = tmp_path / "out"
     with ThreadPoolExecutor(2) as pool:
-        exports = [
-            pool.submit(export_results, folder, tmp_path / "out") for _ in range(2)
-        ]
+        exports = [pool.submit(export_results, folder, out) for _ in range(2)]
     (error,) = filter(None, (export.exception() for export in exports))
     assert isinstance(error, UserError)
-    assert "out: exists already: remove it, or give another name" in str(error)
-    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    says(str(error), "out: exists already: remove it, or give another name")
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_file_that_a_job_removes_meanwhile_is_named(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    placed = publishing._find_start
     gone = folder / "gone.txt"
     gone.write_text("")
+    place = publishing._find_start
 
-    def remove(folder: Path, measured: Collection[Measurement]) -> Path:
+    def remove(*arguments: Any) -> Path:
         gone.unlink()
-        return placed(folder, measured)
+        return place(*arguments)
 
     monkeypatch.setattr(publishing, "_find_start", remove)
-    with pytest.raises(
-        UserError, match=r"gone\.txt: was removed while it was exported"
-    ):
-        export_results(folder, tmp_path / "out")
+    message = refusal(export_results, folder, tmp_path / "out")
+    says(message, "gone.txt: was removed while it was exported")
 
 
-def test_states_that_somebody_else_has_removed_are_gone(folder: Path) -> None:
-    (state,) = finished_states(folder)
-    remove_state(state)
-    remove_state(state)
-    assert finished_states(folder) == {}
-
-
-def test_folders_that_vanish_end_no_search(
+def test_what_vanishes_ends_no_search(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scandir, vanishing = os.scandir, folder / "vanishing"
+    scandir = os.scandir
+    vanishing = folder / "vanishing/a.json"
+    unfinished = folder / ".partial.abc/training.json"
 
     def removed_before(path: str | int | Path) -> object:
-        if str(path) == str(vanishing):
-            shutil.rmtree(vanishing, ignore_errors=True)
+        if str(path) == str(vanishing.parent):
+            shutil.rmtree(vanishing.parent, ignore_errors=True)
         return scandir(path)
 
-    unfinished = folder / ".partial.abc/training.json"
-    for path in (vanishing / "a.json", unfinished):
+    for path in (vanishing, unfinished):
         path.parent.mkdir()
         path.write_text("{")
     monkeypatch.setattr("os.scandir", removed_before)
-    assert len(finished_states(folder)) == 1
+    (state,) = finished_states(folder)
     assert unfinished not in {*whole_files(folder)}
-    vanishing.mkdir()
+    vanishing.parent.mkdir()
     export_results(folder, folder.parent / "out.zip")
+    remove_state(state)
+    remove_state(state)  # somebody else has
+    assert finished_states(folder) == {}
+
+
+@pytest.mark.usefixtures("folder")
+def test_states_are_looked_for_in_the_folder_itself() -> None:
+    Path("a/b").mkdir(parents=True)
+    Path("a/b/file").touch()
+    assert len(finished_states(Path())) == 1

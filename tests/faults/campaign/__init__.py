@@ -1,0 +1,1 @@
+"""What ``make faults`` runs: every kind of fault at its full size."""

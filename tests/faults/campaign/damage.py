@@ -1,0 +1,135 @@
+"""Files that were sound, and are cut, flipped, blown up, or hold what no writer writes."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tests.support.damage import flipped
+
+Draw = random.Random
+Change = Callable[[bytes, Draw], bytes]
+"""Changes the content of a file."""
+
+NUMBERS = ("9" * 30, "9" * 5000, "-1", "0", "1e999", "NaN", "0x10", "1_0", "١", "-0")
+"""What stands in a number's place."""
+
+WORDS = (
+    *(*NUMBERS, "", "\0", "\n", "\r", "\t", " ", "|||", "@@", "<unk>", "</s>"),
+    *(
+        "\ufeff",
+        "\u2028\x85\x0b\x1b[31m",
+        "<seg id=",
+        "</seg>",
+        "<doc docid=",
+        "&#1114112;",
+    ),
+    *(
+        "[" * 3000,
+        '{"a":' * 3000,
+        "- " * 3000,
+        "(" * 300,
+        "word " * 2000,
+        "../../etc/passwd",
+    ),
+    *(
+        "!!python/object/apply:os.system [ls]",
+        "&a [*a, *a]",
+        "? ",
+        "<<: ",
+        "\udcff",
+        "\udcc3",
+    ),
+)
+"""What is inserted; of bytes that are not UTF-8, the last two."""
+
+DEEP: Any = json.loads("[" * 200 + "]" * 200)
+VALUES: tuple[Any, ...] = (
+    *(None, True, -1, 0, 1, 0.5, 10**9, 10**30, 1e308, float("nan"), float("inf"), "1"),
+    *("", "\0", "\ud800", "x" * 3000, "\x1b[2J\u2028", [], {}, [[]], {"": None}, DEEP),
+)
+"""What JSON can hold, mostly what a reader does not expect."""
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _flip(content: bytes, draw: Draw) -> bytes:
+    return flipped(content or b"\0", draw.randrange(8 * max(1, len(content))))
+
+
+def _cut(content: bytes, draw: Draw) -> bytes:
+    return content[: draw.randint(0, len(content))]
+
+
+def _repeat(content: bytes, draw: Draw) -> bytes:
+    start = draw.randint(0, len(content))
+    end = start + draw.randint(1, 64)
+    times = draw.choice((0, 2, 50, 1000))
+    return content[:start] + content[start:end] * times + content[end:]
+
+
+def _insert(content: bytes, draw: Draw) -> bytes:
+    place = draw.randint(0, len(content))
+    return content[:place] + encoded(draw.choice(WORDS)) + content[place:]
+
+
+def _overwrite(content: bytes, draw: Draw) -> bytes:
+    place = draw.randint(0, len(content))
+    size = draw.choice((1, 2, 4, 8))
+    number = draw.choice((0, 1, 1 << 8 * size - 1, (1 << 8 * size) - 1))
+    written = number.to_bytes(size, draw.choice(("little", "big")))
+    return content[:place] + written + content[place + size :]
+
+
+def _number(content: bytes, draw: Draw) -> bytes:
+    found = list(re.finditer(rb"\d+", content[:50_000]))
+    if not found:
+        return content
+    one = draw.choice(found)
+    number = draw.choice(NUMBERS).encode()
+    return content[: one.start()] + number + content[one.end() :]
+
+
+def damaged(content: bytes, draw: Draw) -> bytes:
+    """Give a file one to four faults."""
+    for _ in range(draw.randint(1, 4)):
+        change = draw.choice((_flip, _cut, _repeat, _insert, _overwrite, _number))
+        content = change(content, draw)
+    return content
+
+
+def rewritten(content: bytes, draw: Draw) -> bytes:
+    """Write lines of the words of a file, in any order, and of others."""
+    pieces = re.split(r"([ \t\n])", content.decode("utf-8", "surrogateescape"))
+    pieces += WORDS
+    return encoded("".join(draw.choices(pieces, k=draw.randint(0, 40))))
+
+
+def changed(value: Any, draw: Draw) -> Any:
+    """Put something else into one place of a value of JSON."""
+    if not isinstance(value, dict | list) or not value:
+        return draw.choice(VALUES)
+    keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+    key = draw.choice(keys[:20])
+    action = draw.choice(("below", "below", "replace", "remove", "wrap"))
+    if action == "below":
+        value[key] = changed(value[key], draw)
+    elif action == "remove":
+        del value[key]
+    else:
+        value[key] = draw.choice(VALUES) if action == "replace" else [value[key]]
+    return value
+
+
+def changed_json(content: bytes, draw: Draw) -> bytes:
+    return json.dumps(changed(json.loads(content), draw)).encode()
+
+
+def changed_lines(content: bytes, draw: Draw) -> bytes:
+    """Change a value of the list of JSON lines."""
+    rows = changed([json.loads(line) for line in content.splitlines()], draw)
+    listed = rows if isinstance(rows, list) else [rows]
+    return "".join(f"{json.dumps(row)}\n" for row in listed).encode()

@@ -1,0 +1,154 @@
+"""Seeded kills in every stage of a small run; the same command again must end with the same files.
+
+A run is killed as a whole, as one of its processes, or as Snakemake alone, which leaves its jobs.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from convs2s.files.checksums import sha256
+from convs2s.mirror.write import write_mirror
+from tests.support.checkout import Checkout, check_out
+from tests.support.mirror import DEVICE, add_mirror
+
+KILLS = 300
+IN_A_ROW = 5
+"""Kills of one run, which then goes on from where the last of them left it."""
+MOST_SECONDS = 600.0
+"""In which the same command ends well after a kill: jobs that outlived Snakemake are waited for."""
+
+WAYS = ("group", "one", "alone")
+ROOT = Path(__file__).resolve().parents[3]
+TASK = "results/demo_en_fr"
+STAGES = {
+    "download": "results/scales/mirror/wmt16_en_ro/corpus/raw/valid.source.zst",
+    "prepare": f"{TASK}/dataset/train.arrow",
+    "align": f"{TASK}/alignment/dictionary.tsv",
+    "train": f"{TASK}/models/demo/seed1/model.safetensors",
+    "decode": f"{TASK}/models/demo/seed1/test.beam5.jsonl",
+    "score": f"{TASK}/bleu.txt",
+}
+"""Stage -> what is asked for; what the stage before makes is there."""
+SUFFIXES = {
+    ".arrow",
+    ".tsv",
+    ".zst",
+    ".safetensors",
+    ".jsonl",
+    ".txt",
+    ".gz",
+    ".tgz",
+    "",
+}
+"""Of files whose bytes depend on nothing but their inputs."""
+
+BLOCKS = [{"layers": 1, "width": 16, "kernel": 3}]
+SIZES = {"embedding": 16, "output_embedding": 16, "encoder": BLOCKS, "decoder": BLOCKS}
+TRAINING = {"maximum_epochs": 2, "checkpoint_minutes": 1 / 60}
+OVERRIDES = {
+    "models": {"demo": {"architecture": SIZES, "training": TRAINING}},
+    "tasks": {"demo_en_fr": {"headline": {"seeds": [1]}}},
+}
+
+
+def kill(process: subprocess.Popen[bytes], way: str, draw: random.Random) -> None:
+    """Kill all of a run, one of its processes, or Snakemake alone."""
+    with suppress(ProcessLookupError, psutil.NoSuchProcess, IndexError):  # it has ended
+        if way == "group":
+            os.killpg(process.pid, signal.SIGKILL)
+        elif way == "alone":
+            process.kill()
+        else:
+            draw.choice(psutil.Process(process.pid).children(recursive=True)).kill()
+    process.wait()
+
+
+def results(checkout: Checkout) -> dict[str, str]:
+    """Return the checksums of a run's files by their names; times and states are none of them."""
+    found = {}
+    for name in checkout.files("results") if (checkout / "results").is_dir() else ():
+        path = Path(name)
+        passing = {"state", "archives", "history.jsonl"} & {*path.parts}
+        if path.suffix in SUFFIXES and not passing and "/.partial." not in name:
+            found[name] = sha256(checkout / name)
+    return found
+
+
+def fault_after_kills(
+    before: Checkout, stage: str, whole: dict[str, str], seconds: float, number: int
+) -> str | None:
+    """Kill a stage's runs one after another, then let one end; return what went wrong."""
+    draw = random.Random(f"{stage} {number}")
+    with tempfile.TemporaryDirectory(prefix="convs2s-kills-") as name:
+        checkout = before.copy(Path(name))
+        for killed in range(IN_A_ROW):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "snakemake", "--cores", "2", STAGES[stage]],
+                cwd=checkout.folder,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(draw.uniform(0, seconds))
+            way = WAYS[(number + killed) % len(WAYS)]
+            kill(process, way, draw)
+            for path, digest in results(checkout).items():
+                if whole.get(path, digest) != digest:
+                    return f"torn under its final name right after {way}: {path}"
+        end = time.monotonic() + MOST_SECONDS
+        while (done := checkout.snakemake(STAGES[stage])).code != 0:
+            if time.monotonic() > end:
+                return f"the same command fails: {done.said[-1000:]}"
+            time.sleep(5.0)
+        found = results(checkout)
+    # Intermediate files, which go when nothing needs them, are in one of the two alone.
+    other = [path for path in whole if found.get(path) != whole[path]]
+    return f"other results: {other}" if other else None
+
+
+def run(kills: int) -> Counter[str]:
+    """Kill so many runs in all, as many in each stage; print each fault, and count those."""
+    faults: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="convs2s-kills-") as name:
+        folder = Path(name)
+        plain = check_out(ROOT, folder / "plain")
+        plain.configure({"device": "cpu", "cores": 2, "overrides": OVERRIDES})
+        write_mirror(folder / "mirror")
+        mirrored = add_mirror(folder / "mirror", check_out(ROOT, folder / "mirrored"))
+        mirrored.configure(DEVICE)
+        for stage in STAGES:
+            checkout = mirrored if stage == "download" else plain
+            before = checkout.copy(folder / f"before {stage}")
+            started = time.monotonic()
+            checkout.snakemake(STAGES[stage]).succeeded()
+            seconds = time.monotonic() - started
+            whole = results(checkout)
+            for number in range(-(-kills // len(STAGES) // IN_A_ROW)):
+                fault = fault_after_kills(before, stage, whole, seconds, number)
+                faults[stage] += fault is not None
+                print(f"{stage} {number}: {fault or 'passed'}", flush=True)
+            shutil.rmtree(before.folder)
+    return faults
+
+
+def main() -> None:
+    """Kill runs; exit with 1 where one of them did not end as it should."""
+    faults = run(KILLS).total()
+    print(f"kills: {KILLS} in {len(STAGES)} stages, {faults} faults")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""Every reader of the package, with the file that it is given and how that is changed."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from convs2s.cli.n_best import read_groups
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import read_training_settings
+from convs2s.config.load import load
+from convs2s.data.corpus import RawText, extract_corpus
+from convs2s.data.dataset import read_description
+from convs2s.data.formats import read_columns, read_field, read_segments
+from convs2s.data.store import TokenStore
+from convs2s.data.vocabulary import read_vocabulary
+from convs2s.decoding.long_files import growing_output
+from convs2s.decoding.translate import LineTranslator
+from convs2s.download.archives import open_member
+from convs2s.errors import UserError
+from convs2s.files.tensors import load_tensors, save_tensors
+from convs2s.files.text import read_json, read_line_pairs, read_lines
+from convs2s.interop.fairseq import FairseqFiles, import_fairseq
+from convs2s.model_file import describe_model, load_model
+from convs2s.paper.ledger import read_ledger
+from convs2s.paper.trained import read_training
+from convs2s.pipeline.job import job
+from convs2s.publish.card import model_card
+from convs2s.scoring.n_best import average_with, every_sentence, reranked
+from convs2s.scoring.rouge_stem import read_exceptions
+from convs2s.scoring.translations import read_translations
+from convs2s.text.bpe import Bpe, read_codes
+from convs2s.text.corpus_filter import added_reports
+from convs2s.text.dictionary import build_dictionary, read_candidates, read_dictionary
+from convs2s.text.links import read_links
+from convs2s.text.truecase import read_truecaser
+from convs2s.training.data import TrainingData
+from tests.faults.campaign import formats
+from tests.faults.campaign.damage import Change, changed_json, changed_lines, damaged
+from tests.faults.campaign.damage import rewritten as words
+from tests.faults.campaign.samples import make_samples, stand_in
+from tests.support import tiny
+from tests.support.golden import DATA
+from tests.support.local_files import FilesBelow
+
+Read = Callable[[Path], object]
+"""Reads a file, and uses what it has read as the package does."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What reads a kind of file.
+
+    Attributes:
+        path: the file, below the folder of samples.
+        read: reads it; returns what tells whether it has read the same.
+        change: changes what the format holds.
+        is_guarded: whether a flipped bit is noticed, or changes nothing that is read.
+        named: what a message must hold in place of the file's name without its suffix.
+    """
+
+    path: Path
+    read: Read
+    change: Change
+    is_guarded: bool = False
+    named: str | None = None
+
+    def outcome(self) -> tuple[str | None, str]:
+        """Read the file; return its message where it was refused, and what was read.
+
+        Raises:
+            AssertionError: the message is not one printable line that names the file.
+        """
+        try:
+            return None, json.dumps(self.read(self.path), default=str)
+        except (UserError, SystemExit) as error:  # the latter of a job
+            message = str(error)
+        named = self.path.stem if self.named is None else self.named
+        assert message.isprintable(), f"not one line: {message}"
+        assert named in message, f"does not name the file: {message}"
+        return message, ""
+
+
+def readers(folder: Path) -> Iterator[Reader]:
+    """Write the samples into a folder; yield every reader of files."""
+    make_samples(folder)
+    for name, read, change in _files(folder):
+        yield Reader(folder / name, read, change)
+    for name, read, change in _guarded_files(folder):
+        yield Reader(folder / name, read, change, is_guarded=True)
+    for name in ("words", "scores"):
+        # A job ends the process, and says it in its log.
+        yield Reader(folder / name, _read_in_a_job, words, is_guarded=True, named="")
+    checkpoint = folder / "model.pt"
+    sound = DATA / "fairseq_random/dict.src.txt"
+    # It names the checkpoint, a dictionary that does not fit, or the model that was made.
+    yield Reader(
+        checkpoint,
+        lambda path: _import(path, sound),
+        damaged,
+        is_guarded=True,
+        named="",
+    )
+    names = "tasks/demo_en_fr models decodings paper claims phrases downloads costs scales/demo"
+    for name in (None, *names.split()):
+        file = folder / "root" / (f"config/{name}.yaml" if name else "config.yaml")
+        # A fault may be told of another file that refers to what is gone.
+        yield Reader(
+            file, _load(folder / "root", name), formats.changed_yaml, named=".yaml"
+        )
+
+
+def _files(folder: Path) -> list[tuple[str, Read, Change]]:
+    text = folder / "text"
+    return [
+        ("text.tar", _member, damaged),
+        ("text", lambda path: list(read_line_pairs(path, folder / "links")), words),
+        ("sgm", lambda path: list(read_segments(read_lines(path), str(path))), words),
+        ("records", _fields, changed_lines),
+        ("columns", _columns, words),
+        ("task/vocabulary/en.tsv", lambda path: read_vocabulary(path).tokens, words),
+        ("codes", lambda path: Bpe(read_codes(path)).split("lower lowest x"), words),
+        ("links", lambda path: list(read_links(path)), words),
+        ("links", lambda path: _dictionary(text, path), words),
+        ("dictionary", read_dictionary, words),
+        ("candidates", lambda path: list(read_candidates(path)), words),
+        ("truecaser", read_truecaser, words),
+        ("exceptions", read_exceptions, words),
+        ("list", _rerank, words),
+        ("filter", lambda path: added_reports([path, path]), changed_json),
+        ("settings.json", read_training_settings, changed_json),
+        ("settings.json", read_json, changed_json),
+        ("translations", _translations, changed_lines),
+        ("ledger", read_ledger, changed_lines),
+        ("run/training.json", _training, changed_json),
+        ("run/history.jsonl", _training, changed_lines),
+        ("unfinished.part.json", _go_on, changed_json),
+        ("dict.txt", lambda path: _import(folder / "model.pt", path), words),
+        ("task/dataset/train.arrow", _store, damaged),
+        ("task/dataset/train.json", read_description, changed_json),
+    ]
+
+
+def _guarded_files(folder: Path) -> list[tuple[str, Read, Change]]:
+    trainer = tiny.trainer(folder / "task", folder / "state")
+    state = next(folder.glob("run/state/*/last.safetensors"))
+    weights, fields = load_tensors(state)
+    fields["training"] = trainer.folder.last.parent.name
+    save_tensors(trainer.folder.last, weights, fields)
+
+    def restore(path: Path) -> object:
+        found = _tensors(path)
+        trainer._restore(path)
+        return found
+
+    def corpus(path: Path) -> object:
+        outputs = folder / "corpus.source", folder / "corpus.target"
+        files = [(f"{path}#{formats.MEMBER}", str(folder / "links"))]
+        extract_corpus(RawText(files, FilesBelow(folder)), output=outputs)
+        return list(read_lines(outputs[0]))
+
+    last = str(trainer.folder.last.relative_to(folder))
+    best = str(state.with_name("best.safetensors").relative_to(folder))
+    found: list[tuple[str, Read, Change]] = [
+        ("deflated.zip", _member, damaged),
+        ("bzip2.zip", _member, damaged),
+        ("lzma.zip", corpus, damaged),
+        (last, restore, formats.odd_tensors),
+        (best, _tensors, formats.odd_tensors),
+        ("run/model.safetensors", _translate, formats.odd_tensors),
+        ("task/dataset/train.arrow", _task, damaged),
+        ("task/dataset/valid.arrow", _task, damaged),
+        ("task/vocabulary/fr.tsv", _task, words),
+        ("task/dataset/valid.json", _task, changed_json),
+    ]
+    for suffix in formats.PACKERS:
+        inside = formats.repacked(suffix, damaged)
+        found.append((f"text.tar{suffix}", corpus, inside))
+        found.append((f"text{suffix}", lambda path: list(read_lines(path)), inside))
+    return found
+
+
+def _member(path: Path) -> object:
+    with open_member(path, formats.MEMBER) as stream:
+        return str(stream.read())
+
+
+def _fields(path: Path) -> object:
+    fields = ("title", "body[1]")
+    return [list(read_field(read_lines(path), field, str(path))) for field in fields]
+
+
+def _columns(path: Path) -> object:
+    return list(read_columns(read_lines(path), ("title", "body"), str(path)))
+
+
+def _dictionary(text: Path, links: Path) -> None:
+    tables = {
+        name: links.with_name(f"made.{name}") for name in ("dictionary", "candidates")
+    }
+    build_dictionary(source=text, target=text, links=links, **tables)
+
+
+def _rerank(path: Path) -> object:
+    groups = every_sentence(read_groups(path))
+    average = average_with("LogLikelihood")
+    return [one.line() for group in groups for one in reranked(group, average)]
+
+
+def _store(path: Path) -> object:
+    store = TokenStore(path)
+    store.lengths("source")
+    return [(source.tolist(), target.tolist()) for source, target in store]
+
+
+def _task(path: Path) -> object:
+    folder = path.parents[1]
+    data = TrainingData.read(folder)
+    data.check_checksums()
+    stores = [_store(folder / f"dataset/{split}.arrow") for split in ("train", "valid")]
+    return stores, data.types, data.checksums
+
+
+def _tensors(path: Path) -> object:
+    tensors, description = load_tensors(path)
+    return {name: one.tolist() for name, one in tensors.items()}, description
+
+
+def _translate(path: Path) -> object:
+    describe_model(path)
+    model_card(path)
+    translator = LineTranslator([path], DecodingSettings(beam=2), "cpu")
+    found = [one.as_json() for one in translator.translate(["w1 w2 unheard"])]
+    weights = load_model(path)[0].state_dict().values()
+    return found, [one.tolist() for one in weights]
+
+
+def _import(checkpoint: Path, source: Path) -> object:
+    target = DATA / "fairseq_random/dict.tgt.txt"
+    files = FairseqFiles(checkpoint, source, target, None)
+    languages = {"source": "en", "target": "fr"}
+    output = checkpoint.with_name("imported")
+    options = {"task": "a", "preparation": "moses_test"}
+    import_fairseq(files, output, languages=languages, **options)
+    return _translate(output)
+
+
+def _translations(path: Path) -> object:
+    return [(one.words, one.text, one.text_before) for one in read_translations(path)]
+
+
+def _training(path: Path) -> object:
+    training = read_training("task", "model", "seed1", path.parent)
+    return training.hours, training.manifest
+
+
+def _read_in_a_job(path: Path) -> object:
+    with job(stand_in(path.parent, [path], [])):
+        return list(read_lines(path))
+
+
+def _go_on(path: Path) -> None:
+    output = path.with_name("unfinished")
+    path.with_name("unfinished.part").write_text("one\n")
+    with growing_output(output, {"model": "a"}) as stream:
+        stream.append("two\n", 1)
+    output.unlink()
+
+
+def _load(root: Path, name: str | None) -> Read:
+    """Return what loads the configuration of the checkout with a file of the user's."""
+    options = {"scale": "demo"} if name else None
+    given_by = "config.yaml" if name else None
+    return lambda _: load(root, options, given_by=given_by).model_references()

@@ -1,0 +1,93 @@
+"""Sound files of every kind that is read, small, in one folder."""
+
+import json
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.config.identity import training_settings
+from convs2s.data.word_counts import count_words
+from convs2s.decoding.streams import ChunkTranslator
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import write_json, write_lines
+from convs2s.pipeline.job import job
+from convs2s.text.bpe import learn_codes
+from convs2s.training.run import train
+from tests.faults.campaign.formats import MEMBER, PACKERS
+from tests.support import tiny
+from tests.support.golden import DATA
+
+ROOT = Path(__file__).resolve().parents[3]
+LINES = [f"the man number {number} sees two red cars ." for number in range(12)]
+SEGMENTS = [f'<seg id="{number}">{line}</seg>' for number, line in enumerate(LINES)]
+TABLES = {
+    "text": LINES,
+    "sgm": ['<doc docid="a">', *SEGMENTS, "</doc>"],
+    "codes": learn_codes([("lower", 5), ("lowest", 7)], 9).splitlines(),
+    "links": ["0-0 1-2 3-1"] * 12,
+    "dictionary": ["source\ttarget\tcount\tsource_count", "man\thomme\t3\t4"],
+    "candidates": ["source\ttargets", "man\thomme gens", "car\tvoiture"],
+    "truecaser": ["word\tcount", "Paris\t3", "paris\t1"],
+    "records": [json.dumps({"title": LINES[0], "body": LINES[:2]})] * 3,
+    "columns": ["title\tbody", 'a\t"b\tc"', "d\te"],
+    "exceptions": ["mice\tmouse", "men\tman"],
+    "filter": [
+        '{"read": 9, "kept": 7, "dropped": {"empty": 1}, "settings": "all"}',
+    ],
+    "unfinished.part.json": ['{"identity": {"model": "a"}, "lines": 1, "bytes": 4}'],
+}
+"""The files of text, by name."""
+
+
+def make_samples(folder: Path) -> None:
+    """Write every sample; those of a training lie in ``task`` and ``run``."""
+    task = tiny.prepare(folder / "task", pairs=40)
+    with tiny.whole_states():
+        train(tiny.job(task, folder / "run/model.safetensors"))
+    for name, lines in TABLES.items():
+        write_lines(folder / name, lines)
+    _archives(folder)
+    write_json(folder / "settings.json", training_settings(tiny.settings()))
+    ledger = (ROOT / "docs/results/multi30k.ledger.jsonl").read_text("utf-8")
+    write_lines(folder / "ledger", ledger.splitlines()[:2])
+    model = [folder / "run/model.safetensors"]
+    translator = LineTranslator(model, DecodingSettings(beam=2), "cpu")
+    numbered = list(enumerate(["w1 w2 w3", "w4 unheard"], start=1))
+    for name, best in (("translations", None), ("list", 2)):
+        translate = ChunkTranslator(translator, best is None, best)
+        (folder / name).write_text(translate(numbered), "utf-8")
+    sound = DATA / "fairseq_random/checkpoint_tiny_oldstyle.pt"
+    content = torch.load(sound, weights_only=False)
+    kept = {"args": content["args"], "model": content["model"]}  # little is weights
+    torch.save(kept, folder / "model.pt")
+    shutil.copy(DATA / "fairseq_random/dict.src.txt", folder / "dict.txt")
+    shutil.copytree(ROOT / "config", folder / "root/config")
+    shutil.copy(ROOT / "config.yaml", folder / "root")
+    made = [folder / "words", folder / "scores"]
+    with job(stand_in(folder, [], made)):
+        count_words(text=task / "train.en", output=made[0])
+        write_json(made[1], {"bleu": 24.31, "test_set": {"lines": 1000}})
+
+
+def stand_in(folder: Path, inputs: list[Path], outputs: list[Path]) -> SimpleNamespace:
+    """Return what Snakemake hands a script, as far as the job itself asks for it."""
+    return SimpleNamespace(log=[str(folder / "job.log")], input=inputs, output=outputs)
+
+
+def _archives(folder: Path) -> None:
+    with tarfile.open(folder / "text.tar", "w") as archive:
+        archive.add(folder / "links", "corpus/readme")
+        archive.add(folder / "text", MEMBER)
+    for suffix, (_, pack) in PACKERS.items():
+        write_lines(folder / f"text{suffix}", LINES)
+        content = (folder / "text.tar").read_bytes()
+        (folder / f"text.tar{suffix}").write_bytes(pack(content))
+    for name, method in (("deflated", 8), ("bzip2", 12), ("lzma", 14)):
+        with zipfile.ZipFile(folder / f"{name}.zip", "w", method) as zipped:
+            zipped.write(folder / "links", "corpus/readme")
+            zipped.write(folder / "text", MEMBER)

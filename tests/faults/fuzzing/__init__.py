@@ -1,1 +1,0 @@
-"""Hostile inputs for every reader: ``python -m tests.faults.fuzzing`` (``make faults``)."""
