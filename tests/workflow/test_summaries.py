@@ -15,7 +15,7 @@ from tests.support.mirror import DEVICE, QUICK, RESULTS, add_mirror
 
 RUN = f"{RESULTS}/gigaword/models/demo/seed1"
 TITLES = f"{RESULTS}/arxiv_titles/corpus"
-TABLES = 2  # of papers; tests/unit/mirror reads all of them
+TABLES = 2  # of papers
 MOST_WORDS = 5
 EXCEPTIONS = "data/exceptions of English.tsv"
 DUC_LINES = TEST_PAIRS["duc2004"]

@@ -1,0 +1,125 @@
+"""The miniature mirror: the same bytes each time, every file and member, the stated faults."""
+
+import io
+import lzma
+import tarfile
+import zipfile
+from pathlib import Path
+
+from convs2s.config.file_reference import local_path, parse_file_reference
+from convs2s.config.load import load
+from convs2s.data.corpus import RawText, extract_corpus
+from convs2s.data.formats import read_field
+from convs2s.download.archives import open_member
+from convs2s.files.checksums import sha256
+from convs2s.files.text import read_line_pairs, text_lines
+from convs2s.mirror.write import CONTENTS, write_mirror
+from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
+from convs2s.text.preparation import Preparation
+from mirror.__main__ import shipped_tar
+from mirror.contents import contents
+from mirror.sentences import (
+    ODD_CHARACTERS,
+    PLANTED,
+    TRAINING_PAIRS,
+)
+from tests.support.local_files import FilesBelow
+
+OPUS = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
+ELSEWHERE = ("demo:", "titles:", "data/wmt14_en_fr/bitexts.tgz")
+"""Nobody serves the last one, and no stand-in is generated."""
+
+
+def places(mirror: Path) -> list[str]:
+    """Return what lies in the mirror, without its own list."""
+    files = (path for path in mirror.rglob("*") if path.is_file())
+    names = {str(path.relative_to(mirror)) for path in files}
+    return sorted(names - {"SHA256SUMS"})
+
+
+def lines(mirror: Path, reference: str) -> list[str]:
+    """Return the lines of a referenced file."""
+    file = parse_file_reference(reference)
+    member = None if file.is_records else file.member
+    with open_member(file.path(mirror), member) as stream:
+        read = text_lines(stream.readline, reference)
+        if file.is_records:
+            return list(read_field(read, file.member or "", reference))
+        return list(read)
+
+
+def test_the_same_bytes_each_time(mirror: Path, tmp_path: Path) -> None:
+    """They are small."""
+    write_mirror(tmp_path)
+    assert places(tmp_path) == places(mirror)
+    listed = (tmp_path / "SHA256SUMS").read_text()
+    assert listed == (mirror / "SHA256SUMS").read_text()
+    sums = dict(reversed(line.split("  ")) for line in listed.splitlines())
+    assert sums == {place: sha256(mirror / place) for place in places(mirror)}
+    assert sum((mirror / place).stat().st_size for place in sums) < 5_000_000
+
+
+def members(tar: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        streams = {member.name: archive.extractfile(member) for member in archive}
+        return {name: stream.read() for name, stream in streams.items() if stream}
+
+
+def test_what_is_shipped_is_what_the_tool_writes() -> None:
+    """After a change of tools/mirror: PYTHONPATH=tools python -m mirror."""
+    shipped = members(lzma.decompress(CONTENTS.read_bytes()))
+    made = members(shipped_tar(contents()))
+    assert list(made) == list(shipped)
+    changed = {name for name, data in made.items() if data != shipped[name]}
+    # How torch writes a checkpoint may change; tests/workflow/test_released.py imports them.
+    assert {name for name in changed if "model.pt" not in name} == set()
+
+
+def test_every_file_and_member_that_a_task_names_is_there(
+    root: Path, mirror: Path
+) -> None:
+    named = set()
+    for task in load(root, {}).tasks.values():
+        for file in map(parse_file_reference, task.references()):
+            if file.location.startswith(ELSEWHERE):
+                continue
+            named.add(str(file.path(Path())))
+            path = mirror / file.location
+            if file.is_url:
+                path = local_path(file.location, mirror)
+            assert path.is_file(), file.location
+            if file.is_records:
+                assert lines(mirror, f"{file.location}#{file.member}"), file
+            elif file.member and path.suffix == ".zip":
+                with zipfile.ZipFile(path) as archive:
+                    assert file.member in archive.namelist()
+            elif file.member:
+                with tarfile.open(path) as tar:
+                    assert file.member in tar.getnames(), file
+    assert named == set(places(mirror))
+
+
+def test_planted_pairs_are_dropped_and_counted(mirror: Path, tmp_path: Path) -> None:
+    raw = (tmp_path / "raw.1", tmp_path / "raw.2")
+    files = [(f"{OPUS}.en", f"{OPUS}.ro")]
+    pairs = TRAINING_PAIRS["setimes"]
+    count = extract_corpus(RawText(files, FilesBelow(mirror)), output=raw)
+    assert count == pairs + sum(PLANTED.values()) + len(ODD_CHARACTERS)
+    english, romanian = (Preparation("wmt16", code).prepare for code in ("en", "ro"))
+    report = tokenize_and_filter(
+        read_line_pairs(*raw),
+        sides=(tmp_path / "kept.1", tmp_path / "kept.2"),
+        report=tmp_path / "report.json",
+        minimum=1,
+        maximum=250,  # the largest of all tasks
+        ratio=1.5,
+        prepare=(english, romanian),
+    )
+    by_ratio = report["dropped"]["ratio"]
+    # A few short sentences are as uneven by themselves.
+    assert PLANTED["ratio"] <= by_ratio <= PLANTED["ratio"] + 0.02 * pairs
+    expected = dict.fromkeys(REASONS, 0) | PLANTED | {"ratio": by_ratio}
+    assert report["dropped"] == expected
+    english_text = "".join(lines(mirror, files[0][0]))
+    assert all(character in english_text for character in ODD_CHARACTERS.values())
+    assert set("ăâîşţ") <= set("".join(lines(mirror, files[0][1])))
