@@ -1,14 +1,10 @@
-"""Metrics of a user's own, and the example of learned ones by a stand-in of COMET."""
+"""Metrics of a user's own: what they return. The example of them runs in test_documents.py."""
 
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
-from convs2s.config.extensions import check_added, export_extensions
-from convs2s.scoring.evaluation import further_score
+from convs2s.config.extensions import export_extensions
 from tests.contract.test_score_files import decoded, read, scored_bleu
 
 SOURCES = ["ein Hund", "ja"]
@@ -30,32 +26,3 @@ def test_a_number_is_taken_with_the_metrics_own_signature(
     assert score["score"] == 3
     assert score["signature"].startswith("own|code:")
     assert score["signature"].endswith("|x") == ("Score" in returned)
-
-
-def predict(rows: list[dict[str, str]], **_: Any) -> SimpleNamespace:
-    """Stand in for a checkpoint of COMET that finds equal lines good."""
-    assert [row["src"] for row in rows] == SOURCES
-    scores = [1.0 if row["mt"] == row["ref"] else 0.5 for row in rows]
-    return SimpleNamespace(scores=scores)
-
-
-def test_comets_signature_has_its_version_and_model(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    export_extensions(["examples/learned_metrics.py"], root)
-    example = sys.modules[check_added("", "METRICS", "COMET").__module__]
-    comet = ModuleType("comet")
-    comet.__dict__["load_from_checkpoint"] = lambda _: SimpleNamespace(predict=predict)
-    monkeypatch.setitem(sys.modules, "comet", comet)
-    monkeypatch.setattr(example, "version", {"unbabel-comet": "2.2.9"}.get)
-    checkpoint = tmp_path / "models/wmt22-comet-da.ckpt"
-    checkpoint.parent.mkdir()
-    signatures = set()
-    for weights in ("one", "another"):
-        checkpoint.write_text(weights)
-        found = further_score("COMET", ["a", "b"], ["a", "c"], source=SOURCES)
-        assert found.score == 75
-        assert "|version:2.2.9|model:wmt22-comet-da.ckpt@" in found.signature
-        signatures.add(found.signature)
-    assert len(signatures) == 2

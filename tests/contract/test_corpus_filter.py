@@ -8,7 +8,6 @@ from convs2s.files.text import read_line_pairs
 from convs2s.text.corpus_filter import (
     FilterReport,
     added_reports,
-    tidy,
     tokenize_and_filter,
 )
 from convs2s.text.preparation import Preparation
@@ -49,22 +48,15 @@ def test_every_pair_is_kept_or_counted(tmp_path: Path) -> None:
     assert any_ratio["kept"] == 1
 
 
-def test_blanks_are_those_of_perl() -> None:
-    assert tidy(" a\tb\u3000\u2028c ") == "a b c"
-    assert tidy("a\x1cb") == "a\x1cb"
-
-
 def test_lines_are_prepared_before_they_are_judged(tmp_path: Path) -> None:
     """Bars stay where text comes tokenized."""
-    pairs = [("A.", "C D"), ("A,B", "C")]
-    prepare = (lambda line: line.replace(",", " , "), str.lower)
-    left, report = clean(tmp_path, pairs, minimum=1, maximum=None, prepare=prepare)
-    assert (left, report["dropped"]["ratio"]) == ([], 2)
     line = "a || b |c| <unk> #"
     for name, kept in (("none", line), ("stanford", "a b c <unk> #")):
         prepare = (Preparation(name, "en").prepare,) * 2
-        left, _ = clean(tmp_path, [(line, line)], maximum=9, prepare=prepare)
-        assert left == [(kept, kept)]
+        pairs = [(line, line), ("| | |", "a b c")]
+        left, report = clean(tmp_path, pairs, maximum=6, prepare=prepare)
+        assert left[0] == (kept, kept)
+        assert report["dropped"]["empty"] == (name == "stanford")
 
 
 def test_reports_of_parts_are_added(tmp_path: Path) -> None:

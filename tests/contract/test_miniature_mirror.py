@@ -8,22 +8,13 @@ from pathlib import Path
 
 from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.load import load
-from convs2s.data.corpus import RawText, extract_corpus
 from convs2s.data.formats import read_field
 from convs2s.download.archives import open_member
 from convs2s.files.checksums import sha256
-from convs2s.files.text import read_line_pairs, text_lines
+from convs2s.files.text import text_lines
 from convs2s.mirror.write import CONTENTS, write_mirror
-from convs2s.text.corpus_filter import REASONS, tokenize_and_filter
-from convs2s.text.preparation import Preparation
 from mirror.__main__ import shipped_tar
 from mirror.contents import contents
-from mirror.sentences import (
-    ODD_CHARACTERS,
-    PLANTED,
-    TRAINING_PAIRS,
-)
-from tests.support.local_files import FilesBelow
 
 OPUS = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
 ELSEWHERE = ("demo:", "titles:", "data/wmt14_en_fr/bitexts.tgz")
@@ -97,29 +88,3 @@ def test_every_file_and_member_that_a_task_names_is_there(
                 with tarfile.open(path) as tar:
                     assert file.member in tar.getnames(), file
     assert named == set(places(mirror))
-
-
-def test_planted_pairs_are_dropped_and_counted(mirror: Path, tmp_path: Path) -> None:
-    raw = (tmp_path / "raw.1", tmp_path / "raw.2")
-    files = [(f"{OPUS}.en", f"{OPUS}.ro")]
-    pairs = TRAINING_PAIRS["setimes"]
-    count = extract_corpus(RawText(files, FilesBelow(mirror)), output=raw)
-    assert count == pairs + sum(PLANTED.values()) + len(ODD_CHARACTERS)
-    english, romanian = (Preparation("wmt16", code).prepare for code in ("en", "ro"))
-    report = tokenize_and_filter(
-        read_line_pairs(*raw),
-        sides=(tmp_path / "kept.1", tmp_path / "kept.2"),
-        report=tmp_path / "report.json",
-        minimum=1,
-        maximum=250,  # the largest of all tasks
-        ratio=1.5,
-        prepare=(english, romanian),
-    )
-    by_ratio = report["dropped"]["ratio"]
-    # A few short sentences are as uneven by themselves.
-    assert PLANTED["ratio"] <= by_ratio <= PLANTED["ratio"] + 0.02 * pairs
-    expected = dict.fromkeys(REASONS, 0) | PLANTED | {"ratio": by_ratio}
-    assert report["dropped"] == expected
-    english_text = "".join(lines(mirror, files[0][0]))
-    assert all(character in english_text for character in ODD_CHARACTERS.values())
-    assert set("ăâîşţ") <= set("".join(lines(mirror, files[0][1])))

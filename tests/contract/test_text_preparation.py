@@ -6,8 +6,7 @@ import pytest
 
 from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
 from convs2s.config.extensions import export_extensions
-from convs2s.files.text import read_lines
-from convs2s.text.preparation import Preparation, tokenize_file
+from convs2s.text.preparation import Preparation
 
 TRAIN, TEST = "moses_train", "moses_test"
 QUOTED = "“It’s low-cost”, he said… (5 %)"
@@ -87,15 +86,6 @@ def test_preparations_are_documented(root: Path) -> None:
     assert all(f"`{name}`" in page for name in PREPARATIONS)
     sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
     assert sentence.format(PreparationRecipes().test) in page
-
-
-def test_lines_of_text_that_comes_tokenized_stay_lines(tmp_path: Path) -> None:
-    raw = "\ufeffa b\na\0b\na\rb\na b\r\na\u2028b\n\n \t \na ||| b\n"
-    (tmp_path / "raw").write_bytes(raw.encode())
-    words = tmp_path / "words"
-    tokenize_file(raw=tmp_path / "raw", output=words, name="none", language="en")
-    lines = ["a b", "a\0b", "a b", "a b", "a b", "", "", "a ||| b"]
-    assert list(read_lines(words)) == lines
 
 
 OWN = """

@@ -206,9 +206,3 @@ def test_metrics_of_the_users_own(
     )
     export_extensions(["own.py"], tmp_path)
     says(refusal(further_score, "own", ["a"], ["a"], source=None), *words)
-
-
-def test_learned_metrics_that_are_not_installed(root: Path) -> None:
-    export_extensions(["examples/learned_metrics.py"], root)
-    for source, words in ((ONE, "the source has 1"), (TWO, "unbabel-comet is not")):
-        says(refusal(further_score, "COMET", TWO, TWO, source=source), words)

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from convs2s.config.extensions import export_extensions
-from convs2s.data.corpus import read_line_pairs
 from convs2s.files.text import write_lines
 from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.text.align import align_words
 from convs2s.text.bpe import Bpe, Glossaries, learn_codes
-from convs2s.text.corpus_filter import tokenize_and_filter
 from convs2s.text.dictionary import build_dictionary, read_dictionary
 from convs2s.text.fast_align import AlignmentState
 from convs2s.text.preparation import Preparation
@@ -165,9 +163,4 @@ def test_sides_of_different_length_leave_nothing_behind(
         align_words, source=source, target=target, links=links, pairs=None
     )
     says(message, f"in.en has {lines[0]} lines", f"in.fr has {lines[1]}")
-    sides = (tmp_path / "out.en", tmp_path / "out.fr")
-    pairs = read_line_pairs(source, target)
-    limits = {"minimum": 1, "maximum": 9, "ratio": None}
-    filtered = refusal(tokenize_and_filter, pairs, sides=sides, report=links, **limits)
-    assert filtered == message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.fr"]

@@ -48,26 +48,6 @@ def test_links_of_both_directions_are_joined_as_by_symal(golden: Path) -> None:
     assert list(starmap(grow_diag_final_and, both)) == expected
 
 
-@pytest.mark.parametrize(
-    ("forward", "reverse", "expected"),
-    [
-        ([(0, 0)], [(0, 0)], [(0, 0)]),
-        # Beside a link, at its corner, at a corner of a word that has a link.
-        ([(0, 0), (0, 1)], [(0, 0)], [(0, 0), (0, 1)]),
-        ([(0, 0), (1, 1)], [(0, 0)], [(0, 0), (1, 1)]),
-        ([(0, 0), (1, 5), (1, 1)], [(0, 0), (1, 5)], [(0, 0), (1, 1), (1, 5)]),
-        # Final, of words that are both free, forward first.
-        ([(0, 0)], [(0, 0), (5, 5)], [(0, 0), (5, 5)]),
-        ([(0, 0), (0, 5)], [(0, 0)], [(0, 0)]),
-        ([(4, 5)], [(4, 6)], [(4, 5)]),
-    ],
-)
-def test_growing_final_and_by_hand(
-    forward: list[Link], reverse: list[Link], expected: list[Link]
-) -> None:
-    assert grow_diag_final_and(forward, reverse) == expected
-
-
 def test_alignment_finds_fast_aligns_links(
     golden: Path, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
