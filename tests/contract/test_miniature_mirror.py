@@ -1,4 +1,7 @@
-"""The miniature mirror: the same bytes each time, every file and member, the stated faults."""
+"""The miniature mirror: the same bytes each time, with every file and member.
+
+What is planted in it is counted by workflow/test_mirror_corpus.py.
+"""
 
 import io
 import lzma
@@ -8,15 +11,11 @@ from pathlib import Path
 
 from convs2s.config.file_reference import local_path, parse_file_reference
 from convs2s.config.load import load
-from convs2s.data.formats import read_field
-from convs2s.download.archives import open_member
 from convs2s.files.checksums import sha256
-from convs2s.files.text import text_lines
 from convs2s.mirror.write import CONTENTS, write_mirror
 from mirror.__main__ import shipped_tar
 from mirror.contents import contents
 
-OPUS = "https://object.pouta.csc.fi/OPUS-SETIMES/v2/moses/en-ro.txt.zip#SETIMES.en-ro"
 ELSEWHERE = ("demo:", "titles:", "data/wmt14_en_fr/bitexts.tgz")
 """Nobody serves the last one, and no stand-in is generated."""
 
@@ -28,26 +27,15 @@ def places(mirror: Path) -> list[str]:
     return sorted(names - {"SHA256SUMS"})
 
 
-def lines(mirror: Path, reference: str) -> list[str]:
-    """Return the lines of a referenced file."""
-    file = parse_file_reference(reference)
-    member = None if file.is_records else file.member
-    with open_member(file.path(mirror), member) as stream:
-        read = text_lines(stream.readline, reference)
-        if file.is_records:
-            return list(read_field(read, file.member or "", reference))
-        return list(read)
-
-
 def test_the_same_bytes_each_time(mirror: Path, tmp_path: Path) -> None:
     """They are small."""
     write_mirror(tmp_path)
     assert places(tmp_path) == places(mirror)
     listed = (tmp_path / "SHA256SUMS").read_text()
     assert listed == (mirror / "SHA256SUMS").read_text()
-    sums = dict(reversed(line.split("  ")) for line in listed.splitlines())
-    assert sums == {place: sha256(mirror / place) for place in places(mirror)}
-    assert sum((mirror / place).stat().st_size for place in sums) < 5_000_000
+    sums = [f"{sha256(mirror / place)}  {place}" for place in places(mirror)]
+    assert sorted(listed.splitlines()) == sorted(sums)
+    assert sum(path.stat().st_size for path in mirror.rglob("*")) < 5_000_000
 
 
 def members(tar: bytes) -> dict[str, bytes]:
@@ -80,8 +68,8 @@ def test_every_file_and_member_that_a_task_names_is_there(
                 path = local_path(file.location, mirror)
             assert path.is_file(), file.location
             if file.is_records:
-                assert lines(mirror, f"{file.location}#{file.member}"), file
-            elif file.member and path.suffix == ".zip":
+                continue
+            if file.member and path.suffix == ".zip":
                 with zipfile.ZipFile(path) as archive:
                     assert file.member in archive.namelist()
             elif file.member:

@@ -9,10 +9,8 @@ from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.inspection import layer_attention
 from convs2s.decoding.search import beam_search
 from convs2s.models.ensemble import Ensemble
-from convs2s.models.recorded_ensemble import RecordedEnsemble
 from plain_decoder import plain_search
 from tests.support import fairseq
-from tests.support.recordings import CpuRecording
 
 each_search = pytest.mark.parametrize("search", fairseq.SEARCHES)
 each_batch = pytest.mark.parametrize("batch", fairseq.BATCHES)
@@ -20,14 +18,10 @@ each_batch = pytest.mark.parametrize("batch", fairseq.BATCHES)
 
 @each_batch
 @each_search
-@pytest.mark.parametrize("is_replayed", [False, True])
-def test_hypotheses(folder: Path, batch: str, search: str, is_replayed: bool) -> None:
+def test_hypotheses(folder: Path, batch: str, search: str) -> None:
     model = fairseq.load(folder).eval()
     theirs = fairseq.generation(folder, batch, search)
-    ensemble = Ensemble([model])
-    if is_replayed:
-        ensemble = RecordedEnsemble([model], recording=CpuRecording)
-    found = beam_search(ensemble, theirs.source, theirs.settings)
+    found = beam_search(Ensemble([model]), theirs.source, theirs.settings)
     for sentence, hypotheses in enumerate(found):
         assert [[*one.tokens, END] for one in hypotheses] == theirs.tokens[sentence]
         ours = [one.score for one in hypotheses]

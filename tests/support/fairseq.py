@@ -65,18 +65,14 @@ def to_ours(name: str, array: npt.NDArray[Any]) -> Tensor:
     return layout.to_ours(name, torch.from_numpy(array))
 
 
-def load_weights(model: nn.Module, weights: Arrays) -> None:
-    """Give the model fairseq's parameters of these names."""
+def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
+    """Return the tiny model."""
+    model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
+    weights = np.load(folder / "checkpoint_tiny_weights.npz")
     names = [name for name, _ in model.named_parameters()]
     model.load_state_dict(
         {name: to_ours(name, weights[layout.their_name(name)]) for name in names}
     )
-
-
-def load(folder: Path, dtype: torch.dtype = torch.float32) -> ConvS2S:
-    """Return the tiny model."""
-    model = ConvS2S(ARCHITECTURE, TYPES, TYPES).to(dtype)
-    load_weights(model, np.load(folder / "checkpoint_tiny_weights.npz"))
     return model
 
 
