@@ -14,8 +14,14 @@ def test_it_links_what_can_be_aligned(tmp_path: Path) -> None:
     write_lines(tmp_path / "en", ["the house", "", "the red car"] * 4)
     write_lines(tmp_path / "fr", ["la maison", "x", "la voiture"] * 4)
     links = tmp_path / "alignment/links"
-    sides = {"source": tmp_path / "en", "target": tmp_path / "fr"}
-    assert align_words(**sides, links=links, pairs=None, aligner="eflomal") == 8
+    aligned = align_words(
+        source=tmp_path / "en",
+        target=tmp_path / "fr",
+        links=links,
+        pairs=None,
+        aligner="eflomal",
+    )
+    assert aligned == 8
     assert [path.name for path in links.parent.iterdir()] == ["links"]
     found = [bool(line) for line in read_links(links)]
     assert found == [True, False, True] * 4

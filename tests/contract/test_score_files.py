@@ -140,7 +140,7 @@ def test_bleu_is_of_words_and_of_text_before_and_after_replacement(
 
 def test_the_mean_over_runs_and_the_samples_deviation(tmp_path: Path) -> None:
     mean = mean_and_deviation([1.0, 2.0, 6.0])
-    assert (mean.mean, mean.deviation) == (3.0, pytest.approx(7**0.5))
+    assert (mean.mean, mean.deviation) == pytest.approx((3.0, 7**0.5))
     good = decoded(1, TEXT, WORDS, unknown="là")
     runs = {
         ("test", "seed1"): scored_bleu(tmp_path, "1", [good]),

@@ -1,6 +1,7 @@
 """Downloads from a mirror, and where their folder or a disk fails."""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,24 +23,31 @@ def test_a_generated_file_is_held_to_the_mirrors_own_checksum(tmp_path: Path) ->
     sums = f"{hashlib.sha256(BODY).hexdigest()}  host/a.gz\n"
     (mirror / CHECKSUM_LIST).write_text(sums)
     output = tmp_path / "a.gz"
-    stated = {"generated_mirror": str(mirror), "sha256": "0" * 64, "size": 7}
-    arguments = ("http://host/a.gz", output)
+    download = partial(
+        download_file,
+        "http://host/a.gz",
+        output,
+        generated_mirror=str(mirror),
+        sha256="0" * 64,
+        size=7,
+        waits=(),
+    )
     file.write_bytes(BODY.upper())
-    message = refusal(download_file, *arguments, **stated, waits=())
+    message = refusal(download)
     says(message, "expected ", f"delete {mirror} to renew it")
     assert not output.exists()
     file.write_bytes(BODY)
-    download_file(*arguments, **stated, waits=())
+    download()
     assert output.read_bytes() == BODY
 
 
 def test_a_place_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     output = tmp_path / "file/a.tgz"
-    partial = PartialFile(output, Expected())
+    part = PartialFile(output, Expected())
     for message in (
-        refusal(partial.begin, Origin("http://host/a.tgz")),
-        refusal(partial.append, bytes, None),
+        refusal(part.begin, Origin("http://host/a.tgz")),
+        refusal(part.append, bytes, None),
     ):
         says(message, f"{output}: cannot be written: ", "make room or name another")
 

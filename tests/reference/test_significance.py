@@ -90,7 +90,7 @@ def test_without_sentences_it_is_welchs_test_of_a_published_example() -> None:
     samples = [SampledRuns(first), SampledRuns([-score for score in second])]
     effect = effect_of(samples)
     expected = stats.ttest_ind(first, second, equal_var=False)
-    assert effect.two_sided_p(0.0) == (pytest.approx(expected.pvalue), 0.0)
+    assert effect.two_sided_p(0.0) == pytest.approx((expected.pvalue, 0.0))
     assert expected.pvalue == pytest.approx(0.021, abs=5e-4)
     interval = expected.confidence_interval(0.95)
     assert effect.interval == pytest.approx(tuple(interval))
