@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copy, copytree
 from typing import Any
 from zlib import compress
 
@@ -11,7 +12,10 @@ import numpy as np
 import pytest
 
 from convs2s.cli.main import main
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import export_extensions
+from convs2s.config.load import load
+from convs2s.config.messages import validated
 from convs2s.files.text import write_lines
 from convs2s.scoring import bleu
 from convs2s.scoring.bleu import (
@@ -104,6 +108,15 @@ def test_n_best_lists(tmp_path: Path, lines: list[str], words: list[str]) -> Non
         with pytest.raises(SystemExit) as error:
             main(command)
         says(str(error.value), *words)
+
+
+def test_a_list_of_more_sentences_than_the_source(model: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "source", TWO)
+    write_lines(tmp_path / "list", (f"{number} {FIELDS}" for number in range(3)))
+    files = ["--source", str(tmp_path / "source"), "--n-best", str(tmp_path / "list")]
+    with pytest.raises(SystemExit) as error:
+        main(["score-pairs", str(model), *files, "--feature", "A"])
+    says(str(error.value), "list:3: sentence 2, but the source has 2 lines")
 
 
 @pytest.mark.parametrize(
@@ -206,3 +219,27 @@ def test_metrics_of_the_users_own(
     )
     export_extensions(["own.py"], tmp_path)
     says(refusal(further_score, "own", ["a"], ["a"], source=None), *words)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("high", "not 'high'"),
+        (-1, "at least 0, not -1"),
+        ({}, "key 'tuned_on' is missing"),
+        ({"tuned_on": "valid", "step": 1}, "unknown key 'step'"),
+    ],
+)
+def test_a_length_penalty_that_is_none(value: object, words: str) -> None:
+    message = refusal(validated, DecodingSettings, {"length_penalty": value}, "here")
+    says(message, "here: length_penalty: ", words)
+
+
+def test_a_set_to_tune_on_that_the_task_has_not(root: Path, tmp_path: Path) -> None:
+    copytree(root / "config", tmp_path / "config")
+    copy(root / "config.yaml", tmp_path)
+    path = tmp_path / "config/decodings.yaml"
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("tuned_on: newstest2015", "tuned_on: newstest2051"))
+    message = refusal(load, tmp_path)
+    says(message, "wmt14_en_de.yaml", "'beam5_en_de'", "newstest2051", "newstest2015")

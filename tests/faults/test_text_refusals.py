@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from convs2s.config.decoding import DecodingSettings
 from convs2s.config.extensions import export_extensions
+from convs2s.decoding.translate import LineTranslator
 from convs2s.files.text import write_lines
+from convs2s.model_file import load_model, save_model
 from convs2s.scoring.rouge_stem import read_exceptions
 from convs2s.text.align import align_words
 from convs2s.text.bpe import Bpe, Glossaries, learn_codes
@@ -164,3 +167,16 @@ def test_sides_of_different_length_leave_nothing_behind(
     )
     says(message, f"in.en has {lines[0]} lines", f"in.fr has {lines[1]}")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.en", "in.fr"]
+
+
+@pytest.mark.parametrize("key", ["truecasers", "dictionary"])
+def test_models_of_an_ensemble_that_read_and_write_otherwise(
+    model: Path, tmp_path: Path, key: str
+) -> None:
+    loaded, description = load_model(model)
+    values = {"truecasers": {"en": ["w1"]}, "dictionary": {"w1": "w"}}
+    other = description.model_copy(update={key: values[key]})
+    path = tmp_path / "other.safetensors"
+    save_model(path, loaded.state_dict(), other)
+    message = refusal(LineTranslator, [model, path], DecodingSettings(), "cpu")
+    says(message, f"their {key} differ")
