@@ -17,7 +17,7 @@ ELSEWHERE = {
     "PYTHONPATH=tools python -m demo_corpus": "tools/demo_corpus/tests/test_main.py",
     "convs2s export-results results/": "tests/unit/publish/test_results.py",
     "convs2s import fairseq": "tests/reference/test_interop.py",
-    "convs2s mirror FOLDER": "tests/unit/mirror",
+    "convs2s mirror FOLDER": "tests/contract/test_miniature_mirror.py",
     "convs2s results docs/results/": "tests/house/test_results_page.py",
     "convs2s remove-states": "tests/unit/training/test_finished_states.py",
     "convs2s status": "tests/contract/test_status_of_runs.py",
@@ -31,7 +31,7 @@ ELSEWHERE = {
     "rule all:": "tests/workflow/test_deployment.py",
     "pip install snakedeploy": "tests/workflow/test_deployment.py",
     "snakedeploy deploy-workflow https://": "tests/workflow/test_deployment.py",
-    "import json": "tests/unit/scoring/test_reports.py",
+    "import json": "tests/contract/test_score_files.py",
     ". .venv/bin/activate": "tests/workflow/test_profiles.py",
     'python -c "from pathlib': "tests/unit/demo/test_corpus.py",
 }

@@ -1,63 +1,82 @@
-"""Links and dictionaries against fast_align and Moses' symal."""
+"""Links and dictionaries against fast_align and Moses' symal, and by hand."""
 
+from itertools import starmap
 from pathlib import Path
 
 import pytest
 
 from convs2s.files.text import read_lines, write_lines
 from convs2s.text.align import align_words
-from convs2s.text.links import read_links
-from tests.support.alignments import counted_links, dictionary_of, symmetrized
-from tests.support.golden import DATA, golden_lines, plain_or_packed
+from convs2s.text.dictionary import build_dictionary
+from convs2s.text.links import Link, grow_diag_final_and, read_links
+from tests.support.golden import golden_lines, plain_or_packed
 
-ALIGNED = 2000
-"""How many pairs of the training text were aligned."""
-
-
-@pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    source, target = (
-        tmp_path_factory.mktemp("aligned") / side for side in ("en", "fr")
-    )
-    for path in source, target:
-        write_lines(
-            path, golden_lines(DATA / "bpe", f"train.tok.{path.name}")[:ALIGNED]
-        )
-    return source, target
+TARGETS = {"data": "fr", "golden": "de"}
+COUNTED = {
+    "data": {
+        "fast_align.fwd": "dict.fast_align.fwd.tsv",
+        "fast_align.int": "dict.fast_align.int.tsv",
+        "fast_align.gdfa": "dict.fast_align.gdfa.tsv",
+        "symal.gdfa": "dict.fast_align.symal-gdfa.tsv",
+    },
+    "golden": {"symal.gdfa": "dict.fast_align.symal-gdfa.top2000.tsv"},
+}
+"""Links and the table of counts of them."""
 
 
-def test_links_are_those_of_symal() -> None:
-    links = list(symmetrized(DATA / "align"))
-    assert len(links) == ALIGNED
-    assert links == list(read_links(plain_or_packed(DATA / "align", "symal.gdfa")))
+def links_of(golden: Path, name: str) -> list[list[Link]]:
+    return list(read_links(plain_or_packed(golden / "align", name)))
 
 
-def test_both_directions_are_those_of_fast_align(
-    sides: tuple[Path, Path], tmp_path: Path
+@pytest.fixture
+def sides(golden: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """The text that was aligned: the first 2,000 pairs of ours, all of the real one."""
+    count = len(links_of(golden, "symal.gdfa"))
+    assert count == {"data": 2000, "golden": 29_000}[golden.name]
+    paths = (tmp_path / "en", tmp_path / TARGETS[golden.name])
+    for path in paths:
+        lines = golden_lines(golden / "bpe", f"train.tok.{path.name}")
+        write_lines(path, lines[:count])
+    return paths
+
+
+def test_links_of_both_directions_are_joined_as_by_symal(golden: Path) -> None:
+    forward = links_of(golden, "fast_align.fwd")
+    reverse = links_of(golden, "fast_align.rev")
+    both = list(zip(forward, reverse, strict=True))[:5000]
+    expected = links_of(golden, "symal.gdfa")[:5000]
+    assert list(starmap(grow_diag_final_and, both)) == expected
+
+
+def test_alignment_finds_fast_aligns_links(
+    golden: Path, sides: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Of real text, the test takes minutes: it runs on ours alone."""
+    source, target = sides
+    if golden.name == "data":
+        links = tmp_path / "links"
+        align_words(source=source, target=target, links=links, pairs=None)
+        assert list(read_links(links)) == links_of(golden, "symal.gdfa")
+
+
+def test_dictionary_has_the_most_frequent_targets(
+    golden: Path, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     source, target = sides
-    aligned = align_words(
-        source=source, target=target, links=tmp_path / "links", pairs=None
-    )
-    assert aligned == ALIGNED
-    ours, wanted = tmp_path / "links", plain_or_packed(DATA / "align", "symal.gdfa")
-    assert list(read_links(ours)) == list(read_links(wanted))
-
-
-@pytest.mark.parametrize(
-    ("links", "counted"),
-    [
-        ("fast_align.fwd", "fast_align.fwd"),
-        ("fast_align.int", "fast_align.int"),
-        ("fast_align.gdfa", "fast_align.gdfa"),
-        ("symal.gdfa", "fast_align.symal-gdfa"),
-    ],
-)
-def test_dictionary_has_the_most_frequent_targets(
-    sides: tuple[Path, Path], tmp_path: Path, links: str, counted: str
-) -> None:
-    wanted = counted_links(DATA / "align", f"dict.{counted}.tsv")
-    dictionary = dictionary_of(sides, plain_or_packed(DATA / "align", links), tmp_path)
-    rows = list(read_lines(dictionary))[1:]
-    assert rows[: len(wanted)] == wanted
-    assert {row.split("\t")[3] for row in rows[len(wanted) :]} == {"1"}
+    for links, table in COUNTED[golden.name].items():
+        build_dictionary(
+            source=source,
+            target=target,
+            links=plain_or_packed(golden / "align", links),
+            dictionary=tmp_path / "dictionary",
+            candidates=tmp_path / "candidates",
+        )
+        wanted = []
+        for line in golden_lines(golden / "align", table):
+            word, frequency, translation, count, _ = line.split("\t")
+            if translation:  # a word that no link reaches is in no dictionary
+                wanted.append(f"{word}\t{translation}\t{count}\t{frequency}")
+        _, *rows = read_lines(tmp_path / "dictionary")
+        assert rows[: len(wanted)] == wanted
+        if golden.name == "data":  # the other table ends after 2,000 words
+            assert {row.split("\t")[3] for row in rows[len(wanted) :]} == {"1"}

@@ -1,0 +1,28 @@
+"""Metrics of a user's own: what they return. The example of them runs in test_documents.py."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.extensions import export_extensions
+from tests.contract.test_score_files import decoded, read, scored_bleu
+
+SOURCES = ["ein Hund", "ja"]
+
+
+@pytest.mark.parametrize(
+    "returned", ["3", "3.0", "numpy.float32(3)", "numpy.array(3)", "Score(3.0, 'x')"]
+)
+def test_a_number_is_taken_with_the_metrics_own_signature(
+    tmp_path: Path, returned: str
+) -> None:
+    (tmp_path / "own.py").write_text(
+        "import numpy\nfrom convs2s.scoring.bleu import Score\n"
+        f"METRICS = {{'own': lambda text, reference: {returned}}}\n"
+    )
+    export_extensions(["own.py"], tmp_path)
+    found = read(scored_bleu(tmp_path, "scored", [decoded(1, "a")], metrics=["own"]))
+    score = found["further"]["own"]
+    assert score["score"] == 3
+    assert score["signature"].startswith("own|code:")
+    assert score["signature"].endswith("|x") == ("Score" in returned)

@@ -1,0 +1,71 @@
+"""Tokens of words by BPE: glossaries, reserved words, limits. subword-nmt's are in reference/."""
+
+import pytest
+
+from convs2s.text.bpe import (
+    Bpe,
+    Glossaries,
+    count_tokens,
+    join,
+    learn_codes,
+    merges_of,
+    types_of_other_codes,
+)
+from convs2s.text.reserved_words import RESERVED_WORDS
+
+WORDS = [("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)]
+CODES = learn_codes(WORDS, 10)
+
+
+def test_learning_stops_where_no_pair_occurs_twice() -> None:
+    assert learn_codes([("ab", 2), ("xy", 1)], 100) == "#version: 0.2\na b</w>\n"
+    letters = learn_codes([("a", 3), ("b", 1)], 10)
+    assert Bpe(letters).split("a b ab") == "a b a@@ b"
+
+
+def test_pieces_are_joined_at_a_lines_end_too() -> None:
+    assert join("low@@ est cut off at the l@@") == "lowest cut off at the l"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word", "parts"),
+    [
+        ("USA", "1934USABUSA", ["1934", "USA", "B", "USA"]),
+        ("(USA|UK)", "xUSAy", ["x", "USA", "y"]),
+        (r"\d+([.,]\d+)*", "x1.2.3y45", ["x", "1.2.3", "y", "45"]),
+        (r"([ab])\1", "abba", ["a", "bb", "a"]),
+        ("a*", "baab", ["b", "aa", "b"]),
+        ("(?r)b", "abbab", ["a", "b", "b", "a", "b"]),
+        (r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}", "0f8fad5b-d9cb-469f-a165-", None),
+        ("a{0,1000000000}#", "aaa#", None),
+        (r"\{a{,3}\}{1}", "{aa}", None),
+    ],
+)
+def test_a_glossary_is_a_part_of_a_word(
+    pattern: str, word: str, parts: list[str] | None
+) -> None:
+    """Groups are no parts of their own; counts may repeat what is short."""
+    assert Glossaries([pattern]).isolate(word) == (parts or [word])
+    assert Glossaries([pattern]).match(word) == (parts is None)
+
+
+def test_glossaries_are_marked_where_the_word_goes_on() -> None:
+    bpe = Bpe(CODES, glossaries=["USA", "[0-9]+"])
+    assert bpe.split("lowUSA low12er USA") == "low@@ USA low@@ 12@@ e@@ r USA"
+
+
+def test_reserved_words_are_tokens_of_their_own() -> None:
+    """subword-nmt would split them: ``<unk>`` of text that comes tokenized is no letters."""
+    reserved = [(word, 100) for word in RESERVED_WORDS]
+    assert learn_codes([*WORDS, *reserved], 10) == CODES
+    bpe = Bpe(CODES, {"lo@@", "west"})
+    assert bpe.split("lowest <unk> </s>") == "lo@@ west <unk> </s>"
+    assert bpe.split(" <unk> lowest\r") == "<unk> lo@@ west"
+    assert count_tokens([("<s>", 3)], bpe) == {"<s>": 3}
+
+
+@pytest.mark.parametrize("version", ["", "#version: 0.1\n", "#version: 0.2\n"])
+def test_merges_are_all_lines_but_the_version(version: str) -> None:
+    codes = f"{version}a \u2028\na\u2028 b</w>\n"
+    assert merges_of(codes) == ["a \u2028", "a\u2028 b</w>"]
+    assert types_of_other_codes(codes, ["a\u2028@@", "a\u2028b"]) is None

@@ -1,0 +1,166 @@
+"""N-best lists: their lines, choices by averages, oracles and length penalties, the reports."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.files.text import read_lines, write_lines
+from convs2s.scoring.bleu import SentenceBleu, tokenized_bleu
+from convs2s.scoring.n_best import (
+    ListedHypothesis,
+    average_with,
+    escaped,
+    n_best_line,
+    read_n_best,
+    reranked,
+    unescaped,
+)
+from convs2s.scoring.reports.layout import Report
+from convs2s.scoring.reranking import (
+    ALPHAS,
+    best_point,
+    curve,
+    first_and_oracle,
+    rescore_n_best,
+    tune_length_penalty,
+)
+from convs2s.scoring.tuned_settings import tuned_decoding
+
+Group = list[ListedHypothesis]
+
+
+@pytest.mark.parametrize(
+    ("words", "listed"),
+    [("a | b &#124;", "a | b &#124;"), ("a ||||", "a &#124;&#124;&#124;|")],
+)
+def test_a_bar_separates_nothing(words: str, listed: str) -> None:
+    """It may be a word of a task, and so may be what Moses writes for one."""
+    line = n_best_line(3, words, -1.5, 4, 1.0)
+    ((found,),) = read_n_best([line], "list")
+    assert (found.sentence, found.text, found.score) == (2, listed, -1.5)
+    assert found.feature("LogLikelihood") == -6
+    one = ListedHypothesis(0, escaped(words), "F= 1", -1.0)
+    ((found,),) = read_n_best([one.line()], "list")
+    assert "|" not in found.text
+    assert unescaped(escaped("a ||| b | c")) == "a ||| b | c"
+
+
+def test_the_even_average_ranks_and_equals_stay_in_their_order() -> None:
+    group = [
+        ListedHypothesis(0, text, f"Model= {model}", score)
+        for text, model, score in [
+            ("a", 2, -8),
+            ("b", -4, -2),
+            ("c", -2, -4),
+            ("d", 0, -4),
+        ]
+    ]
+    ranked = reranked(group, average_with("Model"))
+    assert [(one.text, one.score) for one in ranked] == [
+        ("d", -2),
+        ("a", -3),
+        ("b", -3),
+        ("c", -3),
+    ]
+
+
+def test_four_choices_and_their_report(tmp_path: Path) -> None:
+    references = ["a b c d e f", "f e d c b a"]
+    lines = []
+    for number, right in enumerate(references):
+        for text, score, model in (
+            ("x x" + right[3:], 0, -9),
+            ("x x x" + right[5:], -5, 0),
+            ("x" + right[1:], -1, -3),
+            (right, -4, -6),
+        ):
+            features = f"Model= {model}"
+            lines.append(ListedHypothesis(number, text, features, score).line())
+    write_lines(tmp_path / "list", lines)
+    write_lines(tmp_path / "reference", references)
+    report = Report(tmp_path / "text", tmp_path / "json", None, {"task": "tiny"})
+    rescore_n_best(
+        n_best=tmp_path / "list",
+        raw=tmp_path / "reference",
+        tokenized=tmp_path / "reference",
+        translations=tmp_path / "translations",
+        report=report,
+        restore=str.upper,
+        test_set="test",
+        manifest={},
+    )
+    average = ["x b c d e f", "x e d c b a"]
+    upper = [text.upper() for text in average]
+    assert list(read_lines(tmp_path / "translations")) == upper
+    content = json.loads(report.json.read_text("utf-8"))
+    scores = [one["tokenized"]["score"] for one in content["bleu"].values()]
+    assert list(content["bleu"]) == ["first", "model", "average", "oracle"]
+    assert scores[1] < scores[0] < scores[2] < scores[3] == pytest.approx(100)
+    assert scores[2] == tokenized_bleu(average, references).score
+    text = report.text.read_text("utf-8")
+    assert re.search(rf"the even average of both +{scores[2]:.2f} ", text)
+    assert content["lines"] == 2
+
+
+def test_the_oracle_of_few_sentences_is_no_worse_than_the_first() -> None:
+    """The sentence's own BLEU prefers the short one, the set's is 0 without four words in a row."""
+    reference = "a b c d e f g h i j k l"
+    texts = ["a b c d x x x x x x x x", "a b c x e f g x i j k x"]
+    group = [ListedHypothesis(0, text, "", -place) for place, text in enumerate(texts)]
+    sentence_bleu = SentenceBleu("tokenized")
+    assert sentence_bleu(texts[1], reference) > sentence_bleu(texts[0], reference)
+    first, oracle = first_and_oracle([group], [[reference]], "tokenized")
+    assert first == oracle == [texts[0]]
+
+
+# Longer hypotheses are better, and less probable: from 1.1 on they are chosen.
+GROUPS = [
+    [
+        ListedHypothesis(number, words[:5], "LogLikelihood= -4 Length= 4", -1.0),
+        ListedHypothesis(number, words, "LogLikelihood= -8.3 Length= 8", -1.0375),
+    ]
+    for number, words in enumerate(["a b c d e f g", "h i j k l m n"])
+]
+LONG = [long.text for _, long in GROUPS]
+
+
+def test_the_nearest_to_1_of_the_best_length_penalties_is_what_a_decoding_uses(
+    tmp_path: Path,
+) -> None:
+    write_lines(tmp_path / "list", (one.line() for group in GROUPS for one in group))
+    write_lines(tmp_path / "words", LONG)
+    # The published text is the shorter one: words decide.
+    write_lines(tmp_path / "raw", [short.text for short, _ in GROUPS])
+    table = tmp_path / "curve.tsv"
+    tuning = tmp_path / "tuned.json"
+    tune_length_penalty(
+        n_best=tmp_path / "list",
+        raw=tmp_path / "raw",
+        tokenized=tmp_path / "words",
+        tsv=table,
+        json=tuning,
+        restore=str,
+        header={"test_set": "valid"},
+        manifest={"revision": "abc"},
+    )
+    header, *rows = read_lines(table)
+    assert header == "length_penalty\ttokenized_bleu\tdetokenized_bleu\tlength_ratio"
+    points = [[float(cell) for cell in row.split("\t")] for row in rows]
+    assert [point[0] for point in points] == [tenth / 10 for tenth in range(21)]
+    assert points[10][1] < 99 < points[11][1] == points[20][1]
+    assert points[10][3] < 1 == points[11][3]
+    result = json.loads(tuning.read_text("utf-8"))
+    assert (result["length_penalty"], result["lines"]) == (1.1, 2)
+    for stated, files, expected in (
+        ({"tuned_on": "valid"}, [str(tuning)], 1.1),
+        ({"tuned_on": "valid"}, [], 1.0),
+        (0.6, [], 0.6),
+    ):
+        found = tuned_decoding({"beam": 4, "length_penalty": stated}, files)
+        assert found == DecodingSettings(beam=4, length_penalty=expected)
+    shorter = [short.text for short, _ in GROUPS]
+    best = best_point(curve(GROUPS, shorter, shorter, str))
+    assert best.length_penalty == 1.0 in ALPHAS

@@ -1,0 +1,70 @@
+"""Where sentences end: on a line of text, and in an abstract of a paper."""
+
+import pytest
+
+from convs2s.text.sentences import first_sentence
+from convs2s.text.splitting import split_sentences
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ["The man sees two red cars.", "She reads the book."]),
+        ("en", ["Dr. Smith paid 3.5 million, e.g. in No. 5.", "Did he?", "Yes!"]),
+        ("en", ['He said "no."', "J. K. Rowling did not."]),
+        ("fr", ["M. Dupont voit deux voitures.", "Elle lit le livre."]),
+        ("fr", ["1. Un homme est là.", "Elle lit."]),
+        ("de_article", ["Am 3. Oktober kam Dr. Müller z. B. nach Berlin.", "Er ja."]),
+        ("ro", ["Ea citește.", "El doarme."]),
+        ("a language unheard of", ["One.", "Two."]),
+    ],
+)
+def test_each_sentence_is_found(language: str, sentences: list[str]) -> None:
+    assert split_sentences(" ".join(sentences), language) == sentences
+    assert split_sentences("\u2028 ".join(sentences) + "\r", language) == sentences
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("", " ", "  One  sentence. ", "no end", "M. Dupont", "."),
+        *("Un homme est là.)", "1. Un homme est là.", 'Il dit "oui." ""', "Oui. 1999."),
+    ],
+)
+def test_a_line_without_a_second_sentence_stays_as_it_is(line: str) -> None:
+    assert split_sentences(line, "fr") == [line]
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        ("We parse text.", ""),
+        ("Is it so?", ""),
+        ("It rose by 3.5 points in version 2.0 of it.", ""),
+        ("Some tasks, e.g. Chess or i.e. Go, are hard.", ""),
+        ("Smith et al. (2015) and Jones et al. [3] disagree.", ""),
+        ("As Fig. 3 and Eq. (2) show, cf. Sec. 4, it holds.", ""),
+        ("The work of J. R. Smith and A.B. Jones is old.", ""),
+        ("Prices, which are free in the U.S. Government sector, fell.", ""),
+        ("Graphs of $n. K$ vertices are rare.", ""),
+        ('He said "no."', ""),
+        ("It works (as shown.)", ""),
+        ("We study graphs in the class P.", ""),
+        ("Nobody knows what comes after it...", ""),
+        ("It goes on. in small letters.", ""),
+        ("It ends.", "5G begins."),
+        ("It ends.", "$n$ is a number."),
+        ("It ends.", "(So it does.)"),
+        ("It costs $5.", ""),
+        ("Vitamin C.", "The rest"),
+        ("Vitamin C. Smith found it.", ""),
+    ],
+)
+def test_the_first_sentence_of_an_abstract(first: str, rest: str) -> None:
+    assert first_sentence(f"{first} {rest or 'We then go on. And on.'}") == first
+    assert first_sentence(f"\n {first}  ") == first
+
+
+def test_an_abstract_without_an_end_is_its_first_sentence() -> None:
+    for text in ("", "no end", "It ends.with no blank"):
+        assert first_sentence(text) == text

@@ -1,0 +1,112 @@
+"""What each named preparation makes of a line, and of words again; also one of the user's own."""
+
+from pathlib import Path
+
+import pytest
+
+from convs2s.config.corpus import PREPARATIONS, PreparationRecipes
+from convs2s.config.extensions import export_extensions
+from convs2s.text.preparation import Preparation
+
+TRAIN, TEST = "moses_train", "moses_test"
+QUOTED = "“It’s low-cost”, he said… (5 %)"
+TITLE = "L'homme n'est pas M. Dupont, e.g. 5,3."
+ROMANIAN = "Ştiţi că ŢARA învaţă în „România”?"
+STANFORD = "the 9 @-@ year @-@ old said &apos; hello &apos; &amp; went"
+TOKENIZED = "us-china ties at ##.# % , <unk> ' no ' &amp; \" yes \" | n't [ sic ] -lrb- \u2019 é"
+"""A line as Gigaword has them, with more of what Moses would change."""
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "line", "words"),
+    [
+        (
+            TRAIN,
+            "en",
+            QUOTED,
+            "&quot; It &apos;s low @-@ cost , &quot; he said ... ( 5 % )",
+        ),
+        (TEST, "en", QUOTED, "“ It &apos;s low @-@ cost ” , he said … ( 5 % )"),
+        # A kind of text is tokenized as its language.
+        (
+            TEST,
+            "fr_title",
+            TITLE,
+            "L&apos; homme n&apos; est pas M. Dupont , e.g. 5,3 .",
+        ),
+        (
+            TEST,
+            "en_title",
+            TITLE,
+            "L &apos;homme n &apos;est pas M. Dupont , e.g. 5,3 .",
+        ),
+        # Commas for cedillas.
+        ("wmt16", "ro", ROMANIAN, "Știți că ȚARA învață în &quot; România &quot; ?"),
+        (
+            "wmt16_plain",
+            "ro",
+            ROMANIAN,
+            "Stiti ca TARA invata in &quot; Romania &quot; ?",
+        ),
+        ("wmt16", "en", "Ştiţi că", "Ştiţi că"),
+        ("wmt16_plain", "en", "Ştiţi că", "Ştiţi că"),
+        # Stanford's words are Moses' but for the mark of a hyphen.
+        ("stanford", "en", STANFORD.replace("@-@", "##AT##-##AT##"), STANFORD),
+        (TEST, "en", "the 9-year-old said ' hello ' & went", STANFORD),
+        # The rule of commas of English and Czech.
+        (TRAIN, "en", 'a," b', "a , &quot; b"),
+        (TRAIN, "cs", 'a," b', "a , &quot; b"),
+        (TRAIN, "de", 'a," b', "a &quot; , b"),
+        ("none", "en_title", TOKENIZED, TOKENIZED),
+        # Words end at any blank, and hold every other character.
+        *(
+            ("none", "en", f"{blank}a{blank}<unk>{blank}", "a <unk>")
+            for blank in (*" \t\r\x1c\x1f\x85\xa0\u2028\u3000", "  ", "\v\f")
+        ),
+        *(
+            ("none", "en", f"a{character}b {character}", f"a{character}b {character}")
+            for character in "\0\x07\u200b\ufeff\u00ad\ue000"
+        ),
+    ],
+)
+def test_words_of_a_line(name: str, language: str, line: str, words: str) -> None:
+    assert Preparation(name, language).prepare(line) == words
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_text_of_words(name: str) -> None:
+    """What comes tokenized stays; the rest has no entities."""
+    words = "l&apos; homme dit : &quot; porte @-@ clés &amp; sacs &quot; ."
+    text = words if name == "none" else 'l\'homme dit : "porte-clés & sacs".'
+    assert Preparation(name, "fr_title").restore(words) == text
+
+
+def test_preparations_are_documented(root: Path) -> None:
+    page = " ".join((root / "docs/preparation.md").read_text("utf-8").split())
+    assert all(f"`{name}`" in page for name in PREPARATIONS)
+    sentence = "`convs2s translate` prepares its input as test text** (`{}` unless the task says"
+    assert sentence.format(PreparationRecipes().test) in page
+
+
+OWN = """
+class Own:
+    def __init__(self, language):
+        assert language == "en"
+
+    def prepare(self, line):
+        return line.lower()
+
+    def restore(self, words):
+        return words.title()
+
+PREPARATIONS = {"own": Own, "made": lambda code: Own(code)}
+"""
+
+
+def test_a_preparation_of_the_users_own(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    export_extensions(["own.py"], tmp_path)
+    for name in ("own", "made"):
+        preparation = Preparation(name, "en")
+        assert preparation.prepare("Two") == "two"
+        assert preparation.restore("two cars") == "Two Cars"

@@ -1,0 +1,204 @@
+"""Archives that are damaged, or hold what no corpus has: refused, and nothing is written."""
+
+import gzip
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from tarfile import (
+    BLKTYPE,
+    CHRTYPE,
+    DIRTYPE,
+    FIFOTYPE,
+    LNKTYPE,
+    REGTYPE,
+    SYMTYPE,
+    TarInfo,
+)
+from zipfile import ZipInfo
+
+import pytest
+
+from convs2s.download.archives import is_archive, open_member
+from convs2s.files import compressed
+from tests.support.archives import COMPRESS, TEXT, make_archive, noise, read
+from tests.support.damage import flipped
+from tests.support.refusals import refusal, says
+from tests.support.systems import READS_PROC
+
+PAGE = b"<html>not found</html>"
+LONG = b"x" * 100_000
+MEMBERS = {"a/one.en": noise(9000), "two": noise(9001), "long": LONG}
+FILES = [f"one.en{suffix}" for suffix in COMPRESS]
+ARCHIVES = ["a.tar", "a.tgz", "a.tar.bz2", "a.tar.xz", "a.tar.zst", "a.zip"]
+# Where the second member of a tar archive begins.
+SECOND = 512 + 9216
+
+
+@pytest.mark.parametrize(
+    ("names", "change", "message"),
+    [
+        ([*FILES, *ARCHIVES], lambda whole: b"", "truncated"),
+        ([*FILES, *ARCHIVES], lambda whole: whole[: len(whole) // 2], "truncated"),
+        ([*FILES, *ARCHIVES[1:]], lambda whole: whole[:-20], "truncated"),
+        ([*FILES, *ARCHIVES], lambda whole: PAGE, "damaged"),
+        (FILES, lambda whole: whole + PAGE, "garbage after the end"),
+        (ARCHIVES, lambda whole: whole + PAGE, "refused: "),
+        # Another stream, which is damaged.
+        (FILES, lambda whole: whole + flipped(whole, 4 * len(whole)), "or not a"),
+        (["a.tgz", "a.zip"], lambda whole: flipped(whole, 8 * 60 + 2), "damaged"),
+        (["a.tar"], lambda whole: whole[:SECOND], "end mark is missing"),
+        (
+            ["a.tar"],
+            lambda whole: whole[:SECOND] + noise(512) + whole[SECOND + 512 :],
+            "a damaged header",
+        ),
+        (["a.zip"], lambda whole: whole + whole, "something before or after"),
+    ],
+)
+def test_damage(
+    tmp_path: Path, names: list[str], change: Callable[[bytes], bytes], message: str
+) -> None:
+    for name in names:
+        path = tmp_path / name
+        member = None
+        if is_archive(path):
+            make_archive(path, MEMBERS)
+            member = "a/one.en"
+        else:
+            path.write_bytes(COMPRESS[path.suffix](noise(20_000)))
+        path.write_bytes(change(path.read_bytes()))
+        says(refusal(read, path, member), str(path), message)
+
+
+def test_a_zip_archive_that_lies_about_a_size(tmp_path: Path) -> None:
+    path = make_archive(tmp_path / "a.zip", MEMBERS)
+    size = len(LONG).to_bytes(4, "little")
+    lie = (99).to_bytes(4, "little")
+    path.write_bytes(path.read_bytes().replace(size, lie))
+    says(refusal(read, path, "long"), "damaged")
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "words"),
+    [
+        ("a.tgz", "a/one.fr", ["no member 'a/one.fr'", "of its 3 are: a/one.en"]),
+        ("a.zip", "a/one.fr", ["no member 'a/one.fr'", "of its 3 are: a/one.en"]),
+        ("a.tar", None, ["name the member to read"]),
+        ("a.en", "a", ["not an archive"]),
+        ("absent.gz", None, ["no such file"]),
+        ("folder", None, ["Is a directory"]),
+    ],
+)
+def test_members_that_are_not_there(
+    tmp_path: Path, name: str, member: str | None, words: list[str]
+) -> None:
+    (tmp_path / "folder").mkdir()
+    if name.startswith("a."):
+        make_archive(tmp_path / name, MEMBERS)
+    says(refusal(read, tmp_path / name, member), *words)
+
+
+@pytest.mark.parametrize(
+    "member", ["../evil", "a/../../evil", "/etc/evil", "..\\evil", "C:\\evil"]
+)
+@pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
+def test_names_that_lead_out(tmp_path: Path, name: str, member: str) -> None:
+    path = make_archive(tmp_path / name, {member: b"evil\n", "good.en": TEXT})
+    for asked in (member, "good.en"):
+        says(refusal(read, path, asked), "leads out of the archive")
+
+
+def tar_header(kind: bytes, target: str = "", name: str = "odd") -> TarInfo:
+    entry = TarInfo(name)
+    entry.type = kind
+    entry.linkname = target
+    return entry
+
+
+def zip_header(mode: int) -> ZipInfo:
+    entry = ZipInfo("odd")
+    entry.external_attr = (mode | 0o777) << 16
+    return entry
+
+
+OUT = "leads out of the archive"
+
+
+@pytest.mark.parametrize(
+    ("odd", "message", "is_any_refused"),
+    [
+        (tar_header(SYMTYPE, "a/one.en"), "is a link or a folder", False),
+        (tar_header(LNKTYPE, "a/one.en"), "is a link or a folder", False),
+        (tar_header(DIRTYPE), "is a link or a folder", False),
+        (tar_header(SYMTYPE, "/etc/passwd"), OUT, True),
+        (tar_header(SYMTYPE, "../secret"), OUT, True),
+        (tar_header(LNKTYPE, "../secret"), OUT, True),
+        (tar_header(CHRTYPE), "is a device", True),
+        (tar_header(BLKTYPE), "is a device", True),
+        (tar_header(FIFOTYPE), "is a device", True),
+        (tar_header(REGTYPE, name="a/one.en"), "more than once", True),
+        (zip_header(stat.S_IFLNK), "is a link or a device", True),
+        (zip_header(stat.S_IFCHR), "is a link or a device", True),
+        (zip_header(stat.S_IFIFO), "is a link or a device", True),
+        (ZipInfo("a/one.en"), "more than once", True),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_odd_members(
+    tmp_path: Path, odd: TarInfo | ZipInfo, message: str, is_any_refused: bool
+) -> None:
+    """Of an archive that nobody made for a corpus, no other member is read either."""
+    name = "a.tgz" if isinstance(odd, TarInfo) else "a.zip"
+    path = make_archive(tmp_path / name, MEMBERS, odd)
+    odd_name = odd.name if isinstance(odd, TarInfo) else odd.filename
+    says(refusal(read, path, odd_name), str(path), repr(odd_name), message)
+    if is_any_refused:
+        says(refusal(read, path, "a/one.en"), message)
+    else:
+        assert read(path, "a/one.en") == MEMBERS["a/one.en"]
+
+
+def test_sparse_members(tmp_path: Path) -> None:
+    with (tmp_path / "holes").open("wb") as file:
+        file.truncate(1 << 20)
+    made = subprocess.run(["tar", "-cSf", "a.tar", "holes"], cwd=tmp_path, check=False)
+    if made.returncode:
+        pytest.skip("no GNU tar here")
+    says(refusal(read, tmp_path / "a.tar", "holes"), "sparse")
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_bombs(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file, a member of an archive, and a compressed member that grow too much."""
+    path = tmp_path / f"one.en{suffix}"
+    path.write_bytes(COMPRESS[suffix](bytes(70 << 20)))
+    says(refusal(read, path), "a decompression bomb")
+    monkeypatch.setattr(compressed, "UNJUDGED_BYTES", 1 << 20)
+    bomb = bytes(3 << 20)
+    members = {"one": bomb, "one.gz": gzip.compress(bomb)}
+    for name, member in (
+        (f"a.tar{suffix}", "one"),
+        ("a.zip", "one"),
+        ("a.tar", "one.gz"),
+        ("a.zip", "one.gz"),
+    ):
+        path = make_archive(tmp_path / name, members)
+        says(refusal(read, path, member), "a decompression bomb")
+
+
+@READS_PROC
+@pytest.mark.parametrize("size", [1, -1])
+@pytest.mark.parametrize("name", ["a.en", "a.tar", "a.tgz"])
+def test_a_disk_that_fails_is_not_taken_for_damage(
+    tmp_path: Path, name: str, size: int
+) -> None:
+    path = tmp_path / name
+    path.symlink_to("/proc/self/mem")  # can be opened; its first byte cannot be read
+    member = "one.en" if is_archive(path) else None
+
+    def reads() -> None:
+        with open_member(path, member) as stream:
+            stream.read(size)
+
+    assert refusal(reads) == f"{path}: cannot be read: Input/output error"

@@ -1,0 +1,108 @@
+"""An alignment finds the same links in any process, and after a stop between any two steps."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convs2s.demo.corpus import read_demo_corpus
+from convs2s.files.text import read_lines, write_lines
+from convs2s.text.align import align_words
+from convs2s.text.fast_align import AlignmentState
+from convs2s.text.links import read_links
+
+Pairs = list[tuple[str, str]]
+ALIGN = """
+import sys
+from convs2s.text.align import align_words
+source, target, links = sys.argv[1:]
+align_words(source=source, target=target, links=links, pairs=400, seed=7)
+"""
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def align(folder: Path, text: Pairs, name: str = "links", **options: Any) -> Path:
+    """Align pairs, and return the file of links."""
+    write_lines(folder / "en", (source for source, _ in text))
+    write_lines(folder / "fr", (target for _, target in text))
+    stated = {"pairs": None} | options
+    links = folder / name
+    align_words(source=folder / "en", target=folder / "fr", links=links, **stated)
+    return links
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The states that an alignment keeps, by their numbers; it stops after each of those."""
+    numbers: list[Any] = []
+    keep = AlignmentState.keep
+
+    def keep_and_stop(state: AlignmentState, **arrays: Any) -> None:
+        keep(state, **arrays)
+        numbers.append(arrays.get("iterations"))
+        raise StoppedError
+
+    monkeypatch.setattr(AlignmentState, "keep", keep_and_stop)
+    return numbers
+
+
+def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
+    """Nothing that differs between processes, such as the hashes of words, may change a link."""
+    pairs = read_demo_corpus()["train"][:500]
+    here = align(tmp_path, pairs, pairs=400, seed=7)
+    there = tmp_path / "there"
+    paths = (tmp_path / "en", tmp_path / "fr", there)
+    command = [sys.executable, "-c", ALIGN, *map(str, paths)]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": "1"})
+    assert here.read_bytes() == there.read_bytes()
+    assert here.read_bytes().count(b"-") > 2000
+
+
+def test_a_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
+    samples = []
+    for seed in (0, 1, 2, 3, 4, 0):
+        links = align(tmp_path, [("the house", "la maison")] * 10, pairs=3, seed=seed)
+        samples.append([bool(found) for found in read_links(links)])
+        assert sum(samples[-1]) == 3
+    assert samples[-1] == samples[0]
+    assert len(set(map(tuple, samples))) > 1
+
+
+def test_an_alignment_that_is_stopped_goes_on_unless_it_is_of_another_text(
+    tmp_path: Path, kept: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = read_demo_corpus()["train"][:200]
+    for text in [pairs] * 10 + [pairs[::-1]]:
+        with pytest.raises(StoppedError):
+            align(tmp_path, text)
+    assert kept == [1, 2, 3, 4, None] * 2 + [1], "no iteration twice"
+    monkeypatch.undo()
+    for text in (pairs, pairs[::-1]):
+        resumed = align(tmp_path, text).read_bytes()
+        assert resumed == align(tmp_path, text, name="undisturbed").read_bytes()
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"en", "fr", "links", "undisturbed"}
+
+
+def test_pairs_without_links_harm_no_others(tmp_path: Path) -> None:
+    pairs = [
+        ("the house", "la maison"),
+        ("a ||| b", "a ||| b"),
+        ("", "an empty side"),
+        ("another", ""),
+        ("the " * 1024, "la"),
+        ("the car", "la voiture"),
+        ("the", "la"),
+    ] * 3
+    found = read_links(align(tmp_path, pairs))
+    for (source, target), links in zip(pairs, found, strict=True):
+        words = source.split()
+        assert bool(links) == (0 < len(words) < 1024 and target != "")
+        assert all(i < len(words) and j < len(target.split()) for i, j in links)
+    assert list(read_lines(align(tmp_path, [("", "x"), ("x", "")]))) == ["", ""]

@@ -1,0 +1,79 @@
+"""Whatever a line holds, and in whatever order lines come: no word is lost, none differs."""
+
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convs2s.config.corpus import PREPARATIONS
+from convs2s.files.text import write_lines
+from convs2s.text.bpe import learn_codes
+from convs2s.text.corpus_filter import tidy
+from convs2s.text.preparation import Preparation
+from convs2s.text.splitting import split_sentences
+from convs2s.text.truecase import learn_truecaser
+
+
+def test_codes_do_not_depend_on_the_order_of_words(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    words = Counter({"low": 5, "lower": 2, "newest": 6, "widest": 3})
+    codes = learn_codes(words.items(), 10)
+    assert codes.startswith("#version: 0.2\ns t</w>\ne st</w>\n")
+    assert learn_codes(reversed(words.items()), 10) == codes
+    assert capfd.readouterr() == ("", "")
+
+
+def test_equally_frequent_cases_do_not_depend_on_the_order_of_lines(
+    tmp_path: Path,
+) -> None:
+    lines = ["x The the A a", "x the The", "x rot Rot ROT rot"]
+    for order in (lines, lines[::-1]):
+        write_lines(tmp_path / "text", order)
+        learn_truecaser(text=tmp_path / "text", output=tmp_path / "table")
+        rows = (tmp_path / "table").read_text("utf-8").split()
+        words = rows[2::2]
+        assert words == ["a", "A", "rot", "Rot", "ROT", "the", "The"]
+        assert rows[3::2] == ["1", "1", "2", "1", "1", "2", "2"]
+
+
+@pytest.mark.parametrize("name", PREPARATIONS)
+def test_a_preparation_is_the_same_in_another_process(name: str) -> None:
+    line = "It's a well-known fact, Mr. Smith."
+    ours = Preparation(name, "en")
+    theirs = pickle.loads(pickle.dumps(ours))
+    assert theirs.prepare(line) == ours.prepare(line)
+
+
+@pytest.mark.parametrize("name", ["none", "stanford"])
+def test_the_words_are_those_of_all_later_steps(name: str) -> None:
+    """Whatever a line holds, blanks between its words are single spaces."""
+    line = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x10000)]))
+    words = Preparation(name, "en").prepare(line)
+    assert words.split() == words.split(" ") == tidy(words).split(" ")
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"])),
+    st.sampled_from(["en", "fr", "zh"]),
+)
+def test_no_word_is_lost_where_sentences_are_split(line: str, language: str) -> None:
+    sentences = " ".join(split_sentences(line, language))
+    assert "".join(sentences.split()) == "".join(line.split())
+
+
+def test_a_long_line_is_split_in_blocks_that_end_at_blanks() -> None:
+    """A book on one line ends no job of a million lines, and takes no time of the square."""
+    sentences = ["He sees the two red cars.", "She reads."] * 20_000
+    text = " ".join(sentences)
+    found = split_sentences(text, "en")
+    assert " ".join(found) == text
+    blocks = len(text) // 2**16
+    assert len(sentences) <= len(found) <= len(sentences) + blocks
+    assert split_sentences("a" * 2**17, "en") == ["a" * 2**16] * 2
+    assert "".join(split_sentences("«" * (2**17 + 1), "en")) == "«" * (2**17 + 1)
+    numbers = "1. " * 100_000
+    assert split_sentences(numbers, "en") == [numbers]

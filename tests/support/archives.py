@@ -1,0 +1,65 @@
+"""Archives and compressed files, whole and damaged, and how they are read."""
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from convs2s.download.archives import open_member
+
+TEXT = "Ein Mann\u2028schläft .\nZwei Frauen lesen .\n".encode() * 50
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+
+
+def noise(size: int) -> bytes:
+    return random.Random(1).randbytes(size)
+
+
+def make_archive(path: Path, members: Mapping[str, bytes], *odd: Any) -> Path:
+    """Write a zip or tar archive, as the suffix says, of odd members and these ones."""
+    plain = io.BytesIO()
+    if path.suffix.lower() == ".zip":
+        with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
+            for entry in odd:
+                archive.writestr(entry, b"x")
+            for name, data in members.items():
+                archive.writestr(name, data)
+    else:
+        with tarfile.open(fileobj=plain, mode="w") as tar:
+            for header in odd:
+                tar.addfile(header)
+            for name, data in members.items():
+                header = tarfile.TarInfo(name)
+                header.size = len(data)
+                tar.addfile(header, io.BytesIO(data))
+    suffix = path.suffix.lower().replace(".t", ".")
+    path.write_bytes(COMPRESS.get(suffix, bytes)(plain.getvalue()))
+    return path
+
+
+def around(path: Path) -> list[Path]:
+    """Return what is in an archive's folder and beside that."""
+    return sorted([*path.parent.rglob("*"), *path.parents[1].iterdir()])
+
+
+def read(path: Path, member: str | None = None) -> bytes:
+    """Return what a file or member holds; whatever an archive says, nothing is written."""
+    before = around(path)
+    try:
+        with open_member(path, member) as stream:
+            return stream.read()
+    finally:
+        assert around(path) == before
