@@ -1,143 +1,111 @@
-"""What a training exports: the weights of its best epoch, whatever came after."""
+"""What a training exports and says of it: the weights of its best epoch, whatever came after."""
 
 import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 import torch
 
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import read_counts
+from convs2s.files.tensors import load_tensors
 from convs2s.model_file import load_model
-from convs2s.models.network import Network
-from convs2s.training import trainer
 from convs2s.training.data import TrainingData
-from convs2s.training.history import read_history
-from convs2s.training.run import train
+from convs2s.training.run import log_end, train
 from convs2s.training.update import Updater
 from tests.support import tiny
 from tests.support.interrupted import train_until
 
-SCRIPTED = [3.0, 2.0, 1.0, 1.5, 2.5]
-"""Validation losses: the third epoch is the best of five."""
 
-SCRIPTED_PERMUTED = 3.5
-"""Validation loss with permuted sources."""
+def record(output: Path) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(output.with_name("training.json").read_text())
+    return said
 
 
-def epochs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, torch.Tensor]]:
-    """Script the validation losses; return the parameters after each epoch as they come."""
+def history(output: Path) -> list[dict[str, Any]]:
+    lines = output.with_name("history.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("stops", [[], [4, 5]])
+def test_the_best_epochs_weights_are_exported_not_the_last(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stops: list[int]
+) -> None:
+    losses = [3.0, 2.0, 1.0, 1.5, 0.5, 2.5]
     seen: list[dict[str, torch.Tensor]] = []
 
     def validate(
         self: Updater, *_: Any, sources: Indices | None = None, **__: Any
     ) -> float:
-        if sources is not None:  # after training
-            return SCRIPTED_PERMUTED
-        seen.append(
-            {k: v.detach().clone() for k, v in self.network.state_dict().items()}
-        )
-        return SCRIPTED[len(seen) - 1]
+        if sources is not None:
+            return 3.5  # with permuted sources, after training
+        weights = self.network.state_dict()
+        seen.append({name: tensor.clone() for name, tensor in weights.items()})
+        return losses[len(seen) - 1]
 
     monkeypatch.setattr(Updater, "validate", validate)
-    return seen
-
-
-def assert_same(network: Network, weights: dict[str, torch.Tensor]) -> None:
+    settings = tiny.settings(maximum_epochs=6, learning_rate=0.01)
+    job = tiny.job(task, tmp_path / "model.safetensors", settings)
+    for stop in stops:
+        train_until(job, stop)
+    train(job)
+    network, description = load_model(job.output)
     for name, tensor in network.state_dict().items():
-        torch.testing.assert_close(tensor, weights[name], atol=0, rtol=0)
+        assert torch.equal(tensor, seen[4][name])
+    assert not torch.equal(*(one["decoder.output.bias"] for one in seen[4:]))
+    said = record(job.output)
+    perplexity = pytest.approx(math.exp(0.5), abs=1e-4)
+    expected = {"best_epoch": 5, "epochs": 6, "validation_perplexity": perplexity}
+    assert expected.items() <= said.items()
+    assert expected.items() <= description.training.items()
+    assert said["curve"] == pytest.approx([math.exp(loss) for loss in losses])
+    assert said["source_use"] == {
+        "perplexity": perplexity,
+        "permuted_perplexity": pytest.approx(math.exp(3.5), abs=1e-4),
+        "ratio": pytest.approx(math.exp(3), abs=1e-4),
+    }
+    rows = history(job.output)
+    assert "maximum of 6 epochs" in rows.pop()["stop"]
+    tokens = int(TrainingData.read(task).train.lengths("target").sum())
+    assert [row["tokens"] for row in rows] == [tokens] * 6
+    assert [row["updates"] for row in rows] == [10, 20, 30, 40, 50, 60]
+    # The fourth is no better: from then on every epoch divides.
+    rates = [row["learning_rate"] for row in rows]
+    assert rates == pytest.approx([0.01] * 4 + [0.001, 0.0001])
 
 
-def test_the_best_epochs_weights_are_exported_not_the_last(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = epochs(monkeypatch)
-    path = tmp_path / "model.safetensors"
-    settings = tiny.settings(maximum_epochs=5, learning_rate=0.01)
-    train(tiny.job(task, path, settings))
-    network, description = load_model(path)
-    assert_same(network, seen[2])
-    assert not torch.equal(
-        seen[2]["decoder.output.bias"], seen[4]["decoder.output.bias"]
-    )
-    assert description.training["best_epoch"] == 3
-    assert description.training["epochs"] == 5
-    assert description.training["validation_perplexity"] == pytest.approx(math.exp(1.0))
-    said = json.loads((tmp_path / "training.json").read_text("utf-8"))
-    assert said["best_epoch"] == 3
-    assert said["validation_perplexity"] == pytest.approx(math.exp(1.0))
-    assert len(said["curve"]) == 5
-    assert min(said["curve"]) == said["curve"][2] == said["validation_perplexity"]
-    # The model's file is that of versions before.
-    assert "curve" not in description.training
-    assert said["source_use"] == description.training["source_use"]
-    assert said["source_use"] == pytest.approx(
-        {
-            "perplexity": math.exp(1.0),
-            "permuted_perplexity": math.exp(3.5),
-            "ratio": math.exp(2.5),
-        },
-        abs=1e-4,
-    )
+def test_the_mean_of_the_last_epochs(task: Path, tmp_path: Path) -> None:
+    # Of a short one, its one epoch is all that there is to average.
+    for epochs, averaged in ((3, [2, 3]), (1, [1])):
+        output = tmp_path / str(epochs) / "model.safetensors"
+        settings = tiny.settings(average=2, maximum_epochs=epochs)
+        train(tiny.job(task, output, settings))
+        kept = sorted(output.parent.glob("state/*/epoch*.safetensors"))
+        assert [path.stem for path in kept] == [f"epoch{epoch}" for epoch in averaged]
+        states = [load_tensors(path)[0] for path in kept]
+        network, _ = load_model(output)
+        for name, tensor in network.state_dict().items():
+            mean = torch.stack([state[name] for state in states]).mean(0)
+            torch.testing.assert_close(tensor, mean)
+        updater = Updater(network, settings.training, seed=1, device="cpu")
+        loss = updater.validate(TrainingData.read(task).valid)
+        assert record(output)["validation_perplexity"] == math.exp(round(loss, 6))
 
 
-def test_the_record_names_what_trained_and_not_what_exports(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = tiny.job(
-        task, tmp_path / "model.safetensors", tiny.settings(maximum_epochs=2)
-    )
-    monkeypatch.setattr(trainer, "processor", lambda: "a")
-    train_until(job, epoch=1)
-    monkeypatch.setattr(trainer, "processor", lambda: "b")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Updater, "validate", Mock(side_effect=KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            train(job)
-    # Which validates, and exports twice.
-    monkeypatch.setattr(trainer, "processor", lambda: "c")
-    train(job)
-    train(job)
-    rows = read_history(tmp_path / "history.jsonl").epochs
-    assert [row.machine and row.machine["processor"] for row in rows] == ["a", "b"]
-    made = json.loads((tmp_path / "training.json").read_text("utf-8"))["manifest"]
-    assert (made["processor"], made["workers"], made["threads"]) == (
-        "a; b",
-        1,
-        job.threads,
-    )
-
-
-def test_a_killed_training_still_knows_its_best_epoch(
-    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen = epochs(monkeypatch)
-    path = tmp_path / "model.safetensors"
-    job = tiny.job(task, path, tiny.settings(maximum_epochs=5, learning_rate=0.01))
-    train_until(job, epoch=4)
-    train(job)
-    assert len(seen) == 5
-    assert_same(load_model(path)[0], seen[2])
-
-
-def test_a_training_that_gets_worse_exports_what_validates_best(
+def test_the_best_epoch_by_bleu_of_greedy_translations(
     task: Path, tmp_path: Path
 ) -> None:
-    """Nothing is scripted here: after two epochs so high a rate throws the network off."""
-    path = tmp_path / "model.safetensors"
-    settings = tiny.settings(maximum_epochs=4, learning_rate=1.0, clip=1.0)
-    train(tiny.job(task, path, settings))
-    rows = [json.loads(line) for line in (tmp_path / "history.jsonl").open()][:-1]
-    losses = [row["valid_loss"] for row in rows]
-    assert losses[-1] > min(losses) + 0.01
-    network, _ = load_model(path)
-    updater = Updater(network, settings.training, seed=1, device="cpu")
-    found = updater.validate(TrainingData.read(task).valid)
-    assert found == pytest.approx(min(losses), rel=1e-6)
+    output = tmp_path / "model.safetensors"
+    train(tiny.job(task, output, tiny.settings(best_by="bleu")))
+    rows = history(output)[:-1]
+    best = max(rows, key=lambda row: row["valid_bleu"])
+    said = record(output)
+    assert said["best_epoch"] == best["epoch"]
+    assert said["validation_perplexity"] == pytest.approx(best["valid_perplexity"])
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word"])
@@ -157,11 +125,9 @@ def test_a_threshold_holds_where_words_are_split(tmp_path: Path, kind: str) -> N
 def test_a_model_file_brings_what_translation_needs(
     task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    header = "source\ttarget\tcount\tsource_count"
-    dictionary, *truecasers = (
-        tmp_path / name for name in ("dictionary.tsv", "en.tsv", "fr.tsv")
-    )
-    dictionary.write_text(f"{header}\nw1\tw1x\t3\t4\n", "utf-8")
+    dictionary = tmp_path / "dictionary.tsv"
+    dictionary.write_text("source\ttarget\tcount\tsource_count\nw1\tw1x\t3\t4\n")
+    truecasers = [tmp_path / "en.tsv", tmp_path / "fr.tsv"]
     for word, table in zip(("London", "Londres"), truecasers, strict=True):
         table.write_text(f"word\tcount\n{word}\t2\n", "utf-8")
     data = replace(
@@ -175,10 +141,32 @@ def test_a_model_file_brings_what_translation_needs(
     assert found.dictionary == {"w1": "w1x"}
     assert found.truecasers == {"en": ["London"], "fr": ["Londres"]}
     assert (found.bpe_codes, found.splittable) == ("#version: 0.2\n", ["w1", "w2"])
-    assert (found.source_types, found.target_types) == (
-        data.types["source"],
-        data.types["target"],
-    )
+    assert found.source_types == data.types["source"]
+    assert found.target_types == data.types["target"]
     assert (found.task, found.preparation) == ("tiny", "moses_test")
     assert found.languages == {"source": "en", "target": "fr"}
     assert found.architecture == settings.architecture
+
+
+@pytest.mark.parametrize(
+    ("best", "maximum", "advice"),
+    [
+        (4, 4, "raise training.maximum_epochs (4)"),
+        (4, 3.5, "raise training.maximum_epochs (3.5)"),
+        (4, 9, "lower training.schedule.minimum (0.0001)"),
+        (3, 4, None),
+    ],
+)
+def test_advice_is_given_where_the_last_of_four_epochs_was_the_best(
+    capsys: pytest.CaptureFixture[str], best: int, maximum: float, advice: str | None
+) -> None:
+    schedule = SimpleNamespace(stop_reason="enough", best_epoch=best)
+    trainer: Any = SimpleNamespace(
+        state=SimpleNamespace(schedule=schedule, epoch=5),
+        recipe=tiny.settings(maximum_epochs=maximum).training,
+    )
+    validation: Any = SimpleNamespace(source_use=None)
+    log_end(trainer, validation)
+    said = capsys.readouterr().err
+    assert ("more epochs would help" in said) == (advice is not None)
+    assert (advice or "") in said
