@@ -1,7 +1,6 @@
 """An update is the same however its batch is split, padded, compiled or read before its turn."""
 
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -152,20 +151,3 @@ def test_an_lstms_update_does_not_fetch_its_sources_lengths(task: Path) -> None:
         updater.start(loaded, Moment(1, 1, 0.1))
     # The sizes of its packed steps, which torch reads, are on the CPU in any case.
     assert not waits.keys() & set(READS)
-
-
-def test_torch_is_asked_for_no_option_of_its_compiler_that_it_lacks(
-    task: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def compiling(function: Callable[..., Any], **given: Any) -> Callable[..., Any]:
-        asked.append(given["options"])
-        return function
-
-    monkeypatch.setattr(torch, "compile", compiling)
-    monkeypatch.setattr(
-        torch._inductor, "list_options", lambda: ["combo_kernels", "debug"]
-    )
-    tiny.trainer(task, task / "none", compile=True)
-    assert asked == [{"combo_kernels": True}] * 2
