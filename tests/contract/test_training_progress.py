@@ -279,6 +279,8 @@ def test_a_disk_that_fills_up_ends_no_training(
 def test_without_the_package_it_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # An earlier test may have imported it.
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     watch = Watch(ProgressFile(tmp_path), events=tmp_path)
     with pytest.raises(UserError) as error:

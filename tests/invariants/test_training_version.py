@@ -1,11 +1,10 @@
 """A change of training's results raises its version: short loss curves, pinned to the version.
 
 They are in float64 on one thread, so that machines differ by rounding alone. Where a change of
-results is meant, raise TRAINING_VERSION, run ``python -m tests.unit.training.test_version`` and
-put what it prints in place of ``CURVES``.
+results is meant, raise TRAINING_VERSION, and put what the failures say in place of ``CURVES``.
 """
 
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +12,29 @@ import pytest
 import torch
 
 from convs2s.config.model import ModelSettings
-from convs2s.training.data import TrainingData
-from convs2s.training.identity import TRAINING_VERSION, identity
-from convs2s.training.interruption import Interruption
-from convs2s.training.progress import Watch
-from convs2s.training.run import initial_network
-from convs2s.training.state_folder import StateFolder
-from convs2s.training.trainer import Trainer
-from convs2s.training.update import Updater
+from convs2s.training.history import read_history
+from convs2s.training.identity import TRAINING_VERSION
+from convs2s.training.run import train
 from tests.support import tiny
 
 BLOCKS = [
     {"layers": 1, "width": 16, "kernel": 3},
     {"layers": 1, "width": 20, "kernel": 1},
 ]
-CONVS2S = {
-    "embedding": 16,
-    "output_embedding": 12,
-    "encoder": BLOCKS,
-    "decoder": BLOCKS,
-}
-RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "the paper's": (
-        {**CONVS2S, "dropout": 0.2},
-        {"learning_rate": 0.05, "batch": {"sentences": 16}},
+SIZES = {"embedding": 16, "output_embedding": 12, "dropout": 0.2}
+CONVS2S = {**SIZES, "encoder": BLOCKS, "decoder": BLOCKS}
+SENTENCES = {"sentences": 16}
+
+VERSION = 4
+CURVES: list[tuple[dict[str, Any], dict[str, Any], list[float]]] = [
+    # The paper's.
+    (
+        CONVS2S,
+        {"learning_rate": 0.05, "batch": SENTENCES},
+        [2.698778989042682, 2.6300684641259826, 2.6205546849394756, 2.5500120072568913],
     ),
-    "of small corpora": (
+    # That of small corpora.
+    (
         {**CONVS2S, "dropout": 0.1, "gradient_scaling": "fairseq", "attention": [2]},
         {
             "optimizer": "adam",
@@ -48,8 +44,10 @@ RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "schedule": {"kind": "cosine", "warmup": 0.5},
             "batch": {"sentences": None, "tokens": 100, "micro_batch_tokens": 50},
         },
+        [2.6924044258215583, 2.5478742464873183, 2.5630670826452615, 2.475627462755686],
     ),
-    "the LSTM's": (
+    # The LSTM's.
+    (
         {"kind": "lstm", "layers": 2, "cells": 16, "embedding": 16, "dropout": 0.2},
         {
             "optimizer": "sgd",
@@ -57,92 +55,37 @@ RECIPES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "normalize": "sentences",
             "clip": 5.0,
             "schedule": {"kind": "step", "hold": 1, "every": 0.5, "divide_by": 2},
-            "batch": {"sentences": 16},
+            "batch": SENTENCES,
         },
+        [2.605284247511165, 2.5306665975517078, 2.5356482151962836, 2.5228143363324054],
     ),
-}
-"""Name -> the network, and how it is trained."""
-
-CURVES = {
-    4: {
-        "the paper's": [
-            2.698778989042682,
-            2.6300684641259826,
-            2.6205546849394756,
-            2.5500120072568913,
-        ],
-        "of small corpora": [
-            2.6924044258215583,
-            2.5478742464873183,
-            2.5630670826452615,
-            2.475627462755686,
-        ],
-        "the LSTM's": [
-            2.605284247511165,
-            2.5306665975517078,
-            2.5356482151962836,
-            2.5228143363324054,
-        ],
-    }
-}
-"""Version -> name -> training and validation loss of each of two epochs, in nats per token."""
+]
+"""The network, its recipe, and training and validation loss of each of two epochs."""
 
 
-def curve(name: str, task: Path, folder: Path) -> list[float]:
-    """Train for two epochs; return the training and validation loss of each."""
-    architecture, training = RECIPES[name]
-    recipe = {**training, "maximum_epochs": 2, "threads": 1}
-    stated = {"description": name, "architecture": architecture, "training": recipe}
-    job = tiny.job(
-        task, folder / "model.safetensors", ModelSettings.model_validate(stated)
-    )
-    data = TrainingData.read(task)
-    before = torch.get_default_dtype()
+@pytest.fixture(autouse=True)
+def _float64() -> Iterator[None]:
     torch.set_default_dtype(torch.float64)
-    try:
-        network = initial_network(job, data)
-    finally:
-        torch.set_default_dtype(before)
-    states = StateFolder(folder / "state", identity(job, data.checksums))
-    updater = Updater(network, job.recipe, seed=job.seed, device="cpu")
-    watch = Watch(states.progress)
-    trainer = Trainer(updater, data, states, stop=Interruption(), watch=watch)
-    with states.locked():
-        trainer.run()
-    return [
-        loss
-        for record in trainer.state.history
-        for loss in (record.train_loss, record.valid_loss)
-    ]
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(("architecture", "recipe", "curve"), CURVES)
 def test_results_change_with_the_version_alone(
-    name: str, task: Path, tmp_path: Path
+    task: Path,
+    tmp_path: Path,
+    architecture: dict[str, Any],
+    recipe: dict[str, Any],
+    curve: list[float],
 ) -> None:
-    assert list(CURVES) == [TRAINING_VERSION], (
-        "the version was raised: pin its own curves"
+    assert VERSION == TRAINING_VERSION, "the version was raised: pin its own curves"
+    training = {**recipe, "maximum_epochs": 2, "threads": 1}
+    stated = {"description": "", "architecture": architecture, "training": training}
+    settings = ModelSettings.model_validate(stated)
+    train(tiny.job(task, tmp_path / "model", settings, products="blas"))
+    found = []
+    for epoch in read_history(tmp_path / "history.jsonl").epochs:
+        found += [epoch.train_loss, epoch.valid_loss]
+    assert found == pytest.approx(curve, rel=1e-7), (
+        f"{found}: raise TRAINING_VERSION if other results are meant"
     )
-    found = curve(name, task, tmp_path)
-    assert found == pytest.approx(CURVES[TRAINING_VERSION][name], rel=1e-7), (
-        "training gives other results: raise TRAINING_VERSION if they are meant to"
-    )
-    assert found[2] < found[0]
-
-
-def test_the_version_is_part_of_a_trainings_identity(task: Path) -> None:
-    job = tiny.job(task, Path("model.safetensors"))
-    assert (
-        identity(job, TrainingData.read(task).checksums)["version"] == TRAINING_VERSION
-    )
-
-
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as place:
-        task = tiny.prepare(Path(place, "task"))
-        found = {
-            name: curve(name, task, Path(place, str(n)))
-            for n, name in enumerate(RECIPES)
-        }
-    print({TRAINING_VERSION: found})
