@@ -1,8 +1,6 @@
 """What an update, a validation and a search ask of a GPU, counted on fake tensors.
 
-A launch is an operation that writes numbers on the device. Of a compiled network it is a kernel of
-the compiler's own schedule (pointwise operations fused, equal ones side by side as one), which
-needs the properties of a GPU, here an H100's, and none of its own.
+A launch is an operation that writes numbers on the device.
 """
 
 import tempfile
@@ -25,7 +23,6 @@ from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from convs2s.config.architecture import Architecture, ConvS2SArchitecture
 from convs2s.config.decoding import DecodingSettings, MaximumLength
 from convs2s.config.load import load
 from convs2s.data.store import TokenStore, write_store
@@ -38,7 +35,6 @@ from convs2s.models.network import Network
 from convs2s.training.loading import LossInputs
 from convs2s.training.schedule import Moment
 from convs2s.training.update import Updater
-from tests.support.compiled_kernels import count_kernels
 from tests.support.fake_cuda import ROOT
 
 DEVICE = "cuda:0"
@@ -136,18 +132,6 @@ class Counts(TorchDispatchMode):
 @contextmanager
 def pretended_gpu() -> Iterator[list[str]]:
     """Answer for an H100 in the block; yield the list of reads that wait for it."""
-    properties = SimpleNamespace(
-        major=9,
-        minor=0,
-        multi_processor_count=132,
-        regs_per_multiprocessor=65536,
-        max_threads_per_multi_processor=2048,
-        warp_size=32,
-        total_memory=80 << 30,
-        shared_memory_per_block_optin=232448,
-        name="H100",
-        gcnArchName="",
-    )
     reads: list[str] = []
 
     def reading(
@@ -170,7 +154,6 @@ def pretended_gpu() -> Iterator[list[str]]:
             ("current_device", 0),
             ("device_count", 1),
             ("get_device_capability", (9, 0)),
-            ("_get_device_properties", properties),
             ("_lazy_init", None),
             ("_exchange_device", 0),
             ("_maybe_exchange_device", 0),
@@ -193,38 +176,31 @@ def pretended_gpu() -> Iterator[list[str]]:
 def figures_of(
     model: str,
     tokens: int = 4000,
-    layers: int | None = None,
-    compiled: bool = False,
     **recipe: object,
 ) -> dict[str, Any]:
     """Return what an update of a model of config/models.yaml asks of a GPU, and what follows it.
 
-    ``tokens`` are those of its micro-batch, ``layers`` the blocks that a side is cut to.
+    ``tokens`` are those of its micro-batch.
     """
     settings = load(ROOT).model(model)
-    architecture = cut(settings.architecture, layers)
     rows = [[3] * (LENGTH - 1) + [1]] * (tokens // LENGTH)
     batch = settings.training.batch.model_copy(update={"micro_batch_tokens": None})
-    changes = {"precision": "bf16", "batch": batch, "compile": compiled} | recipe
+    changes = {"precision": "bf16", "batch": batch, "compile": False} | recipe
     with (
         tempfile.TemporaryDirectory() as folder,
         pretended_gpu() as reads,
-        pytest.MonkeyPatch.context() as patch,
     ):
-        kernels = count_kernels(patch) if compiled else []
         write_store(Path(folder) / "pairs.arrow", zip(rows, rows, strict=True))
         store = TokenStore(Path(folder) / "pairs.arrow")
         with FakeTensorMode(allow_non_fake_inputs=True):
             with torch.device(DEVICE):
-                network = build_network(architecture, TYPES, TYPES)
+                network = build_network(settings.architecture, TYPES, TYPES)
             updater = Updater(
                 network,
                 settings.training.model_copy(update=changes),
                 seed=1,
                 device=DEVICE,
             )
-            if compiled:
-                return compiled_figures(updater, store, kernels)
             return {
                 **update_figures(updater, store, reads),
                 **state_figures(updater),
@@ -234,21 +210,6 @@ def figures_of(
                     network, tokens, changes["precision"] == "bf16"
                 ),
             }
-
-
-def cut(architecture: Architecture, layers: int | None) -> Architecture:
-    """Return an architecture with the first and last blocks of each side alone."""
-    if layers is None or not isinstance(architecture, ConvS2SArchitecture):
-        return architecture
-    stack = [
-        *architecture.encoder_layers[: layers - 1],
-        architecture.encoder_layers[-1],
-    ]
-    blocks = [
-        {"layers": 1, "width": layer.width, "kernel": layer.kernel} for layer in stack
-    ]
-    changes = {"encoder": blocks, "decoder": blocks}
-    return ConvS2SArchitecture.model_validate(architecture.model_dump() | changes)
 
 
 def update_figures(
@@ -276,47 +237,6 @@ def update_figures(
         "loss": [str(started.loss.device), str(started.loss.dtype)],
         "peak_bytes": passes.peak,
     }
-
-
-class Boundary(torch.autograd.Function):
-    """Where what is compiled ends: what leaves it is here, and its gradients go no further."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        """Return the same numbers."""
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> None:
-        """Drop the gradient."""
-
-
-def compiled_figures(
-    updater: Updater, store: TokenStore, kernels: list[int]
-) -> dict[str, Any]:
-    """Count the kernels of a micro-batch's graphs, and the launches of what is not compiled."""
-    _, inputs = updater.load(store, np.arange(len(store))).micro_batches[0]
-    updater.network.train()
-    updater._add_gradient(inputs, 1)
-    forward, backward, block = kernels
-    weight, total = updater.network.output.weight(), torch.zeros((), device=DEVICE)
-    features = torch.zeros(len(inputs.positions), weight.shape[1], device=DEVICE)
-    entering = features.bfloat16(), weight.detach(), weight.new_zeros(TYPES)
-    blocks: list[Tensor] = []
-
-    def block_loss(logits: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-        blocks.append(logits)
-        return total, torch.empty_like(logits)
-
-    def output_layer_inputs(_: object) -> Any:
-        return [Boundary.apply(x.requires_grad_()) for x in entering]  # type: ignore[no-untyped-call]
-
-    updater._output_layer_inputs = output_layer_inputs  # type: ignore[assignment]
-    updater._block_loss = block_loss  # type: ignore[assignment]
-    with Counts() as rest:
-        updater._add_gradient(inputs, 1)
-    launches = forward + backward + block * len(blocks) + rest.launches.total()
-    return {"kernels": kernels, "launches": launches}
 
 
 def state_figures(updater: Updater) -> dict[str, list[str]]:
