@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from convs2s.config.identity import recipe_identity, training_settings
 from convs2s.errors import UserError
 from convs2s.files.interrupts import Interrupted
 from convs2s.training import progress as progress_module
@@ -286,13 +285,3 @@ def test_without_the_package_it_is_one_line(
     with pytest.raises(UserError) as error:
         watch.begin(TrainerState(Schedule(0.25), 0.25, 1))
     says(str(error.value), "tensorboard is not installed", "convs2s[tensorboard]")
-
-
-def test_tensorboard_is_no_part_of_a_trainings_identity() -> None:
-    given = tiny.settings(tensorboard=True)
-    plain = tiny.settings()
-    known, its = (
-        recipe_identity(one.architecture, one.training) for one in (given, plain)
-    )
-    assert known == its
-    assert training_settings(given) == training_settings(plain)

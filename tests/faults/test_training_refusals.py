@@ -17,7 +17,6 @@ from convs2s.errors import UnfinishedError, UserError
 from convs2s.model_file import load_model, save_model
 from convs2s.models.kernels import matmul
 from convs2s.text.dictionary import read_candidates
-from convs2s.training.identity import TrainingJob
 from convs2s.training.launch import MEETING, launch
 from convs2s.training.run import train
 from convs2s.training.state_folder import StateFolder
@@ -26,14 +25,12 @@ from tests.support.limits import files_of_at_most, refuse_lock, without_locks
 from tests.support.refusals import refusal, says
 
 SELECTION = {"vocabulary_selection": {"frequent": 1, "candidates": 2}}
+DIVERGING = {"learning_rate": 1e30, "clip": 1e30, "start": None}
 
 
 @pytest.fixture
 def output(tmp_path: Path) -> Path:
     return tmp_path / "out" / "model.safetensors"
-
-
-# ---- the model that a training starts from ----
 
 
 @pytest.fixture(scope="module")
@@ -43,68 +40,65 @@ def start(task: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def job(
-    task: Path,
-    start: Path,
-    output: Path,
-    mode: str = "initialise",
-    architecture: dict[str, Any] | None = None,
-    **recipe: Any,
-) -> TrainingJob:
-    begun = {"start": {"from": str(start), "as": mode}, "maximum_epochs": 4}
-    return tiny.job(task, output, tiny.settings(architecture, **{**begun, **recipe}))
+def begun(start: Path, mode: str = "initialise") -> dict[str, Any]:
+    """Return the recipe of a training that begins with a model."""
+    return {"start": {"from": str(start), "as": mode}, "maximum_epochs": 4}
 
 
 @pytest.mark.parametrize(
-    ("mode", "architecture", "recipe", "words"),
+    ("part", "changes", "words"),
     [
+        # The model that a training goes on with is of other settings, or of another task.
+        ("architecture", {"dropout": 0.3}, ["architecture.dropout is 0.1, not 0.3"]),
         (
-            "initialise",
+            "architecture",
             {"output_embedding": 24, "positions": {"maximum": 32}},
-            {},
             ["output_embedding is 16, not 24", "positions.maximum is 16, not 32"],
         ),
-        ("continue", {"dropout": 0.3}, {}, ["architecture.dropout is 0.1, not 0.3"]),
-        ("continue", {}, {"clip": 0.5}, ["training.clip is 0.1, not 0.5", "initialis"]),
-        ("continue", {}, {"maximum_epochs": 2}, ["epoch 2", "raise maximum_epochs"]),
+        ("recipe", {"clip": 0.5}, ["training.clip is 0.1, not 0.5", "as: initialise"]),
+        ("recipe", {"maximum_epochs": 2}, ["epoch 2", "raise maximum_epochs"]),
+        ("model", {"languages": {"source": "fr", "target": "en"}}, ["fr to en, "]),
+        ("model", {"preparation": "none"}, ["prepared by none", "moses_test"]),
+        ("model", {"bpe_codes": "w 1\nw 2\n"}, ["2 BPE merges", "vocabulary_of"]),
+        ("model", {"splittable": ["w1"]}, ["another threshold"]),
+        ("model", {"truecasers": {"en": ["A"]}}, ["truecaser differs"]),
+        ("model", {"training": {}}, ["as: initialise"]),
+        # Data and settings.
+        (
+            "plain",
+            {"positions": {"maximum": 8}},
+            ["train.arrow: the source", "9 token"],
+        ),
+        ("plain", SELECTION, ["vocabulary_selection", "candidates"]),
+        ("recipe", DIVERGING, ["diverged in epoch 1 at update", "lower the learning"]),
+        ("job", {"candidates": Path(__file__)}, ["selects no vocabulary"]),
+        ("job", {"products": "onednn"}, ["onednn", "only blas", "auto"]),
+        ("job", {"states": "nosuch://a"}, ["states: nosuch://a: cannot be read"]),
     ],
 )
-def test_a_start_of_other_settings(
+def test_a_start_or_settings_that_do_not_fit(
     task: Path,
     start: Path,
     output: Path,
-    mode: str,
-    architecture: dict[str, Any],
-    recipe: dict[str, Any],
-    words: list[str],
-) -> None:
-    said = refusal(train, job(task, start, output, mode, architecture, **recipe))
-    says(said, str(start), *words)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"languages": {"source": "fr", "target": "en"}}, ["fr to en", "in reverse"]),
-        ({"preparation": "none"}, ["prepared by none", "moses_test"]),
-        ({"bpe_codes": "w 1\nw 2\n"}, ["2 BPE merges", "whole words", "vocabulary_of"]),
-        ({"splittable": ["w1"]}, ["another threshold"]),
-        ({"truecasers": {"en": ["A"]}}, ["truecaser differs"]),
-        ({"training": {}}, ["as: initialise"]),
-    ],
-)
-def test_a_start_of_another_task(
-    task: Path,
-    start: Path,
-    output: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
     changes: dict[str, Any],
     words: list[str],
 ) -> None:
+    monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
     network, description = load_model(start)
-    changed = output.with_name("changed.safetensors")
-    output.parent.mkdir()
-    save_model(changed, network.state_dict(), description.model_copy(update=changes))
-    says(refusal(train, job(task, changed, output, "continue")), str(changed), *words)
+    changed = output.parent / "changed.safetensors"
+    changed.parent.mkdir()
+    its = changes if part == "model" else {}
+    described = description.model_copy(update=its)
+    save_model(changed, network.state_dict(), described)
+    recipe = begun(changed, "continue") if part in ("architecture", "model") else {}
+    if part == "recipe":
+        recipe = {**begun(changed, "continue"), **changes}
+    architecture = changes if part in ("architecture", "plain") else {}
+    settings = tiny.settings(architecture, **recipe)
+    one = tiny.job(task, output, settings, **(changes if part == "job" else {}))
+    says(refusal(train, one), *words)
 
 
 def test_a_start_of_another_vocabulary_or_other_data(
@@ -113,59 +107,23 @@ def test_a_start_of_another_vocabulary_or_other_data(
     def prepared(name: str, sources: list[list[str]]) -> Path:
         return tiny.prepare_pairs(tmp_path / name, sources, held_out=20, mark="x")
 
-    said = refusal(train, job(prepared("a", [["w1"]] * 40), start, output))
+    def refused(task: Path, recipe: dict[str, Any]) -> str:
+        return refusal(train, tiny.job(task, output, tiny.settings(**recipe)))
+
+    said = refused(prepared("a", [["w1"]] * 40), begun(start))
     says(said, "source vocabulary differs", "12 types", "task 1;", "vocabulary_of")
     others = [[f"w{number % 12}", f"w{number % 7}"] for number in range(200)]
-    said = refusal(train, job(prepared("b", others), start, output))
+    said = refused(prepared("b", others), begun(start))
     says(said, "source vocabulary differs: type 1 is", "vocabulary_of")
     generator = random.Random(1)  # tiny.prepare's, so that the vocabulary is the same
     sources = [
         generator.choices(tiny.WORDS, k=generator.randint(1, 8)) for _ in range(180)
     ]
     backwards = prepared("c", [*sources[159::-1], *sources[160:]])
-    said = refusal(train, job(backwards, start, output, "continue"))
+    said = refused(backwards, begun(start, "continue"))
     says(said, "data.dataset/train.arrow is")
-    says(refusal(train, job(backwards, tmp_path / "none", output)), "none: no such")
-
-
-# ---- data, settings and kernels ----
-
-
-@pytest.mark.parametrize(
-    ("architecture", "recipe", "changes", "words"),
-    [
-        (
-            {"positions": {"maximum": 8}},
-            {},
-            {},
-            ["train.arrow: the source of pair", "9 tokens"],
-        ),
-        (SELECTION, {}, {}, ["vocabulary_selection", "candidates"]),
-        ({}, {}, {"candidates": Path(__file__)}, ["selects no vocabulary"]),
-        (
-            {},
-            {"learning_rate": 1e30, "clip": 1e30},
-            {},
-            ["diverged in epoch 1 at update", "lower the learning rate"],
-        ),
-        ({}, {}, {"folder": Path("none")}, ["train.json: no such file", "snakemake"]),
-        ({}, {}, {"products": "onednn"}, ["onednn", "only blas", "auto"]),
-        ({}, {}, {"states": "nosuch://a"}, ["states: nosuch://a: cannot be read"]),
-    ],
-)
-def test_settings_and_data_of_a_training(
-    task: Path,
-    output: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    architecture: dict[str, Any],
-    recipe: dict[str, Any],
-    changes: dict[str, Any],
-    words: list[str],
-) -> None:
-    monkeypatch.setattr(matmul, "kernels", lambda: ["blas"])
-    settings = tiny.settings(architecture, **recipe)
-    folder = changes.pop("folder", task)
-    says(refusal(train, tiny.job(folder, output, settings, **changes)), *words)
+    says(refused(backwards, begun(tmp_path / "none")), "none: no such file")
+    says(refused(tmp_path, {}), "train.json: no such file", "snakemake")
 
 
 def test_words_cannot_be_selected_where_they_are_split(
