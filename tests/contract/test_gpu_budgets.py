@@ -77,7 +77,6 @@ def test_an_update_of_16_000_tokens_fits_a_gpu_of_today(
     loaded = updater.load(store, np.arange(len(store)))
     with Counts() as counts:
         updater.start(loaded, Moment(1, 0, 0.1))
-    print(counts.launches, counts.peak)
     assert counts.launches <= 1800
     assert counts.peak < 14e9
     assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
@@ -90,5 +89,4 @@ def test_the_loss_of_16_000_tokens_takes_less_than_a_gigabyte() -> None:
     target = torch.ones(TOKENS, dtype=torch.int64, device="meta")
     with Counts() as counts:
         summed_cross_entropy(features, weight, bias, target, 0.1)
-    print(counts.launches, counts.peak)
     assert counts.peak < 1e9
