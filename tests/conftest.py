@@ -132,6 +132,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny task, prepared once; no test changes it."""
+    return tiny.prepare(tmp_path_factory.mktemp("task"))
+
+
+@pytest.fixture(scope="session")
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The miniature mirror, written once; no test changes it."""
     from convs2s.mirror.write import write_mirror

@@ -19,7 +19,7 @@ ELSEWHERE = {
     "convs2s import fairseq": "tests/reference/test_interop.py",
     "convs2s mirror FOLDER": "tests/contract/test_miniature_mirror.py",
     "convs2s results docs/results/": "tests/house/test_results_page.py",
-    "convs2s remove-states": "tests/unit/training/test_finished_states.py",
+    "convs2s remove-states": "tests/contract/test_remove_states.py",
     "convs2s status": "tests/contract/test_status_of_runs.py",
     "cd results/demo_en_fr": "tests/unit/publish/test_results.py",
     "curl http://127.0.0.1:8000/translate": "tests/unit/serving/test_server.py",

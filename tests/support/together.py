@@ -26,7 +26,7 @@ def forking() -> ForkServerContext:
     """
     context = get_context("forkserver")
     context.set_forkserver_preload(
-        ["tests.unit.training.test_workers", "torch._dynamo"]
+        ["tests.invariants.test_training_workers", "torch._dynamo"]
     )
     return context
 

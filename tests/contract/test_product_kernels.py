@@ -1,0 +1,91 @@
+"""Which kernel a training computes its products by: the fastest, measured once."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.models.kernels import choice, matmul
+from convs2s.models.kernels.choice import (
+    Product,
+    fastest_kernel,
+    heaviest,
+    training_rates,
+)
+from convs2s.models.kernels.matmul import Kernel
+from convs2s.training.run import train
+from tests.support import tiny
+from tests.support.refusals import refusal, says
+
+SMALL = [Product(8, 16, 2), Product(16, 4, 1)]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of the test's own cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "convs2s" / "kernels.json"
+
+
+def test_few_shapes_stand_for_all(cache: Path) -> None:
+    large = [Product(4096, 8192, 2), Product(2048, 40_000, 1)]
+    cut = heaviest([*large, Product(8, 8, 9), Product(8, 4, 1)])
+    # The arithmetic of both large ones, in a shape that takes no time.
+    assert cut == [Product(1024, 512, 284), Product(8, 8, 9)]
+    assert fastest_kernel([]) == matmul.kernels()[0]
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("slow", matmul.kernels())
+def test_what_counts_is_processor_time_and_the_candidates_take_turns(
+    monkeypatch: pytest.MonkeyPatch, slow: Kernel, kernel: Kernel
+) -> None:
+    """A clock that stands still but while the slow kernel computes."""
+    turns: list[Kernel] = []
+
+    def seconds(work: Callable[[], object], timer: object, number: int) -> float:
+        assert (timer, number) == (time.process_time, 1)
+        work()
+        turns.append(matmul.in_use())
+        return 2.0 if matmul.in_use() == slow else 1.0
+
+    monkeypatch.setattr(choice, "timeit", seconds)
+    monkeypatch.setattr(choice, "SHARED_SECONDS", 0.0)
+    found = training_rates(SMALL)
+    for name, rate in found.items():
+        assert rate == (1 if name == slow else 2) * found[slow] > 0
+    assert turns[:: len(SMALL)] == matmul.kernels() * choice.LEAST_ROUNDS
+    assert matmul.in_use() == kernel
+
+
+@pytest.mark.skipif(len(matmul.kernels()) < 2, reason="needs oneDNN")
+def test_the_faster_one_by_more_than_noise_is_measured_once_for_each_shape(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    for rate, products, expected in (
+        (1.2, SMALL, "blas"),
+        (2.0, SMALL[:1], "onednn"),
+        (1.0, SMALL[:1], "onednn"),
+        (2.0, SMALL, "blas"),
+    ):
+        rates = {"blas": 1.0, "onednn": rate}
+        monkeypatch.setattr(choice, "training_rates", lambda _, rates=rates: rates)
+        assert fastest_kernel(products) == expected
+    assert len(json.loads(cache.read_text())) == 2
+
+
+def test_a_damaged_cache_is_named(cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text('{"a": 3}')
+    says(refusal(fastest_kernel, SMALL), "kernels.json: not what this program keeps")
+
+
+def test_without_a_cache_it_is_said_and_nothing_is_measured(
+    task: Path, tmp_path: Path, cache: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cache.parents[1].write_text("a file in the folder's place")
+    settings = tiny.settings(maximum_epochs=1)
+    train(tiny.job(task, tmp_path / "model.safetensors", settings))
+    assert "products are computed by blas, unmeasured" in capfd.readouterr().err

@@ -1,0 +1,135 @@
+"""What ``convs2s remove-states`` removes of trainings that have ended, and what never."""
+
+import fcntl
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from convs2s.cli.main import main
+from convs2s.model_file import ModelDescription, save_model
+from convs2s.models.build import build_network
+from convs2s.training.identity import digest_of
+from tests.support import tiny
+from tests.support.limits import without_locks
+
+IDENTITY: dict[str, object] = {"seed": 1, "recipe": {"clip": 0.1}}
+MINE = digest_of(IDENTITY)
+ALL = sorted([MINE, MINE, "another"])
+RUN = "task/models/small/seed1"
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def remove(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    def remove(*options: str) -> str:
+        main(["remove-states", str(tmp_path), *options])
+        return capsys.readouterr().out
+
+    return remove
+
+
+def write_model(path: Path, identity: dict[str, object]) -> None:
+    """Write a model file that was trained as an identity says."""
+    architecture = tiny.settings().architecture
+    description = ModelDescription(
+        task="tiny",
+        languages={"source": "en", "target": "fr"},
+        preparation="none",
+        architecture=architecture,
+        source_types=["a"],
+        target_types=["b"],
+        bpe_codes=None,
+        training={"identity": identity},
+    )
+    save_model(path, build_network(architecture, 4, 4).state_dict(), description)
+
+
+@pytest.fixture(autouse=True)
+def finished(tmp_path: Path) -> Path:
+    """A finished run beside states of another recipe, and one that was stopped."""
+    for place in (f"seed1/state/{MINE}", "seed1/state/another", f"seed2/state/{MINE}"):
+        folder = tmp_path / "task/models/small" / place
+        folder.mkdir(parents=True)
+        (folder / "last.safetensors").write_bytes(bytes(1_500_000))
+    write_model(tmp_path / RUN / "model.safetensors", IDENTITY)
+    record = {"manifest": {"identity": IDENTITY}}
+    (tmp_path / RUN / "training.json").write_text(json.dumps(record))
+    return tmp_path / RUN
+
+
+def states(results: Path) -> list[str]:
+    return sorted(path.parent.name for path in results.rglob("last.safetensors"))
+
+
+def test_the_states_of_the_finished_model_alone_are_listed_and_then_removed(
+    remove: Command, tmp_path: Path, finished: Path
+) -> None:
+    said = remove().splitlines()
+    assert said[0] == f"      1.5 MB  {finished}/state/{MINE}"
+    assert "1.5 MB  of 1 trainings" in said[1]
+    assert states(tmp_path) == ALL
+    assert "1 trainings that have ended: removed" in remove("--yes")
+    assert states(tmp_path) == sorted([MINE, "another"])
+    assert (tmp_path / "task/models/small/seed2/state" / MINE).is_dir()
+    assert (finished / "model.safetensors").is_file()
+    assert "0 trainings" in remove("--yes")
+
+
+def test_results_on_another_disk_are_found_through_a_link(
+    remove: Command, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    disk = tmp_path_factory.mktemp("disk") / "task"
+    elsewhere = (tmp_path / "task").rename(disk)
+    (tmp_path / "task").symlink_to(elsewhere)
+    (elsewhere / "again").symlink_to(tmp_path)
+    assert MINE in remove()
+
+
+def test_what_a_kill_leaves_of_a_state_is_none(
+    remove: Command, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", kill)
+    with pytest.raises(SystemExit, match="130"):
+        remove("--yes")
+    assert not (finished / "state" / MINE / "last.safetensors").exists()
+
+
+def test_beside_the_model_of_another_training_a_state_stays(
+    remove: Command, tmp_path: Path, finished: Path
+) -> None:
+    """The disk may have been full when the new one was to be written, or it was killed there."""
+    write_model(finished / "model.safetensors", {"seed": 2})
+    write_model(finished / "start.safetensors", {"seed": 3})
+    assert "0 trainings" in remove("--yes")
+    assert states(tmp_path) == ALL
+
+
+def test_states_of_a_training_that_runs_or_may_run_stay(
+    remove: Command, tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (finished / "state/lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SystemExit, match="seed1/state: another training is writ"):
+            remove("--yes")
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with pytest.raises(SystemExit, match="seed1/state: cannot be locked"):
+        remove("--yes")
+    assert states(tmp_path) == ALL
+
+
+def test_a_damaged_record_and_a_missing_folder_are_named(
+    remove: Command, tmp_path: Path, finished: Path
+) -> None:
+    (finished / "training.json").write_text("{}")
+    with pytest.raises(SystemExit, match=r"training\.json: no record of a training"):
+        remove()
+    shutil.rmtree(tmp_path)
+    with pytest.raises(SystemExit, match="no such folder; name the folder of the res"):
+        remove()

@@ -1,0 +1,117 @@
+"""Validation with permuted sources tells a network that reads its source from one that does not."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convs2s.data.batches import collate
+from convs2s.data.store import TokenStore, write_store
+from convs2s.data.vocabulary import END
+from convs2s.model_file import load_model
+from convs2s.models.convs2s import ConvEncoder, EncodedSource
+from convs2s.training.data import TrainingData
+from convs2s.training.history import SourceUse
+from convs2s.training.loading import (
+    VALIDATION_TOKENS,
+    permuted_sources,
+    validation_batches,
+)
+from convs2s.training.run import train
+from convs2s.training.update import Updater
+from tests.support import tiny
+
+
+def store(path: Path, sources: list[int]) -> TokenStore:
+    """Write pairs whose sources have these lengths, and whose targets have one token more."""
+    write_store(path, (([*[4] * (one - 1), END], [*[5] * one, END]) for one in sources))
+    return TokenStore(path)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([3, 3], [1, 0]),
+        ([5, 2, 300, 4, 2], [2, 4, 1, 0, 3]),
+        ([4] * 4, [1, 2, 3, 0]),
+        ([5], None),
+    ],
+)
+def test_each_pair_gets_the_source_of_the_next_longer_one(
+    tmp_path: Path, lengths: list[int], expected: list[int] | None
+) -> None:
+    sources = permuted_sources(store(tmp_path / "one.arrow", lengths))
+    assert (None if sources is None else sources.tolist()) == expected
+
+
+def test_permuted_batches_keep_their_targets_and_are_no_larger_than_others(
+    tmp_path: Path,
+) -> None:
+    pairs = store(tmp_path / "one.arrow", [2] * 3000 + [900])
+    sources = permuted_sources(pairs)
+    assert sources is not None
+    batches = validation_batches(pairs, tiny.settings().training, None, sources)
+    assert sorted(np.concatenate(batches)) == list(range(3001))
+    for rows in batches:
+        batch = collate(pairs, rows, sources)
+        assert batch.source.size <= VALIDATION_TOKENS
+        for row, source, target in zip(rows, batch.source, batch.target, strict=True):
+            assert (source == END).argmax() + 1 == len(pairs[int(sources[row])][0])
+            assert (target == END).argmax() + 1 == len(pairs[int(row)][1])
+
+
+def trained(task: Path, folder: Path, **recipe: Any) -> dict[str, Any]:
+    """Train; return what ``training.json`` says."""
+    train(tiny.job(task, folder / "model.safetensors", tiny.settings(**recipe)))
+    said: dict[str, Any] = json.loads((folder / "training.json").read_text("utf-8"))
+    return said
+
+
+@pytest.mark.parametrize(
+    "changes", [{"learning_rate": 1.0, "clip": 1.0}, {"average": 2}]
+)
+def test_it_is_measured_with_the_weights_that_are_exported(
+    task: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    """So high a rate throws the network off after its best epoch; a mean is of no epoch."""
+    said = trained(task, tmp_path, maximum_epochs=4, **changes)
+    assert "average" in changes or said["best_epoch"] != 4
+    network, _ = load_model(tmp_path / "model.safetensors")
+    valid = TrainingData.read(task).valid
+    updater = Updater(network, tiny.settings().training, seed=1, device="cpu")
+    loss = updater.validate(valid, sources=permuted_sources(valid))
+    use = said["source_use"]
+    assert use["permuted_perplexity"] == pytest.approx(math.exp(loss), abs=1e-3)
+    assert use["perplexity"] == pytest.approx(said["validation_perplexity"], abs=1e-4)
+    ratio = use["permuted_perplexity"] / use["perplexity"]
+    assert use["ratio"] == pytest.approx(ratio, rel=1e-3)
+
+
+def test_a_network_whose_encoder_is_cut_off_is_warned_of(
+    task: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encode = ConvEncoder.forward
+
+    def forget(self: ConvEncoder, *given: Any) -> EncodedSource:
+        encoded = encode(self, *given)
+        return encoded._replace(keys=0 * encoded.keys, values=0 * encoded.values)
+
+    monkeypatch.setattr(ConvEncoder, "forward", forget)
+    assert trained(task, tmp_path, maximum_epochs=1)["source_use"]["ratio"] == 1.0
+    said = capfd.readouterr().err
+    assert "warning: the model ignores its source: validation perplexity " in said
+
+
+@pytest.mark.parametrize(
+    ("ratio", "warned"), [(1.19, True), (1.2, False), (7.0, False)]
+)
+def test_the_warning_begins_below_its_bound(ratio: float, warned: bool) -> None:
+    said = str(SourceUse(10.0, 10.0 * ratio, ratio))
+    assert ("warning" in said) == warned
+    assert f"{10 * ratio:.2f}" in said

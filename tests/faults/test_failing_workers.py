@@ -1,0 +1,178 @@
+"""Of eight workers, one that runs out of memory, or ends: all start over, or all end."""
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from convs2s.errors import UserError
+from convs2s.training import update as update_module
+from convs2s.training import workers as workers_module
+from convs2s.training.launch import worker_environment
+from convs2s.training.schedule import Moment
+from convs2s.training.trainer import Trainer
+from convs2s.training.update import Updater
+from convs2s.training.workers import ALONE, Workers, joined
+from tests.support import tiny
+from tests.support.together import meet, start
+from tests.support.updates import make_update
+
+COUNT = 8
+VICTIM = 5
+ROWS = np.arange(48)
+
+
+def trainer_of(task: Path, workers: Workers = ALONE) -> Trainer:
+    limits = {"sentences": 64, "micro_batch_tokens": 32}
+    return tiny.trainer(task, task / "none", workers=workers, batch=limits)
+
+
+def update(one: Trainer, number: int, rows: Any = ROWS) -> None:
+    make_update(one.updater, one.train, rows, Moment(1, number, 0.25))
+
+
+@contextmanager
+def running_out(micro_batch: int, backward: bool) -> Iterator[None]:
+    """Have memory run out once, before a backward pass or almost at its end."""
+    calls = iter(range(1000))
+    add = Updater._add_gradient
+
+    def fail(_: Tensor) -> None:
+        raise torch.OutOfMemoryError
+
+    def spied(self: Updater, *arguments: Any) -> Tensor | None:
+        if next(calls) != micro_batch:
+            return add(self, *arguments)
+        if not backward:
+            return None
+        hook = next(self.network.parameters()).register_hook(fail)
+        try:
+            return add(self, *arguments)
+        finally:
+            hook.remove()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Updater, "_add_gradient", spied)
+        yield
+
+
+def parameters_after(workers: Workers, task: Path) -> list[list[Any]]:
+    """Return the parameters after two updates, of which memory runs out in the second one."""
+    workers_module.BUCKET = 600
+    found = []
+    # No worker has so many micro-batches.
+    for micro_batch in (999, 0, 1):
+        for backward in (False, True):
+            trainer = trainer_of(task, workers)
+            update(trainer, 0)
+            mine = micro_batch if workers.rank == VICTIM else 999
+            with running_out(mine, backward):
+                update(trainer, 1)
+            parameters = trainer.network.parameters()
+            found.append([one.detach().numpy().copy() for one in parameters])
+    return found
+
+
+def test_eight_workers_start_over_wherever_memory_runs_out(
+    task: Path, tmp_path: Path
+) -> None:
+    first, *others = start(tmp_path / "meeting", COUNT, meet, parameters_after, task)
+    for number, parameters in enumerate(first):
+        for place, mine in enumerate(parameters):
+            np.testing.assert_allclose(mine, first[0][place], rtol=0, atol=1e-12)
+            for other in others:
+                np.testing.assert_array_equal(mine, other[number][place])
+
+
+class InjectedError(Exception):
+    """What goes wrong in a worker."""
+
+
+def raise_error() -> None:
+    raise InjectedError
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+FAULTS: list[tuple[Any, str, Callable[[], None]]] = [
+    (Updater, "load", raise_error),
+    (Updater, "_loss", raise_error),
+    (Workers, "start_sum", raise_error),
+    (Workers, "start_sum", kill),
+    (Workers, "finish_sum", raise_error),
+    (Workers, "flags", raise_error),
+    (nn.utils, "clip_grad_norm_", raise_error),
+    (update_module, "set_learning_rate", kill),
+    (Updater, "read", raise_error),
+]
+"""Where a step of an update begins, and what the victim does there."""
+
+
+def end_of_updates(task: Path, owner: Any, name: str, fail: Callable[[], None]) -> str:
+    """Make updates in which the victim fails; return how this worker ends."""
+    original = getattr(owner, name)
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        fail()
+        return original(*arguments, **options)
+
+    try:
+        with joined("cpu") as workers:
+            trainer = trainer_of(task, workers)
+            update(trainer, 0)
+            if workers.rank == VICTIM:
+                setattr(owner, name, failing)
+            update(trainer, 1)
+            update(trainer, 2)
+    except (UserError, InjectedError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "nothing went wrong"
+
+
+def endings(task: Path, folder: Path) -> list[list[tuple[int, str]]]:
+    """Return how each worker ends with each fault: its exit status, and what it says."""
+    workers_module.BUCKET = 600
+    workers_module.TIMEOUT = timedelta(seconds=60)
+    # Once here, so that the workers, forked from this process, need not load anything.
+    update(trainer_of(task), 0, np.arange(8))
+    found = []
+    for number, fault in enumerate(FAULTS):
+        place = folder / str(number)
+        place.mkdir()
+        os.environ.update(worker_environment(place) | {"WORLD_SIZE": str(COUNT)})
+        processes = []
+        for rank in range(COUNT):
+            processes.append(os.fork())
+            if processes[-1] == 0:
+                os.environ.update({"RANK": str(rank), "LOCAL_RANK": str(rank)})
+                (place / str(rank)).write_text(end_of_updates(task, *fault))
+                os._exit(0)
+        ends = []
+        for rank, process in enumerate(processes):
+            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+            said = place / str(rank)
+            ends.append((code, said.read_text() if said.exists() else ""))
+        found.append(ends)
+    return found
+
+
+def test_a_fault_of_a_worker_at_any_step_ends_all(task: Path, tmp_path: Path) -> None:
+    [found] = start(tmp_path / "meeting", 1, endings, task, tmp_path)
+    for (_, name, fail), ends in zip(FAULTS, found, strict=True):
+        victims = ends.pop(VICTIM)
+        killed = (-signal.SIGKILL, "")
+        assert victims == (killed if fail is kill else (0, "InjectedError: ")), name
+        for code, said in ends:
+            assert code == 0, name
+            assert re.match(r"UserError: worker \d: another worker has ended", said)

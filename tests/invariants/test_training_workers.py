@@ -1,0 +1,101 @@
+"""Several workers make the updates of one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convs2s.config.model import BatchLimits
+from convs2s.data.batches import plan_batches
+from convs2s.errors import UserError
+from convs2s.files.checksums import sha256
+from convs2s.training import workers as workers_module
+from convs2s.training.loading import permuted_sources, split_batch
+from convs2s.training.schedule import Moment
+from convs2s.training.workers import Workers
+from tests.support import tiny
+from tests.support.together import meet, start, train_together
+from tests.support.updates import make_update
+
+
+def twenty_updates(workers: Workers, task: Path) -> tuple[list[Any], list[float]]:
+    """Return the parameters after 20 updates and one of a single pair; validation before, after."""
+    workers_module.BUCKET = 600
+    if workers.count > 1:
+        # They are told that they differ, and nothing hangs.
+        with pytest.raises(UserError, match="the workers' parameters differ"):
+            tiny.trainer(task, task / "none", workers=workers, seed=1 + workers.rank)
+    limits = {"sentences": 16, "micro_batch_tokens": 40}
+    one = tiny.trainer(task, task / "none", workers=workers, batch=limits)
+    permuted = permuted_sources(one.valid)
+    losses = [one.updater.validate(one.valid, sources=permuted)]
+    for epoch in (1, 2):
+        for number, rows in enumerate(one.plan(epoch)):
+            make_update(one.updater, one.train, rows, Moment(epoch, number, 0.25))
+    make_update(one.updater, one.train, np.array([3]), Moment(3, 0, 0.25))
+    losses.append(one.updater.validate(one.valid))
+    parameters = [parameter.detach().numpy() for parameter in one.network.parameters()]
+    return parameters, losses
+
+
+def test_two_workers_make_the_updates_of_one(
+    task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "BUCKET", 600)
+    alone, losses = twenty_updates(Workers(), task)
+    first, second = start(tmp_path / "meeting", 2, meet, twenty_updates, task)
+    for mine, its, other in zip(alone, first[0], second[0], strict=True):
+        np.testing.assert_allclose(its, mine, rtol=0, atol=1e-9)
+        np.testing.assert_array_equal(its, other)
+    assert first[1] == second[1] == pytest.approx(losses, abs=1e-9)
+
+
+def test_a_training_of_two_workers_with_dropout_repeats(
+    task: Path, tmp_path: Path
+) -> None:
+    paths = [tmp_path / name / "model.safetensors" for name in ("a", "b")]
+    for path in paths:
+        job = tiny.job(task, path, tiny.settings(maximum_epochs=1))
+        train_together(path.parent.with_suffix(".meeting"), 2, job)
+    assert sha256(paths[0]) == sha256(paths[1])
+    assert '"workers": 2' in (tmp_path / "a" / "training.json").read_text()
+
+
+@pytest.mark.parametrize("tokens", [None, 12, 40])
+@pytest.mark.parametrize("workers", [1, 2, 3, 16])
+def test_every_worker_has_as_many_micro_batches(
+    tokens: int | None, workers: int
+) -> None:
+    rows = np.arange(5, 21)
+    lengths = np.random.default_rng(1).integers(2, 9, (16, 2))
+    parts = split_batch(rows, lengths, tokens, workers)
+    assert len(parts) % workers == 0
+    assert [row for part in parts for row in part.rows] == list(rows)
+    assert [part.key for part in parts] == [(index,) for index in range(len(parts))]
+    for part in parts:
+        longest = int(lengths[part.rows - 5].max())
+        assert part.size == len(part.rows) * longest
+        assert part.size <= (tokens or part.size) or len(part.rows) == 1
+    # Of pairs too few, each is a micro-batch.
+    assert len(split_batch(rows[:3], lengths[:3], tokens, 16)) == 3
+
+
+@pytest.mark.parametrize("workers", [1, 4, 16])
+def test_workers_have_even_shares(workers: int) -> None:
+    """Of batches of WMT's recipes, of lengths as news have them: log-normal, 26 on average."""
+    generator = np.random.default_rng(1)
+    drawn = generator.lognormal(3.1, 0.62, 10_000).clip(1, 170)
+    ratios = generator.lognormal(0.1, 0.22, 10_000)
+    lengths = np.column_stack([drawn, (drawn * ratios).clip(1, 175)]).astype(np.int64)
+    limits = BatchLimits(sentences=256)
+    plan = plan_batches(*lengths.astype(np.int32).T, limits, generator)
+    slowest = 0
+    mean = 0.0
+    for rows in plan[:40]:
+        parts = split_batch(rows, lengths[rows], 4000, workers)
+        # Padded tokens of both sides.
+        sizes = [len(part.rows) * lengths[part.rows].max(0).sum() for part in parts]
+        slowest += max(sum(sizes[rank::workers]) for rank in range(workers))
+        mean += sum(sizes) / workers
+    assert slowest <= 1.05 * mean

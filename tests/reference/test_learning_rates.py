@@ -1,0 +1,127 @@
+"""Learning rates of the papers' schedules, and Nesterov's velocity, worked out by hand."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from convs2s.training.schedule import Schedule, TrainerState, set_learning_rate
+from tests.support import tiny
+
+PLATEAU: dict[str, Any] = {"maximum_epochs": None}
+LOW = {**PLATEAU, "optimizer": "adam", "learning_rate": 5e-5}
+
+
+@pytest.mark.parametrize(
+    ("changes", "losses", "rates", "best", "end"),
+    [
+        (PLATEAU, [5, 4, 4.1, 3, 2, 1], [0.25, 0.25, 25e-3, 25e-4, 25e-5, 25e-6], 6, 1),
+        (PLATEAU, [3, 4, 3.5, 3.2], [0.25, 0.025, 0.0025, 0.00025], 1, 0),
+        (PLATEAU, [3, 2, 2], [0.25, 0.25, 0.025], 2, 0),
+        (LOW, [5, 4, 3], [5e-5, 5e-5, 5e-5], 3, 0),
+        (LOW, [5, 4, 4.5], [5e-5, 5e-5, 5e-6], 2, 1),
+        ({"maximum_epochs": 2}, [3, 2], [0.25, 0.25], 2, 1),
+        ({"maximum_epochs": 3}, [3, 2], [0.25, 0.25], 2, 0),
+    ],
+)
+def test_a_plateau_divides_after_each_epoch_from_the_first_that_is_no_better(
+    changes: dict[str, Any],
+    losses: list[float],
+    rates: list[float],
+    best: int,
+    end: bool,
+) -> None:
+    recipe = tiny.settings(**changes).training
+    schedule = Schedule(recipe.learning_rate)
+    assert schedule.best_epoch == 0
+    seen = []
+    for epoch, loss in enumerate(losses, start=1):
+        assert schedule.stop_reason is None
+        schedule = schedule.after_epoch(epoch, loss, recipe)
+        seen.append(schedule.learning_rate)
+    assert seen == pytest.approx(rates)
+    assert schedule.best_epoch == best
+    assert (schedule.stop_reason is not None) == end
+
+
+def test_a_higher_bleu_is_better_whatever_the_loss() -> None:
+    recipe = tiny.settings(best_by="bleu").training
+    state = TrainerState(Schedule(0.25), 0.25, 1)
+    for loss, bleu in ((3.0, 10.0), (2.0, 9.0), (4.0, 11.0)):
+        state.tokens = 1
+        state.finish_epoch(loss, None, recipe, bleu)
+    assert state.schedule.best_epoch == 3
+    assert state.schedule.annealing
+
+
+@pytest.mark.parametrize(
+    ("schedule", "maximum", "moments", "rates"),
+    [
+        # Sutskever et al. 2014: halved every half epoch after the fifth.
+        (
+            {"kind": "step", "hold": 5, "every": 0.5, "divide_by": 2},
+            7.5,
+            [0.0, 4.99, 5.01, 5.49, 5.51, 6.01, 7.49],
+            [1, 1, 0.5, 0.5, 0.25, 0.125, 0.03125],
+        ),
+        # (5.3 - 5) / 0.1 is less than 3.
+        ({"kind": "step", "hold": 5, "every": 0.1, "divide_by": 2}, 9, [5.3], [0.0625]),
+        (
+            {"kind": "cosine", "warmup": 1.0},
+            5,
+            [0.5, 1, 2, 3, 5],
+            [0.5, 1, 0.853553391, 0.5, 0],
+        ),
+        ({"kind": "cosine", "warmup": 0}, 5, [0], [1]),
+    ],
+)
+def test_rates_within_a_training(
+    schedule: dict[str, Any], maximum: float, moments: list[float], rates: list[float]
+) -> None:
+    recipe = tiny.settings(
+        learning_rate=1.0, schedule=schedule, maximum_epochs=maximum
+    ).training
+    seen = [Schedule(1.0).learning_rate_at(moment, recipe) for moment in moments]
+    assert seen == pytest.approx(rates)
+
+
+def test_steps_end_at_their_minimum() -> None:
+    # The PyTorch successor's recipe: 0.5, from epoch 50 on divided after each epoch.
+    steps = {"kind": "step", "hold": 49, "every": 1, "divide_by": 10, "minimum": 1e-4}
+    recipe = tiny.settings(learning_rate=0.5, schedule=steps, **PLATEAU).training
+    ends = [Schedule(0.5).after_epoch(epoch, 1.0, recipe) for epoch in (50, 51, 52)]
+    assert [end.stop_reason is None for end in ends] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("changes", "annealing", "epoch", "last"),
+    [
+        ({"schedule": {"kind": "cosine"}, "maximum_epochs": 5}, False, 1, 5),
+        (PLATEAU, False, 1, None),
+        ({"maximum_epochs": 2.5}, False, 1, 2.5),
+        # 0.25, divided by 10 after each epoch, is below 0.0001 after four.
+        (PLATEAU, True, 3, 6),
+        ({"maximum_epochs": 2.5}, True, 2, 2.5),
+    ],
+)
+def test_the_last_epoch_is_known_where_validation_does_not_decide_it(
+    changes: dict[str, Any], annealing: bool, epoch: int, last: float | None
+) -> None:
+    recipe = tiny.settings(**changes).training
+    assert Schedule(0.25, annealing).last_epoch(epoch, recipe) == last
+
+
+@pytest.mark.parametrize(
+    ("rate", "factor"), [(0.125, 2.0), (0.5, 0.5), (0.25, 1.0), (0.0, 1.0)]
+)
+def test_velocity_is_kept_whichever_way_the_rate_goes(
+    rate: float, factor: float
+) -> None:
+    """The end of a cosine, where the rate is 0, leaves it as it is."""
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], 0.25, 0.9, nesterov=True)
+    weight.sum().backward()
+    optimizer.step()
+    set_learning_rate(optimizer, rate, "keep")
+    after = optimizer.state[weight]["momentum_buffer"]
+    torch.testing.assert_close(after, torch.full((3,), factor))

@@ -1,0 +1,208 @@
+"""Updates against the papers' formulas: for each switch of a recipe, three updates by hand.
+
+The network by hand is tests/support/plain_convs2s.py, whose gradients autograd gives; what becomes
+of them is written out here, in float64.
+"""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.data.store import TokenStore, write_store
+from convs2s.data.vocabulary import END
+from convs2s.models.build import build_network
+from convs2s.models.network import Network
+from convs2s.training.data import TrainingData
+from convs2s.training.loading import LossInputs
+from convs2s.training.schedule import Moment
+from convs2s.training.update import Updater
+from tests.support import tiny
+from tests.support.plain_convs2s import PlainConvS2S, negative_log_likelihood
+from tests.support.updates import make_update
+
+ROWS = np.arange(8)
+RATES = (0.1, 0.1, 0.02)
+STACK = ("encoder.in_projection", "encoder.blocks", "encoder.out_projection")
+ATTENTION_LAYERS = 2
+
+Tensors = dict[str, Tensor]
+
+
+@pytest.fixture(scope="module")
+def train(task: Path) -> TokenStore:
+    return TrainingData.read(task).train
+
+
+def made(scaling: str = "paper") -> Network:
+    changes = {"dropout": 0.0, "gradient_scaling": scaling}
+    torch.manual_seed(3)
+    network = build_network(tiny.settings(changes).architecture, 15, 15).double()
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            # Else g is the norm of v, and the weight v itself.
+            if name.endswith("weight_g"):
+                parameter.mul_(1.3)
+    return network
+
+
+def weights_of(network: Network) -> Tensors:
+    return {
+        name: parameter.detach().clone().requires_grad_()
+        for name, parameter in network.named_parameters()
+    }
+
+
+def loss_of(
+    weights: Tensors,
+    store: TokenStore,
+    rows: Any,
+    smoothing: float = 0.0,
+    scaling: str = "paper",
+) -> tuple[Tensor, int]:
+    """Return the summed loss of some pairs, and their target tokens."""
+    factor = 1.0 / (2 * ATTENTION_LAYERS) if scaling == "fairseq" else 1.0
+    plain = PlainConvS2S(weights, factor)
+    total = torch.zeros((), dtype=torch.float64)
+    tokens = 0
+    for row in rows:
+        source, target = (
+            torch.from_numpy(side.astype(np.int64)) for side in store[int(row)]
+        )
+        # </s>, and all but the last token.
+        previous = torch.cat([target[-1:], target[:-1]])
+        logits, _ = plain.logits(source, previous)
+        total = total + negative_log_likelihood(logits, target, smoothing)
+        tokens += len(target)
+    return total, tokens
+
+
+Rule = Callable[[Tensor, Tensor, float, float, Tensors], None]
+"""Changes a parameter: of it, its gradient, the rate, the one before, and what it remembers."""
+
+
+def nesterov(momentum: float = 0.99, velocity: str = "keep") -> Rule:
+    """Return Nesterov's rule, the velocity in units of steps as in the authors' code."""
+
+    def rule(p: Tensor, g: Tensor, rate: float, before: float, memory: Tensors) -> None:
+        step = memory.setdefault("step", torch.zeros_like(p))
+        if velocity == "rescale":
+            step *= rate / before
+        step *= momentum
+        step += rate * g
+        p -= momentum * step + rate * g
+
+    return rule
+
+
+def sgd(p: Tensor, g: Tensor, rate: float, before: float, memory: Tensors) -> None:
+    p -= rate * g
+
+
+def adam(p: Tensor, g: Tensor, rate: float, before: float, memory: Tensors) -> None:
+    first = memory.setdefault("first", torch.zeros_like(p))
+    second = memory.setdefault("second", torch.zeros_like(p))
+    count = memory.setdefault("count", torch.zeros(()))
+    count += 1
+    first += 0.1 * (g - first)
+    second += 0.02 * (g**2 - second)
+    mean = first / (1 - 0.9 ** float(count))
+    square = second / (1 - 0.98 ** float(count))
+    p -= rate * mean / (square.sqrt() + 1e-8)
+
+
+SPLIT = {"sentences": 16, "micro_batch_tokens": 24}
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "scaling"),
+    [
+        ({}, nesterov(), "paper"),
+        ({"momentum": 0.5}, nesterov(0.5), "paper"),
+        ({"velocity": "rescale"}, nesterov(velocity="rescale"), "paper"),
+        ({"optimizer": "sgd"}, sgd, "paper"),
+        ({"optimizer": "adam"}, adam, "paper"),
+        ({"label_smoothing": 0.2}, nesterov(), "paper"),
+        ({"normalize": "sentences"}, nesterov(), "paper"),
+        (
+            {"batch": SPLIT, "normalize": "sentences", "label_smoothing": 0.1},
+            nesterov(),
+            "paper",
+        ),
+        ({"clip": 1e9}, nesterov(), "fairseq"),
+        ({"clip": 1e9}, nesterov(), "none"),
+    ],
+)
+def test_three_updates_are_those_by_hand(
+    train: TokenStore, changes: dict[str, Any], rule: Rule, scaling: str
+) -> None:
+    recipe = tiny.settings(**changes).training
+    network = made(scaling)
+    weights = weights_of(network)
+    memories: dict[str, Tensors] = {name: {} for name in weights}
+    updater = Updater(network, recipe, seed=1, device="cpu")
+    before = RATES[0]
+    clipped = False
+    for number, rate in enumerate(RATES):
+        report = make_update(updater, train, ROWS, Moment(1, number, rate))
+        loss, tokens = loss_of(weights, train, ROWS, recipe.label_smoothing, scaling)
+        divisor = tokens if recipe.normalize == "tokens" else len(ROWS)
+        gradients = torch.autograd.grad(loss / divisor, list(weights.values()))
+        found = dict(zip(weights, gradients, strict=True))
+        if scaling == "paper":
+            for name in found:
+                if name.startswith(STACK):
+                    found[name] = found[name] / ATTENTION_LAYERS
+        norm = math.sqrt(sum(float(one.square().sum()) for one in found.values()))
+        assert report.tokens == tokens
+        assert report.loss == pytest.approx(loss.item(), rel=1e-9)
+        assert report.norm == pytest.approx(norm, rel=1e-9)
+        clipped |= norm > recipe.clip
+        # torch adds 1e-6 to the norm.
+        factor = min(1.0, recipe.clip / (norm + 1e-6))
+        with torch.no_grad():
+            for name, parameter in weights.items():
+                rule(parameter, found[name] * factor, rate, before, memories[name])
+        before = rate
+        for name, parameter in network.named_parameters():
+            torch.testing.assert_close(
+                parameter, weights[name], atol=1e-9, rtol=0, msg=name
+            )
+    assert clipped == (recipe.clip < 1.0)
+
+
+def test_validation_is_the_mean_loss_of_the_targets_tokens_without_smoothing(
+    tmp_path: Path,
+) -> None:
+    recipe = tiny.settings(label_smoothing=0.3, normalize="sentences").training
+    pairs = [([4, 5, 6, 7, 4, END], [5, END]), ([4, END], [6, 5, END])]
+    write_store(tmp_path / "valid.arrow", pairs)
+    valid = TokenStore(tmp_path / "valid.arrow")
+    network = made()
+    loss, _ = loss_of(weights_of(network), valid, range(2))
+    found = Updater(network, recipe, seed=1, device="cpu").validate(valid)
+    assert found == pytest.approx(loss.item() / 5, rel=1e-9)
+
+
+def test_a_try_that_fails_leaves_no_share_of_the_loss(
+    train: TokenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = made()
+    loss, _ = loss_of(weights_of(network), train, ROWS)
+    updater = Updater(network, tiny.settings().training, seed=1, device="cpu")
+    # The whole, then each half.
+    fits = iter([False, True, False])
+    add = updater._add_gradient
+
+    def short_of_memory(inputs: LossInputs, divisor: int) -> Tensor | None:
+        return add(inputs, divisor) if next(fits, True) else None
+
+    monkeypatch.setattr(updater, "_add_gradient", short_of_memory)
+    report = make_update(updater, train, ROWS, Moment(1, 0, 0.1))
+    assert next(fits, None) is None
+    assert report.loss == pytest.approx(loss.item(), rel=1e-9)
