@@ -4,7 +4,7 @@ from pathlib import Path
 
 from convs2s.files.text import read_lines
 
-DATA = Path(__file__).resolve().parents[1] / "golden" / "data"
+DATA = Path(__file__).resolve().parents[1] / "reference" / "data"
 
 
 def plain_or_packed(folder: Path, name: str) -> Path:
