@@ -1,7 +1,6 @@
 """Unknown-word replacement against the faults that users of other toolkits ran into."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import pytest
@@ -11,7 +10,7 @@ from torch import Tensor
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
-from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.decoding.search import beam_search
 from convs2s.decoding.test_sets import decode_test_set
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import replace_unknown
@@ -20,10 +19,9 @@ from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import DecoderState, Ensemble
 from convs2s.scoring.translations import read_translations
 from convs2s.text.align import align_words
-from convs2s.text.dictionary import build_dictionary, read_dictionary
+from convs2s.text.dictionary import read_dictionary
+from tests.support.alignments import dictionary_of
 from tests.support.networks import options
-
-TYPES = 5
 
 
 class Staring:
@@ -35,207 +33,163 @@ class Staring:
         self.attention = torch.tensor(attention)  # (B, m)
 
     def positions(self, side: str) -> None:
-        return None
+        """There is no limit."""
 
-    def start_search(
-        self, source: Indices, hypotheses: int, selected: None
-    ) -> DecoderState:
-        assert source.shape == self.attention.shape
-        return StaringState(torch.from_numpy(source), self.attention)
+    def start_search(self, source: Indices, *_: object) -> DecoderState:
+        return StaringState(source, self.attention)
 
 
 class StaringState(DecoderState):
-    def __init__(self, source: Tensor, attention: Tensor) -> None:
-        super().__init__([], [], source, "probabilities")
+    def __init__(self, source: Indices, attention: Tensor) -> None:
+        super().__init__([], [], torch.from_numpy(source), "probabilities")
         self.attention = attention
 
     def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
-        predictions = torch.full((*previous.shape, TYPES), -50.0)  # (B, K, V)
-        predictions[:, :, UNKNOWN], predictions[:, :, END] = -0.1, -10.0
-        return predictions, self.attention.unsqueeze(1).expand(
-            -1, previous.shape[1], -1
-        )
-
-    def keep(self, sentences: Indices) -> None:
-        super().keep(sentences)
-        self.attention = self.attention[torch.from_numpy(sentences)]
+        predictions = torch.full((*previous.shape, 5), -50.0)  # (B, K, V)
+        predictions[:, :, UNKNOWN] = -0.1
+        predictions[:, :, END] = -10.0
+        rows = self.attention.unsqueeze(1)
+        return predictions, rows.expand(-1, previous.shape[1], -1)
 
 
-def looked_at(
-    source: list[list[int]], attention: list[list[float]], words: int
-) -> list[list[int]]:
-    """Return the alignment of each sentence's best output, which is ``words`` unknown words."""
-    lengths = {"factor": 0, "offset": words}
-    settings = options(beam=2, minimum_length=words, maximum_length=lengths)
+@pytest.mark.parametrize(
+    ("source", "attention", "expected"),
+    [
+        # fairseq #1291: every <unk> became <eos>, or the full stop. Here the end symbol has the
+        # most attention, and the best word is taken, not the last.
+        ([[3, 4, 3, END]], [[0.2, 0.25, 0.15, 0.4]], [1]),
+        # Where no word has any attention, one is taken still.
+        ([[3, 4, END]], [[0.0, 0.0, 1.0]], [0]),
+        # A full stop with the most attention of all words is a word as any (section 4.2).
+        ([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], [2]),
+        # fairseq-lua #77: "attention index out of bound", on the padding of a batch.
+        (
+            [[3, 4, 5, 6, END], [3, 4, END, PADDING, PADDING]],
+            [[0.1, 0.1, 0.1, 0.6, 0.1], [0.1, 0.2, 0.1, 0.1, 0.5]],
+            [3, 1],
+        ),
+    ],
+)
+def test_the_word_with_the_most_attention_is_looked_at(
+    source: list[list[int]], attention: list[list[float]], expected: list[int]
+) -> None:
+    lengths = {"factor": 0, "offset": 2}
+    settings = options(beam=2, minimum_length=2, maximum_length=lengths)
     ensemble = cast(Ensemble, Staring(attention))
     found = beam_search(ensemble, torch.tensor(source), settings)
-    best: list[Hypothesis] = [hypotheses[0] for hypotheses in found]
-    assert all(one.tokens == [UNKNOWN] * words for one in best)
-    return [one.alignment or [] for one in best]
+    for hypotheses, position in zip(found, expected, strict=True):
+        assert hypotheses[0].tokens == [UNKNOWN] * 2
+        assert hypotheses[0].alignment == [position] * 2
 
 
-def unknowing(model: Path, **settings: Any) -> LineTranslator:
-    """Return a translator whose outputs are ``<unk>`` 15 times: its 16 positions less the end's."""
+@pytest.fixture
+def unknowing(model: Path, tmp_path: Path) -> Path:
+    """A model whose outputs are ``<unk>`` 15 times: its 16 positions less the end's."""
     network, description = load_model(model)
     network.output.bias.data[UNKNOWN] += 100.0
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "model.safetensors"
-        save_model(path, network.state_dict(), description)
-        chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
-        return LineTranslator([path], chosen, "cpu")
+    path = tmp_path / "unknowing"
+    save_model(path, network.state_dict(), description)
+    return path
 
 
-# Attention on the final full stop or </s>
+def translator(path: Path, **settings: Any) -> LineTranslator:
+    chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
+    return LineTranslator([path], chosen, "cpu")
 
 
-def test_attention_on_the_end_symbol_takes_the_best_word_not_the_last() -> None:
-    """facebookresearch/fairseq #1291: every ``<unk>`` became ``<eos>``, or the full stop."""
-    #                  France  wins   .    </s>
-    (alignment,) = looked_at([[3, 4, 3, END]], [[0.2, 0.25, 0.15, 0.4]], words=2)
-    assert alignment == [1, 1]
-
-
-def test_attention_on_the_end_symbol_alone_still_takes_a_word() -> None:
-    """facebookresearch/fairseq #1291: where no word has any attention, one is taken still."""
-    (alignment,) = looked_at([[3, 4, END]], [[0.0, 0.0, 1.0]], words=1)
-    assert alignment == [0]
-
-
-def test_a_full_stop_with_the_most_attention_of_all_words_is_a_word_as_any() -> None:
-    """facebookresearch/fairseq #1291: the paper's rule has no exception, so that it stands for it.
-
-    Section 4.2 replaces by "the source word with the maximum attention score"; what the thread saw
-    was the end token's attention ascribed to the full stop.
-    """
-    (alignment,) = looked_at([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], words=1)
-    assert alignment == [2]
-    after, (one,) = replace_unknown(
-        ["<unk>"], alignment, ["France", "wins", "."], {".": "。"}
-    )
-    assert (after, one["source_word"], one["by"]) == (["。"], ".", "dictionary")
-
-
-# Index past the source
-
-
-def test_attention_on_the_padding_of_a_batch_is_passed_over() -> None:
-    """facebookresearch/fairseq-lua #77: "attention index out of bound"."""
-    source = [[3, 4, 5, 6, END], [3, 4, END, PADDING, PADDING]]
-    attention = [[0.1, 0.1, 0.1, 0.6, 0.1], [0.1, 0.2, 0.1, 0.1, 0.5]]
-    assert looked_at(source, attention, words=3) == [[3, 3, 3], [1, 1, 1]]
-
-
-def test_outputs_longer_than_their_source_look_at_its_words(model: Path) -> None:
-    """facebookresearch/fairseq-lua #77: the second word for ``hello`` looked at position 2 of 1."""
-    lines = ["hello", "w1 w2 w3 w4 w5 w6", "w3 hello"]
-    for line, one in zip(lines, unknowing(model).translate(lines), strict=True):
-        assert one.words_before == ["<unk>"] * 15
-        assert set(one.words) <= set(line.split())
-        positions = [item["source_position"] for item in one.replacements]
-        assert one.words == [line.split()[position] for position in positions]
-
-
-def test_a_line_longer_than_the_model_has_positions(
-    model: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello",  # fairseq-lua #77: the second word for it looked at position 2 of 1
+        "w3 Allianz",  # fairseq #3533: a word in neither vocabulary stayed <unk>
+        "<unk> </s> <pad> w1",  # fairseq #3533, #1291: neither reaches the output
+        " ".join(f"unheard{number}" for number in range(40)),  # the model reads 15
+    ],
+)
+def test_unknown_words_are_copied_as_they_were_typed(
+    unknowing: Path, line: str
 ) -> None:
-    """facebookresearch/fairseq-lua #77: what stands past the positions is in bounds as well."""
-    words = [f"unheard{number}" for number in range(40)]
-    (one,) = unknowing(model).translate([" ".join(words)])
+    empty, one = translator(unknowing).translate(["", line])
+    assert (empty.text, empty.replacements) == ("", [])
+    assert one.words_before == ["<unk>"] * 15
+    assert not set(SPECIAL_TOKENS) & {*one.source_tokens, *one.words}
+    assert set(one.words) <= set(one.source_words[:15])
+    for position, row in enumerate(one.replacements):
+        word = one.source_words[row["source_position"]]
+        assert row == {
+            "position": position,
+            "source_position": row["source_position"],
+            "source_word": word,
+            "word": word,
+            "by": "copied",
+        }
+        assert one.words[position] == word
     assert len(one.replacements) == 15
-    assert set(one.words) <= set(words[:15])
-    said = "line 1 has 40 tokens and is cut, because the model reads only the first 15"
-    assert said in capsys.readouterr().err
 
 
-# Special tokens are never copied
-
-
-def test_a_word_unknown_on_both_sides_is_copied_as_it_was_typed(model: Path) -> None:
-    """facebookresearch/fairseq #3533: a word in neither vocabulary stayed ``<unk>``."""
-    (one,) = unknowing(model).translate(["Allianz"])
-    assert one.source_tokens == ["Allianz"]
-    assert set(one.words) == {"Allianz"}
-    assert "<unk>" not in one.text
-    assert {item["by"] for item in one.replacements} == {"copied"}
-
-
-def test_the_text_of_a_special_symbol_is_text(model: Path) -> None:
-    """facebookresearch/fairseq #3533, #1291: neither ``<unk>`` nor ``<eos>`` reaches the output."""
-    for line in ("<unk>", "</s>", "<pad>", "<unk> </s> <pad> w1"):
-        (one,) = unknowing(model).translate([line])
-        assert one.words_before == ["<unk>"] * 15
-        assert not set(SPECIAL_TOKENS) & {*one.source_tokens, *one.words}
-
-
-def test_an_empty_line_has_nothing_to_replace(model: Path) -> None:
-    """facebookresearch/fairseq-lua #77: there is no word to look at, and no index past none."""
-    assert [one.text for one in unknowing(model).translate(["", " ", "w1"])][:2] == [
-        "",
-        "",
-    ]
-
-
-# How it is asked for
-
-
-def test_without_a_dictionary_words_are_copied(model: Path) -> None:
-    """facebookresearch/fairseq #3533: without an alignment file its loader broke."""
-    translator = unknowing(model)
-    assert translator.description.dictionary == {}
-    assert set(next(translator.translate(["w1"])).words) == {"w1"}
-    translator.description.dictionary["w1"] = "mot"
-    assert set(next(translator.translate(["w1"])).words) == {"mot"}
+def test_a_dictionary_is_asked_first_and_replacement_can_be_left_out(
+    unknowing: Path,
+) -> None:
+    """fairseq #3533: without an alignment file its loader broke; #832: what is not asked for."""
+    known = translator(unknowing)
+    assert known.description.dictionary == {}
+    known.description.dictionary["w1"] = "mot"
+    assert set(next(known.translate(["w1"])).words) == {"mot"}
+    (one,) = translator(unknowing, replace_unknown=False).translate(["w1"])
+    assert set(one.words) == {"<unk>"}
+    assert one.replacements == []
 
 
 def test_a_word_is_looked_up_as_it_is_written() -> None:
     dictionary = {"march": "marchez", "May": "mai"}
-    after, replacements = replace_unknown(
-        ["<unk>"] * 4, [0, 1, 2, 3], ["March", "march", "may", "May"], dictionary
-    )
-    assert after == ["March", "marchez", "may", "mai"]
-    assert [item["by"] for item in replacements] == [
-        "copied",
-        "dictionary",
-        "copied",
-        "dictionary",
-    ]
+    tokens = ["le", "<unk>", "<unk>", "<unk>", "<unk>"]
+    source = ["March", "march", "may", "May"]
+    after, replacements = replace_unknown(tokens, [3, 0, 1, 2, 3], source, dictionary)
+    assert after == ["le", "March", "marchez", "may", "mai"]
+    copied, looked_up = "copied", "dictionary"
+    assert [row["by"] for row in replacements] == [copied, looked_up, copied, looked_up]
+    assert [row["position"] for row in replacements] == [1, 2, 3, 4]
+
+
+def test_places_count_words_where_tokens_are_pieces(
+    unknowing: Path, model: Path, tmp_path: Path
+) -> None:
+    network, description = load_model(unknowing)
+    pieces = description.model_copy(update={"bpe_codes": "#version: 0.2\n"})
+    save_model(tmp_path / "pieces", network.state_dict(), pieces)
+    (one,) = translator(tmp_path / "pieces").translate(["ab cd"])
+    assert one.source_tokens == ["a@@", "b", "c@@", "d"]
+    assert one.source_words == ["ab", "cd"]
+    assert one.alignment is not None
+    for row in one.replacements:
+        assert row["source_position"] == one.alignment[row["position"]] // 2
+    # The words of a model without BPE may look like pieces.
+    settings = DecodingSettings(replace_unknown=False)
+    plain = LineTranslator([model], settings, "cpu", pretokenized=True)
+    assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
 
 
 def test_test_sets_and_single_lines_are_replaced_alike(
-    model: Path, tmp_path: Path
+    unknowing: Path, tmp_path: Path
 ) -> None:
-    """facebookresearch/fairseq #832: replacement was refused for a test set, not for a typed line.
-
-    Both read raw text here and replace unless they are told not to.
-    """
-    assert DecodingSettings().replace_unknown
+    """fairseq #832: replacement was refused for a test set, not for a typed line."""
     lines = ["w1 Allianz", "w2 w3"]
     write_lines(tmp_path / "test.en", lines)
-    outputs = tmp_path / "test.jsonl", tmp_path / "test.txt"
     decode_test_set(
-        LineTranslator([model], DecodingSettings(), "cpu"),
+        translator(unknowing),
         source=tmp_path / "test.en",
-        lines=outputs[0],
-        text=outputs[1],
+        lines=tmp_path / "test.jsonl",
+        text=tmp_path / "test.txt",
     )
-    typed = list(LineTranslator([model], DecodingSettings(), "cpu").translate(lines))
-    assert list(read_lines(outputs[1])) == [one.text for one in typed]
-    assert [one.words for one in read_translations(outputs[0])] == [
+    typed = list(translator(unknowing).translate(lines))
+    assert list(read_lines(tmp_path / "test.txt")) == [one.text for one in typed]
+    assert [one.words for one in read_translations(tmp_path / "test.jsonl")] == [
         one.words for one in typed
     ]
 
 
-def test_replacement_can_be_left_out(model: Path) -> None:
-    """facebookresearch/fairseq #832: what is not asked for is not done."""
-    (one,) = unknowing(model, replace_unknown=False).translate(["w1"])
-    assert (set(one.words), one.replacements) == ({"<unk>"}, [])
-
-
-# ||| in the corpus
-
-
 def test_bars_in_the_corpus_harm_no_entry_of_the_dictionary(tmp_path: Path) -> None:
-    """facebookresearch/fairseq-lua #77: ``|||``, its aligner's separator, broke the alignment."""
+    """fairseq-lua #77: ``|||``, its aligner's separator, broke the alignment."""
     pairs = [
         ("creeper rap ||| itunes boom", "rap rampant ||| itunes boum"),
         ("the ||| ||| house", "la ||| ||| maison"),
@@ -244,23 +198,12 @@ def test_bars_in_the_corpus_harm_no_entry_of_the_dictionary(tmp_path: Path) -> N
         ("house", "maison"),
     ] * 20
     source, target = tmp_path / "train.en", tmp_path / "train.fr"
-    write_lines(source, (pair[0] for pair in pairs))
-    write_lines(target, (pair[1] for pair in pairs))
-    links, dictionary = tmp_path / "links", tmp_path / "dictionary.tsv"
-    assert align_words(source=source, target=target, links=links, pairs=None) == len(
-        pairs
-    )
-    build_dictionary(
-        source=source,
-        target=target,
-        links=links,
-        dictionary=dictionary,
-        candidates=tmp_path / "candidates.tsv",
-    )
-    after, _ = replace_unknown(
-        ["<unk>", "<unk>", "<unk>"],
-        [0, 1, 2],
-        ["|||", "boom", "house"],
-        read_dictionary(dictionary),
-    )
+    write_lines(source, [pair[0] for pair in pairs])
+    write_lines(target, [pair[1] for pair in pairs])
+    links = tmp_path / "links"
+    aligned = align_words(source=source, target=target, links=links, pairs=None)
+    assert aligned == len(pairs)
+    found = read_dictionary(dictionary_of((source, target), links, tmp_path))
+    words = ["|||", "boom", "house"]
+    after, _ = replace_unknown(["<unk>"] * 3, [0, 1, 2], words, found)
     assert after == ["|||", "boum", "maison"]
