@@ -1,5 +1,6 @@
 """A bar where somebody watches, a line a minute where nobody does."""
 
+import io
 import sys
 
 import pytest
@@ -8,32 +9,11 @@ from convs2s.decoding import progress as module
 from convs2s.decoding.progress import counted, progress
 
 
-class _Screen:
-    """A standard error that is a terminal."""
-
-    def __init__(self) -> None:
-        self.said = ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> None:
-        self.said += text
-
-    def flush(self) -> None:
-        pass
-
-
-def test_a_short_work_leaves_nothing_in_a_log(
-    capsys: pytest.CaptureFixture[str],
+def test_a_log_has_lines_of_a_long_work_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert list(counted("abc", " lines")) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""
-
-
-def test_a_long_one_leaves_lines(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 1e-9)
     with progress(" sentences", 9, done=3) as bar:
         bar.update(2)
@@ -46,18 +26,13 @@ def test_a_long_one_leaves_lines(
     assert last.endswith(" left")
 
 
-def test_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = _Screen()
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_terminal_has_a_bar_unless_silent(
+    monkeypatch: pytest.MonkeyPatch, silent: bool
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", screen)
-    with progress(" sentences", 2) as bar:
+    with progress(" sentences", 2, silent=silent) as bar:
         bar.update(2)
-    assert "2/2" in screen.said
-    assert "\r" in screen.said
-
-
-def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = _Screen()
-    monkeypatch.setattr(sys, "stderr", screen)
-    with progress(" sentences", 2, silent=True) as bar:
-        bar.update(2)
-    assert screen.said == ""
+    assert ("\r" in screen.getvalue()) == ("2/2" in screen.getvalue()) == (not silent)
