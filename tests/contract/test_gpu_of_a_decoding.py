@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from convs2s import devices
+from convs2s.cli.main import main
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.rescoring import measure_perplexity, score_n_best
+from convs2s.decoding.rescoring import score_n_best
 from convs2s.decoding.translate import translator_of_job
 from convs2s.devices import VISIBLE, own_gpus
 from convs2s.files.text import write_lines
-from tests.conftest import Terminal
 
 
 @pytest.fixture
@@ -53,19 +53,7 @@ def score(model: Path) -> None:
     )
 
 
-def measure(model: Path) -> None:
-    measure_perplexity(
-        models=[model],
-        source=Path("text"),
-        target=Path("text"),
-        output=Path("perplexity"),
-        device="auto",
-        threads=1,
-        manifest={},
-    )
-
-
-@pytest.mark.parametrize("work", [decode, score, measure])
+@pytest.mark.parametrize("work", [decode, score])
 def test_no_job_takes_the_gpu_of_a_training(
     model: Path, computed_on: list[str], work: Callable[[Path], None]
 ) -> None:
@@ -83,14 +71,13 @@ def test_no_job_takes_the_gpu_of_a_training(
 def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
     model: Path,
     computed_on: list[str],
-    run: Terminal,
     capfd: pytest.CaptureFixture[str],
     command: str,
     taken: int,
     used: str,
 ) -> None:
     with own_gpus(8, taken):
-        run(*command.format(model).split())
+        main(command.format(model).split())
     assert computed_on == [used]
     said = "too few GPUs are free: sharing 0 with other jobs\n"
     assert (said in capfd.readouterr().err) == (taken == 8)

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,16 +12,13 @@ from pathlib import Path
 import pytest
 
 from convs2s.api.translator import Translator
-from convs2s.config.corpus import PREPARATIONS
 from convs2s.config.decoding import DecodingSettings
 from convs2s.decoding.split_lines import join
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.test_sets import time_decoding
 from convs2s.decoding.translate import LineTranslator, Translation
-from convs2s.files.text import read_lines, text_lines, write_lines
-from convs2s.model_file import load_model, save_model
+from convs2s.files.text import text_lines, write_lines
 from convs2s.scoring.tuned_settings import decoding_as_run
-from convs2s.text.preparation import Preparation
 from tests.conftest import Terminal
 from tests.support.refusals import refusal, says
 
@@ -66,31 +62,6 @@ def test_a_bar_in_a_text_is_no_separator(
     forged = replace(translation, n_best=[replace(translation, text=text)])
     row = ChunkTranslator(translator, False, 1).lines(forged)
     assert row.split(" ||| ")[1] == written
-
-
-def test_several_models_translate_a_file_together(
-    run: Terminal, model: Path, sharp: Path, tmp_path: Path
-) -> None:
-    write_lines(tmp_path / "in", ["w1 w2 w3", "w4"])
-    files = ("--input", tmp_path / "in", "--output", tmp_path / "out")
-    run("translate", model, sharp, *files)
-    expected = Translator.load([model, sharp], device="cpu").translate(
-        ["w1 w2 w3", "w4"]
-    )
-    assert list(read_lines(tmp_path / "out")) == [one.text for one in expected]
-
-
-@pytest.mark.parametrize("name", PREPARATIONS)
-def test_text_is_prepared_by_the_recipe_that_the_model_names(
-    model: Path, tmp_path: Path, name: str
-) -> None:
-    line = "“It’s low-cost”…"
-    network, description = load_model(model)
-    path = tmp_path / "model.safetensors"
-    named = description.model_copy(update={"preparation": name})
-    save_model(path, network.state_dict(), named)
-    (found,) = Translator.load(path, device="cpu").translate([line])
-    assert found.source_tokens == Preparation(name, "en").prepare(line).split()
 
 
 def test_what_auto_stands_for_is_said(
@@ -257,20 +228,3 @@ def test_a_line_does_not_wait_for_the_next() -> None:
         assert [next(found) for _ in arrived] == arrived
     os.close(writer)
     assert list(found) == [["last"]]
-
-
-def test_a_conversation(model: Path) -> None:
-    """A program that waits for each answer before it sends the next line gets it."""
-    expected = Translator.load(model, device="cpu").translate(["w1 w2", "w3"])
-    with subprocess.Popen(
-        [sys.executable, "-m", "convs2s", "translate", str(model), "--threads", "1"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for one in expected:
-            process.stdin.write(f"{one.source}\n")
-            assert process.stdout.readline() == f"{one.text}\n"

@@ -11,16 +11,10 @@ from convs2s.config.decoding import DecodingSettings
 from convs2s.data.batches import Indices
 from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
 from convs2s.decoding.search import beam_search
-from convs2s.decoding.test_sets import decode_test_set
 from convs2s.decoding.translate import LineTranslator
 from convs2s.decoding.words import replace_unknown
-from convs2s.files.text import read_lines, write_lines
 from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import DecoderState, Ensemble
-from convs2s.scoring.translations import read_translations
-from convs2s.text.align import align_words
-from convs2s.text.dictionary import read_dictionary
-from tests.support.alignments import dictionary_of
 from tests.support.networks import options
 
 
@@ -167,43 +161,3 @@ def test_places_count_words_where_tokens_are_pieces(
     settings = DecodingSettings(replace_unknown=False)
     plain = LineTranslator([model], settings, "cpu", pretokenized=True)
     assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]
-
-
-def test_test_sets_and_single_lines_are_replaced_alike(
-    unknowing: Path, tmp_path: Path
-) -> None:
-    """fairseq #832: replacement was refused for a test set, not for a typed line."""
-    lines = ["w1 Allianz", "w2 w3"]
-    write_lines(tmp_path / "test.en", lines)
-    decode_test_set(
-        translator(unknowing),
-        source=tmp_path / "test.en",
-        lines=tmp_path / "test.jsonl",
-        text=tmp_path / "test.txt",
-    )
-    typed = list(translator(unknowing).translate(lines))
-    assert list(read_lines(tmp_path / "test.txt")) == [one.text for one in typed]
-    assert [one.words for one in read_translations(tmp_path / "test.jsonl")] == [
-        one.words for one in typed
-    ]
-
-
-def test_bars_in_the_corpus_harm_no_entry_of_the_dictionary(tmp_path: Path) -> None:
-    """fairseq-lua #77: ``|||``, its aligner's separator, broke the alignment."""
-    pairs = [
-        ("creeper rap ||| itunes boom", "rap rampant ||| itunes boum"),
-        ("the ||| ||| house", "la ||| ||| maison"),
-        ("|||", "|||"),
-        ("boom", "boum"),
-        ("house", "maison"),
-    ] * 20
-    source, target = tmp_path / "train.en", tmp_path / "train.fr"
-    write_lines(source, [pair[0] for pair in pairs])
-    write_lines(target, [pair[1] for pair in pairs])
-    links = tmp_path / "links"
-    aligned = align_words(source=source, target=target, links=links, pairs=None)
-    assert aligned == len(pairs)
-    found = read_dictionary(dictionary_of((source, target), links, tmp_path))
-    words = ["|||", "boom", "house"]
-    after, _ = replace_unknown(["<unk>"] * 3, [0, 1, 2], words, found)
-    assert after == ["|||", "boum", "maison"]

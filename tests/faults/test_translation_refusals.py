@@ -1,6 +1,5 @@
 """Options, files and models with which nothing is translated or scored, and lines that are cut."""
 
-import errno
 import fcntl
 import io
 import os
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 from convs2s.config.decoding import DecodingSettings
-from convs2s.decoding.parallel import Chunk, translate_chunks
 from convs2s.decoding.rescoring import PairScorer, score_groups, score_pairs
 from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
 from convs2s.decoding.translate import LineTranslator
@@ -24,6 +22,7 @@ from convs2s.model_file import load_model, save_model
 from convs2s.models.ensemble import Ensemble
 from convs2s.scoring.n_best import read_n_best
 from tests.conftest import Terminal
+from tests.support.limits import without_locks
 from tests.support.networks import lstm
 from tests.support.refusals import refusal, says
 
@@ -114,9 +113,6 @@ def test_two_processes_do_not_write_one_output(refused: Refuse, tmp_path: Path) 
 def test_an_output_that_cannot_be_locked_is_no_other_process(
     refused: Refuse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def without_locks(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
     monkeypatch.setattr(fcntl, "lockf", without_locks)
     says(refused(), "out.part: cannot be locked (No locks available)")
 
@@ -146,21 +142,7 @@ def test_a_killed_worker_is_an_error_with_advice(
     says(refused("--workers", 2), "a worker was killed", "fewer --workers")
 
 
-def test_a_killed_worker_ends_those_that_have_nothing_to_do() -> None:
-    chunk: Chunk = [(0, "")]
-    says(
-        refusal(lambda: list(translate_chunks(die, [chunk], 3))), "a worker was killed"
-    )
-
-
 # ---- streams ----
-
-
-def test_lines_before_a_fault_are_still_answered() -> None:
-    stream = ArrivingBytes(io.BufferedReader(io.BytesIO(b"one\n\xe9\n")))
-    found = arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
-    assert next(found) == ["one"]
-    says(refusal(next, found), "pipe:2: not UTF-8")
 
 
 def test_of_a_line_without_end_no_more_is_read_than_refuses_it() -> None:
@@ -190,14 +172,6 @@ def test_models_that_do_not_fit(
     models = [model, other]
     message = refusal(LineTranslator, models, DecodingSettings(), "cpu")
     says(message, "other: ", *words)
-
-
-@pytest.mark.parametrize("content", [b"not a model at all, but text", b""])
-def test_a_file_that_is_no_model(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(content)
-    message = refusal(LineTranslator, [path], DecodingSettings(), "cpu")
-    says(message, "model.safetensors: not a model")
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -278,14 +252,3 @@ def test_targets_that_are_split_in_a_way_of_their_own_are_refused(
         message = refusal(PairScorer, Ensemble([lstm()]), known, "cpu", form)
         says(message, "tiny: ", "--pretokenized", *words)
     assert PairScorer(Ensemble([lstm()]), known, "cpu", "tokens").form == "tokens"
-
-
-def test_sides_of_other_lengths_are_not_scored(
-    run: Terminal, model: Path, tmp_path: Path
-) -> None:
-    write_lines(tmp_path / "source", ["w1", "w2"])
-    write_lines(tmp_path / "target", ["w1x"])
-    files = ("--source", tmp_path / "source", "--target", tmp_path / "target")
-    with pytest.raises(SystemExit) as ended:
-        run("score-pairs", model, *files)
-    says(str(ended.value), "source has 2 lines", "target has 1")

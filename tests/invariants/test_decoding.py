@@ -10,7 +10,7 @@ import torch
 from convs2s.config.decoding import DecodingSettings
 from convs2s.data.vocabulary import END, PADDING
 from convs2s.decoding.rescoring import log_probabilities
-from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.decoding.search import beam_search
 from convs2s.decoding.translate import LineTranslator, Translation
 from convs2s.model_file import load_model
 from convs2s.models.build import build_network
@@ -19,7 +19,6 @@ from convs2s.models.network import Network
 from convs2s.models.steps import Average, Precision, Shortlisted
 from tests.support import tiny
 from tests.support.networks import (
-    assert_incremental_equals_full,
     batch,
     lstm,
     network,
@@ -101,42 +100,7 @@ def test_another_shortlist_beside_it_changes_no_output(precision: Precision) -> 
             assert next(together) == (tokens, pytest.approx(score))
 
 
-def test_a_batch_holds_no_more_tokens_than_it_may(
-    model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = []
-
-    def search(
-        self: object, tokens: Sequence[Sequence[str]], stopped: object
-    ) -> list[list[Hypothesis]]:
-        sizes.append([len(sentence) for sentence in tokens])
-        return [[Hypothesis([], 0.0, [])] for _ in tokens]
-
-    monkeypatch.setattr(LineTranslator, "search", search)
-    lines = ["w1 " * length for length in (3, 0, 1, 9, 1, 2)]
-    for most in (6, None):
-        settings = DecodingSettings(batch_sentences=3, batch_tokens=most)
-        list(LineTranslator([model], settings, "cpu").translate(lines))
-    assert sizes == [[1, 1, 2], [3], [9], [1, 1, 2], [3, 9]]
-
-
 # ---- step by step or at once ----
-
-
-@pytest.mark.parametrize(
-    ("kernels", "attention"),
-    [
-        ((3, 1, 2), (True, True, True)),
-        ((5, 5, 1), (False, True, False)),
-        ((1, 1, 1), (True, False, True)),
-    ],
-)
-def test_incremental_equals_full(
-    kernels: tuple[int, ...], attention: tuple[bool, ...]
-) -> None:
-    previous = torch.cat([torch.full((3, 1), END), batch(6, 6, 6)[:, :6]], 1)
-    model = network(kernels=kernels, attention=attention)
-    assert_incremental_equals_full(model, batch(7, 4, 1), previous)
 
 
 @pytest.mark.parametrize("make", [network, lstm])

@@ -15,7 +15,6 @@ from convs2s.model_file import load_model
 from convs2s.scoring.n_best import read_n_best
 from tests.conftest import Terminal
 from tests.support import tiny
-from tests.support.memory import peak_memory
 
 generator = random.Random(1)
 
@@ -174,19 +173,3 @@ def test_scores_do_not_depend_on_what_is_scored_together(
     ):
         monkeypatch.setattr(rescoring, name, value)
         assert scores(rows) == together
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["--target", "--n-best"])
-def test_memory_does_not_grow_with_the_files(
-    model: Path, tmp_path: Path, kind: str
-) -> None:
-    peaks = []
-    for lines in (20_000, 200_000):
-        write_lines(tmp_path / "source", ["w1 w2"] * lines)
-        rows = [f"{i} ||| w2x w1x ||| A= 1 ||| -1" for i in range(lines)]
-        write_lines(tmp_path / "list", rows if kind == "--n-best" else ["w2x"] * lines)
-        files = ("--source", tmp_path / "source", kind, tmp_path / "list")
-        options = ("--pretokenized", "--threads", 1)
-        peaks.append(peak_memory("score-pairs", model, *files, *options))
-    assert peaks[1] < 1.1 * peaks[0]

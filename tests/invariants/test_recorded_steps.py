@@ -9,7 +9,7 @@ from convs2s.decoding.search import Hypothesis, beam_search
 from convs2s.models.convs2s import ConvS2S
 from convs2s.models.ensemble import Ensemble
 from convs2s.models.network import Network
-from convs2s.models.recorded_ensemble import MOST_RECORDINGS, ROWS, RecordedEnsemble
+from convs2s.models.recorded_ensemble import ROWS, RecordedEnsemble
 from convs2s.models.steps import Shortlisted
 from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
 from tests.support.recordings import CpuRecording
@@ -82,10 +82,6 @@ def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
     for lengths in shapes + shapes:
         beam_search(recorded, batch(*lengths), options(beam=2))
     assert len(recorded.made) == 2
-    # Of those that idle, the one that was used last stays.
-    for beam in (*range(3, MOST_RECORDINGS + 3), MOST_RECORDINGS + 2, 2):
-        beam_search(recorded, batch(4), options(beam=beam))
-    assert len(recorded.made) == 2 + MOST_RECORDINGS + 1
 
 
 def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next() -> None:

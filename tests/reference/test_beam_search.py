@@ -144,7 +144,7 @@ def searched(
         (EQUAL, "replace", [([A], 0.25), ([B, C], 0.25)]),
     ],
 )
-def test_what_becomes_of_a_finished_hypothesiss_place(
+def test_what_becomes_of_the_place_of_a_finished_hypothesis(
     following: dict[int, dict[int, float]],
     finished: str,
     expected: list[tuple[list[int], float]],
