@@ -14,7 +14,13 @@ import pytest
 from convs2s.config.decoding import DecodingSettings
 from convs2s.serving.settings import ServerSettings
 
-JSON = {"Content-Type": "application/json"}
+JSON = {"Content-Type": "Application/JSON ; charset=utf-8"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+HEAD = (
+    b"POST /translate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+)
+"""Of a request, without its end."""
 
 
 class Answer(NamedTuple):
@@ -55,6 +61,11 @@ class ModelServer(NamedTuple):
 
     def translate(self, *texts: str, **wanted: Any) -> Answer:
         return self.ask("/translate", json.dumps({"texts": texts, **wanted}).encode())
+
+    def request(self, texts: list[str]) -> bytes:
+        """A request, for a connection that a test handles itself."""
+        body = json.dumps({"texts": texts}).encode()
+        return HEAD + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=120)

@@ -67,31 +67,6 @@ def test_a_translation_and_its_attention(
     assert set(page.fetched) == {server.address, f"{server.address}translate"}
 
 
-def test_by_keyboard_alone(page: Page, server: ModelServer, pictures: Path) -> None:
-    page.open(server.address, width=360, scheme="dark")
-    ask(page, "w1 w2 w3", 1)
-    for _ in range(3):  # beam, attention, button
-        page.press("Tab")
-    assert page.run("document.activeElement.textContent") == "Translate"
-    for _ in range(2):  # the layers, the first token
-        page.press("Tab")
-    first = page.run("document.activeElement.textContent")
-    page.press("ArrowRight")
-    chosen = "document.querySelector('.attention [aria-pressed=true]')"
-    assert page.run(f"{chosen} === document.activeElement")
-    before_it = f"{chosen}.parentElement.previousElementSibling.textContent"
-    assert page.run(before_it) == first
-    before = page.run("document.querySelector('.attention output').textContent")
-    page.run("document.querySelector('.attention input[value=\"1\"]').click()")
-    assert page.run("document.querySelector('.attention output').textContent") != before
-    assert page.run("document.documentElement.scrollWidth") <= 360
-    assert (
-        page.run("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
-    )
-    page.picture(pictures / "serve_dark.png", whole=True)
-    assert page.complaints == []
-
-
 def test_what_the_server_refuses_is_said(page: Page) -> None:
     page.run("document.getElementById('text').value = 'w'.repeat(3000)")
     page.click("button[type=submit]")

@@ -1,0 +1,83 @@
+"""Jobs beside each other on one machine: each decodes on a GPU of its own."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from convs2s import devices
+from convs2s.cli.main import main
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.rescoring import score_n_best
+from convs2s.decoding.translate import translator_of_job
+from convs2s.devices import VISIBLE, own_gpus
+from convs2s.files.text import write_lines
+
+
+@pytest.fixture
+def computed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The GPUs that jobs compute on, as if this machine had eight; they compute on its CPU."""
+    names: list[str] = []
+
+    def pick_cpu(name: str, workers: int) -> str:
+        names.append(os.environ[VISIBLE])
+        return "cpu"
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv(VISIBLE, "")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    monkeypatch.setattr(devices, "pick_device", pick_cpu)
+    write_lines(tmp_path / "text", ["w1 w2 w3", "w4 w5"])
+    write_lines(tmp_path / "list", ["0 ||| w1 w2 ||| A= -1 ||| -1"])
+    monkeypatch.chdir(tmp_path)
+    return names
+
+
+def decode(model: Path) -> None:
+    settings = DecodingSettings()
+    with translator_of_job([model], settings, device="auto", threads=1) as translator:
+        list(translator.translate(["w1 w2 w3"]))
+
+
+def score(model: Path) -> None:
+    score_n_best(
+        models=[model],
+        source=Path("text"),
+        n_best=Path("list"),
+        output=Path("scored"),
+        length_penalty=1.0,
+        device="auto",
+        threads=1,
+    )
+
+
+@pytest.mark.parametrize("work", [decode, score])
+def test_no_job_takes_the_gpu_of_a_training(
+    model: Path, computed_on: list[str], work: Callable[[Path], None]
+) -> None:
+    with own_gpus(8, 1) as training:
+        assert training == ["0"]
+        work(model)
+    assert computed_on == ["1"]
+
+
+@pytest.mark.parametrize(("taken", "used"), [(1, "1"), (8, "0")])
+@pytest.mark.parametrize(
+    "command",
+    ["translate {} --input text", "score-pairs {} --source text --target text"],
+)
+def test_who_translates_by_hand_shares_a_gpu_where_none_is_free(
+    model: Path,
+    computed_on: list[str],
+    capfd: pytest.CaptureFixture[str],
+    command: str,
+    taken: int,
+    used: str,
+) -> None:
+    with own_gpus(8, taken):
+        main(command.format(model).split())
+    assert computed_on == [used]
+    said = "too few GPUs are free: sharing 0 with other jobs\n"
+    assert (said in capfd.readouterr().err) == (taken == 8)

@@ -1,0 +1,38 @@
+"""A bar where somebody watches, a line a minute where nobody does."""
+
+import io
+import sys
+
+import pytest
+
+from convs2s.decoding import progress as module
+from convs2s.decoding.progress import counted, progress
+
+
+def test_a_log_has_lines_of_a_long_work_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert list(counted("abc", " lines")) == ["a", "b", "c"]
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 1e-9)
+    with progress(" sentences", 9, done=3) as bar:
+        bar.update(2)
+        bar.update(4)
+    said = capsys.readouterr().err
+    assert "\r" not in said
+    first, *_, last = said.splitlines()
+    assert first.startswith(("3 of 9 sentences, ", "5 of 9 sentences, "))
+    assert last.startswith("9 of 9 sentences, ")
+    assert last.endswith(" left")
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_terminal_has_a_bar_unless_silent(
+    monkeypatch: pytest.MonkeyPatch, silent: bool
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress(" sentences", 2, silent=silent) as bar:
+        bar.update(2)
+    assert ("\r" in screen.getvalue()) == ("2/2" in screen.getvalue()) == (not silent)

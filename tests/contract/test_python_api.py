@@ -1,0 +1,124 @@
+"""``convs2s.Translator``: what a notebook does with a model, beside what the command says."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import convs2s
+from convs2s.api.translator import OF_A_MODEL, Translator
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.translate import Translation
+from tests.conftest import Terminal
+
+TEXTS = ["w1 w2 w3", "", "w4 unheard w5 w6 w7", "w8"]
+
+
+@pytest.fixture(scope="module")
+def translator(sharp: Path) -> Translator:
+    return Translator.load(sharp, device="cpu")
+
+
+def test_it_translates_as_the_command_does(
+    translator: Translator, sharp: Path, run: Terminal
+) -> None:
+    asked = "--json --n-best 3 --beam 4 --minimum-length 2 --device cpu"
+    text = "\n".join([*TEXTS, ""]).encode()
+    told = run("translate", sharp, *asked.split(), text=text).splitlines()
+    found = translator.translate(TEXTS, beam=4, n_best=3, minimum_length=2)
+    assert [one.as_json() for one in found] == list(map(json.loads, told))
+    assert [len(one.n_best) for one in found] == [3, 1, 3, 3]
+    assert found[1].text == ""
+
+
+def test_each_call_has_its_own_search(translator: Translator) -> None:
+    (five,) = translator.translate(["w1 w2 w3 w4"], beam=5)
+    (one,) = translator.translate(["w1 w2 w3 w4"], beam=1)
+    assert one.score < five.score
+    assert translator.translate(["w1 w2 w3 w4"]) == [five]
+    stated = DecodingSettings().model_dump(exclude=OF_A_MODEL)
+    assert translator.translate(["w1 w2 w3 w4"], **stated) == [five]
+    short = {"factor": 0.0, "offset": 2}
+    (shortest,) = translator.translate(["w1"], maximum_length=short)
+    assert len(shortest.tokens) <= 2
+
+
+def test_attention_is_that_of_the_search(translator: Translator) -> None:
+    plain = translator.translate(TEXTS, n_best=2)
+    found = translator.translate(TEXTS, n_best=2, attention=True)
+    # It is large, and an array: two translations are the same without it.
+    assert found == plain
+    for one in (each for best in found for each in (best, *best.n_best)):
+        assert isinstance(one, Translation)
+        assert "attention" not in one.as_json()
+        assert "attention" not in repr(one)
+        shown = one.attention
+        assert shown is not None
+        assert shown.source == [*one.source_tokens, "</s>"]
+        assert shown.target == [*one.tokens, "</s>"]
+        shape = (2, len(shown.target), len(shown.source))
+        assert shown.weights.shape == shape
+        assert shown.weights.sum(2) == pytest.approx(np.ones(shape[:2]), abs=1e-5)
+        words = shown.weights.mean(0)[:-1, : len(one.source_tokens)]
+        assert [int(row.argmax()) for row in words] == one.alignment
+
+
+def test_a_translations_score_is_that_of_its_pair(
+    translator: Translator, model: Path, sharp: Path
+) -> None:
+    several = [model, str(sharp)]
+    both = Translator.load(several, device="cpu", ensemble="log_probabilities")
+    assert repr(both) == "<Translator tiny en-fr, 2 x, cpu>"
+    (other,) = Translator.load(several, device="cpu").translate(["w1"], attention=True)
+    assert other.attention is not None
+    assert len(other.attention.weights) == 2 * 2
+    assert other.score != both.translate(["w1"])[0].score
+    of_tokens = Translator.load(sharp, device="cpu", pretokenized=True)
+    for used in (translator, of_tokens, both):
+        (one,) = used.translate(["w1 w2 w3"])
+        (score,) = used.score([("w1 w2 w3", " ".join(one.words))])
+        assert score.normalized(1.0) == pytest.approx(one.score, abs=1e-5)
+        assert score.tokens == len(one.tokens) + 1
+    assert of_tokens.translate(["w1 <unk>"])[0].source_tokens == ["w1", "<unk>"]
+    assert translator.score([]) == []
+
+
+def test_the_package_reads_nothing_before_it_is_asked_for() -> None:
+    program = "import sys; old = set(sys.modules); import convs2s; print(*(set(sys.modules) - old))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "convs2s" in loaded, done.stderr
+    assert loaded <= {"convs2s", "importlib", "warnings"}
+
+
+def test_the_package_shows_what_its_types_say(root: Path) -> None:
+    stub = ast.parse((root / "src/convs2s/__init__.pyi").read_text("utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    stated = {alias.name: node.module for node in imports for alias in node.names}
+    assert len(stated) > 3
+    for name, module in stated.items():
+        assert getattr(convs2s, name) is getattr(sys.modules[str(module)], name)
+    assert set(stated) <= set(dir(convs2s))
+    with pytest.raises(AttributeError, match="no attribute 'translator'"):
+        convs2s.translator  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_what_the_page_says_runs(
+    root: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(model.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    page = (root / "docs/python.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 3
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert isinstance(names["right"], convs2s.PairScore)

@@ -1,0 +1,230 @@
+"""``convs2s translate``: what it writes for a line, for a line of several sentences, and when."""
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from convs2s.api.translator import Translator
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.split_lines import join
+from convs2s.decoding.streams import ArrivingBytes, ChunkTranslator, arriving
+from convs2s.decoding.test_sets import time_decoding
+from convs2s.decoding.translate import LineTranslator, Translation
+from convs2s.files.text import text_lines, write_lines
+from convs2s.scoring.tuned_settings import decoding_as_run
+from tests.conftest import Terminal
+from tests.support.refusals import refusal, says
+
+# ---- a line ----
+
+
+def test_n_best_lists_and_json(run: Terminal, model: Path) -> None:
+    asked = ("translate", model, "--beam", 4, "--n-best", 3)
+    text = b"w1 w2\n\nw3\n"
+    fields = [row.split(" ||| ") for row in run(*asked, text=text).splitlines()]
+    assert [row[0] for row in fields] == ["0"] * 3 + ["1"] + ["2"] * 3
+    rows = [json.loads(row) for row in run(*asked, "--json", text=text).splitlines()]
+    assert [(row["text"], row["alignment"]) for row in rows][1] == ("", [])
+    listed = [one for row in rows for one in row["n_best"]]
+    for (_, words, features, score), one in zip(fields, listed, strict=True):
+        assert words.strip() == one["text"]
+        assert float(score) == pytest.approx(one["score"], abs=1e-6)
+        assert len(one["alignment"]) == len(one["tokens"])
+        length = len(one["tokens"]) + 1
+        name, likelihood, *rest = features.split(" ")
+        assert [name, *rest] == ["LogLikelihood=", "Length=", str(length)]
+        assert float(likelihood) == pytest.approx(one["score"] * length, abs=1e-5)
+    assert rows[0]["n_best"][0]["score"] == rows[0]["score"] >= listed[1]["score"]
+    assert "n_best" not in json.loads(run("translate", model, "--json", text=b"w1\n"))
+
+
+@pytest.mark.parametrize(
+    ("pretokenized", "text", "written"),
+    [
+        (False, "a ||| b", "a &#124;&#124;&#124; b"),
+        (True, "a | ||| b", "a | &#124;&#124;&#124; b"),  # a single bar is a token
+    ],
+)
+def test_a_bar_in_a_text_is_no_separator(
+    model: Path, pretokenized: bool, text: str, written: str
+) -> None:
+    translator = LineTranslator(
+        [model], DecodingSettings(), "cpu", pretokenized=pretokenized
+    )
+    (translation,) = translator.translate(["w1"], n_best=1)
+    forged = replace(translation, n_best=[replace(translation, text=text)])
+    row = ChunkTranslator(translator, False, 1).lines(forged)
+    assert row.split(" ||| ")[1] == written
+
+
+def test_what_auto_stands_for_is_said(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    auto = DecodingSettings(precision="auto", replace_unknown=False)
+    translate = ChunkTranslator(LineTranslator([model], auto, "cpu"), True, None)
+    assert capsys.readouterr().err == "precision: auto is int8 here\n"
+    lines = tmp_path / "test.jsonl"
+    lines.write_text(translate([(1, "a b c")]))
+    stated = auto.model_dump(mode="json")
+    assert decoding_as_run(stated, [], lines) == {**stated, "precision": "int8"}
+    lines.write_text('{"line": 1}\n')
+    message = refusal(decoding_as_run, stated, [], lines)
+    says(message, "test.jsonl:1: not a translation by this program")
+
+
+def test_a_timing_says_what_was_translated_and_on_what(
+    model: Path, tmp_path: Path
+) -> None:
+    lines = ["w1 w2 w3", "", "w4 w5"]
+    write_lines(tmp_path / "test.en", lines)
+    translator = LineTranslator([model], DecodingSettings(batch_sentences=2), "cpu")
+    time_decoding(
+        translator,
+        source=tmp_path / "test.en",
+        output=tmp_path / "speed.json",
+        device="cpu",
+        threads=1,
+        manifest={"processor": "a processor"},
+    )
+    said = json.loads((tmp_path / "speed.json").read_text("utf-8"))
+    tokens = sum(len(one.tokens) + 1 for one in translator.translate(lines))
+    assert (said["lines"], said["tokens"]) == (3, tokens)
+    seconds = said["seconds"]["score"]
+    assert said["lines_per_second"] * seconds == pytest.approx(3)
+    assert said["tokens_per_second"] * seconds == pytest.approx(tokens)
+    says(said["seconds"]["signature"], "a processor, 1 CPU threads, fp32, ", "up to 2")
+    assert said["manifest"] == {"processor": "a processor"}
+
+
+# ---- a line of several sentences ----
+
+FIRST, SECOND = "W1 w2 unheard w3.", "W4 w5 w6 unheard."
+LINE = f"{FIRST}  {SECOND}"
+
+
+def test_a_line_has_its_sentences_translations(sharp: Path) -> None:
+    translator = Translator.load(sharp, device="cpu")
+
+    def translate(*texts: str, splits: bool = False) -> list[Translation]:
+        return translator.translate(
+            texts, n_best=2, attention=True, minimum_length=2, split_sentences=splits
+        )
+
+    one, two = translate(FIRST, SECOND)
+    empty, joined = translate("", LINE, splits=True)
+    assert (empty.text, empty.line, joined.line, joined.source) == ("", 1, 2, LINE)
+    for name in ("text", "text_before"):
+        assert getattr(joined, name) == f"{getattr(one, name)} {getattr(two, name)}"
+    for name in ("source_words", "source_tokens", "words", "words_before", "tokens"):
+        assert getattr(joined, name) == getattr(one, name) + getattr(two, name)
+    assert joined.score == pytest.approx(one.score + two.score)
+    assert [(best.source, best.text) for best in joined.n_best] == [
+        (LINE, f"{left.text} {right.text}")
+        for left, right in zip(one.n_best, two.n_best, strict=True)
+    ]
+    # Places count on.
+    assert one.alignment is not None
+    assert two.alignment is not None
+    shifted = [len(one.source_tokens) + place for place in two.alignment]
+    assert joined.alignment == one.alignment + shifted
+    assert len(joined.replacements) == len(one.replacements) + len(two.replacements) > 0
+    for row in joined.replacements:
+        assert joined.words[row["position"]] == row["word"]
+        assert joined.source_words[row["source_position"]] == row["source_word"]
+    # A place is that of <unk>; a copied piece such as lo@@ joins the next word, which takes one.
+    longer = replace(one, words_before=[*one.words_before, "more"])
+    last = join([longer, two], " ").replacements[-1]["position"]
+    assert last == len(longer.words_before) + two.replacements[-1]["position"]
+    assert one.attention is not None
+    assert two.attention is not None
+    assert joined.attention is not None
+    assert joined.attention.source == one.attention.source + two.attention.source
+    rows, columns = one.attention.weights.shape[1:]
+    weights = joined.attention.weights
+    assert weights[:, :rows, :columns] == pytest.approx(one.attention.weights, abs=1e-5)
+    assert weights[:, rows:, columns:] == pytest.approx(two.attention.weights, abs=1e-5)
+    assert weights.sum() == pytest.approx(weights.shape[0] * weights.shape[1], abs=1e-3)
+
+
+def test_a_line_is_written_for_each_line(
+    sharp: Path, run: Terminal, root: Path, tmp_path: Path
+) -> None:
+    """In the page's example as well."""
+    page = (root / "docs/translating.md").read_text("utf-8")
+    example = r'^    echo "(.*)" \| convs2s (.*--split-sentences)$'
+    ((said, command),) = re.findall(example, page, re.MULTILINE)
+    lines = [LINE, "", said]
+    text = "\n".join([*lines, ""])
+    translator = Translator.load(sharp, device="cpu")
+    found = translator.translate(lines, split_sentences=True)
+    assert len(found[2].source_words) == 12
+    (tmp_path / "model.safetensors").write_bytes(sharp.read_bytes())
+    run.monkeypatch.chdir(tmp_path)
+    expected = [one.text for one in found]
+    assert run(*command.split(), text=text.encode()).splitlines() == expected
+    printed = run(*command.split(), "--json", text=text.encode()).splitlines()
+    rows = [json.loads(row) for row in printed]
+    assert [(row["line"], row["source"]) for row in rows] == [
+        *enumerate(lines, start=1)
+    ]
+    Path("in").write_text(text)
+    files = ("--input", "in", "--workers", 2, "--quiet")
+    assert run(*command.split(), *files).splitlines() == expected
+
+
+SEVERAL = "One sleeps here. She reads on.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "option", "line"),
+    [
+        ("A Mr. Smith sleeps.\n" + SEVERAL * 3, None, 2),
+        ("The man sees a red car. She reads it.\n", None, 1),
+        ("Omul citește. Ținta stă în față.\n", None, 1),
+        ("As Prof. Smith sleeps well, we do.\n", None, None),
+        ("At 3 km vs. 5 km. Yes.\n", None, None),
+        ("They go ...\n", None, None),
+        (SEVERAL, "--quiet", None),
+        (SEVERAL, "--pretokenized", None),
+        (SEVERAL, "--split-sentences", None),
+    ],
+)
+def test_without_the_option_the_command_says_so_once(
+    sharp: Path, run: Terminal, text: str, option: str | None, line: int | None
+) -> None:
+    options = [] if option is None else [option]
+    monkeypatch = run.monkeypatch
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", said)
+    run("translate", sharp, "--device", "cpu", *options, text=text.encode())
+    hints = re.findall(r"line (\d+) has several sentences", said.getvalue())
+    assert hints == ([] if line is None else [str(line)])
+
+
+# ---- a stream ----
+
+
+def groups(descriptor: int) -> Iterator[list[str]]:
+    stream = ArrivingBytes(os.fdopen(descriptor, "rb"))
+    return arriving(text_lines(stream.readline, "pipe"), stream.must_wait, 3)
+
+
+def test_a_line_does_not_wait_for_the_next() -> None:
+    reader, writer = os.pipe()
+    found = groups(reader)
+    for written, arrived in (
+        (b"one\n", [["one"]]),
+        (b"two\nthree\nfo", [["two", "three"]]),
+        (b"ur\n5\n6\n7\nlast", [["four", "5", "6"], ["7"]]),
+    ):
+        os.write(writer, written)
+        assert [next(found) for _ in arrived] == arrived
+    os.close(writer)
+    assert list(found) == [["last"]]

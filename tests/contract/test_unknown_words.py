@@ -1,0 +1,163 @@
+"""Unknown-word replacement against the faults that users of other toolkits ran into."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import END, PADDING, SPECIAL_TOKENS, UNKNOWN
+from convs2s.decoding.search import beam_search
+from convs2s.decoding.translate import LineTranslator
+from convs2s.decoding.words import replace_unknown
+from convs2s.model_file import load_model, save_model
+from convs2s.models.ensemble import DecoderState, Ensemble
+from tests.support.networks import options
+
+
+class Staring:
+    """An ensemble that writes ``<unk>`` and always looks the same way."""
+
+    attends = True
+
+    def __init__(self, attention: list[list[float]]) -> None:
+        self.attention = torch.tensor(attention)  # (B, m)
+
+    def positions(self, side: str) -> None:
+        """There is no limit."""
+
+    def start_search(self, source: Indices, *_: object) -> DecoderState:
+        return StaringState(source, self.attention)
+
+
+class StaringState(DecoderState):
+    def __init__(self, source: Indices, attention: Tensor) -> None:
+        super().__init__([], [], torch.from_numpy(source), "probabilities")
+        self.attention = attention
+
+    def step(self, previous: Tensor) -> tuple[Tensor, Tensor]:
+        predictions = torch.full((*previous.shape, 5), -50.0)  # (B, K, V)
+        predictions[:, :, UNKNOWN] = -0.1
+        predictions[:, :, END] = -10.0
+        rows = self.attention.unsqueeze(1)
+        return predictions, rows.expand(-1, previous.shape[1], -1)
+
+
+@pytest.mark.parametrize(
+    ("source", "attention", "expected"),
+    [
+        # fairseq #1291: every <unk> became <eos>, or the full stop. Here the end symbol has the
+        # most attention, and the best word is taken, not the last.
+        ([[3, 4, 3, END]], [[0.2, 0.25, 0.15, 0.4]], [1]),
+        # Where no word has any attention, one is taken still.
+        ([[3, 4, END]], [[0.0, 0.0, 1.0]], [0]),
+        # A full stop with the most attention of all words is a word as any (section 4.2).
+        ([[3, 4, 3, END]], [[0.1, 0.2, 0.3, 0.4]], [2]),
+        # fairseq-lua #77: "attention index out of bound", on the padding of a batch.
+        (
+            [[3, 4, 5, 6, END], [3, 4, END, PADDING, PADDING]],
+            [[0.1, 0.1, 0.1, 0.6, 0.1], [0.1, 0.2, 0.1, 0.1, 0.5]],
+            [3, 1],
+        ),
+    ],
+)
+def test_the_word_with_the_most_attention_is_looked_at(
+    source: list[list[int]], attention: list[list[float]], expected: list[int]
+) -> None:
+    lengths = {"factor": 0, "offset": 2}
+    settings = options(beam=2, minimum_length=2, maximum_length=lengths)
+    ensemble = cast(Ensemble, Staring(attention))
+    found = beam_search(ensemble, torch.tensor(source), settings)
+    for hypotheses, position in zip(found, expected, strict=True):
+        assert hypotheses[0].tokens == [UNKNOWN] * 2
+        assert hypotheses[0].alignment == [position] * 2
+
+
+@pytest.fixture
+def unknowing(model: Path, tmp_path: Path) -> Path:
+    """A model whose outputs are ``<unk>`` 15 times: its 16 positions less the end's."""
+    network, description = load_model(model)
+    network.output.bias.data[UNKNOWN] += 100.0
+    path = tmp_path / "unknowing"
+    save_model(path, network.state_dict(), description)
+    return path
+
+
+def translator(path: Path, **settings: Any) -> LineTranslator:
+    chosen = DecodingSettings.model_validate({"minimum_length": 15} | settings)
+    return LineTranslator([path], chosen, "cpu")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello",  # fairseq-lua #77: the second word for it looked at position 2 of 1
+        "w3 Allianz",  # fairseq #3533: a word in neither vocabulary stayed <unk>
+        "<unk> </s> <pad> w1",  # fairseq #3533, #1291: neither reaches the output
+        " ".join(f"unheard{number}" for number in range(40)),  # the model reads 15
+    ],
+)
+def test_unknown_words_are_copied_as_they_were_typed(
+    unknowing: Path, line: str
+) -> None:
+    empty, one = translator(unknowing).translate(["", line])
+    assert (empty.text, empty.replacements) == ("", [])
+    assert one.words_before == ["<unk>"] * 15
+    assert not set(SPECIAL_TOKENS) & {*one.source_tokens, *one.words}
+    assert set(one.words) <= set(one.source_words[:15])
+    for position, row in enumerate(one.replacements):
+        word = one.source_words[row["source_position"]]
+        assert row == {
+            "position": position,
+            "source_position": row["source_position"],
+            "source_word": word,
+            "word": word,
+            "by": "copied",
+        }
+        assert one.words[position] == word
+    assert len(one.replacements) == 15
+
+
+def test_a_dictionary_is_asked_first_and_replacement_can_be_left_out(
+    unknowing: Path,
+) -> None:
+    """fairseq #3533: without an alignment file its loader broke; #832: what is not asked for."""
+    known = translator(unknowing)
+    assert known.description.dictionary == {}
+    known.description.dictionary["w1"] = "mot"
+    assert set(next(known.translate(["w1"])).words) == {"mot"}
+    (one,) = translator(unknowing, replace_unknown=False).translate(["w1"])
+    assert set(one.words) == {"<unk>"}
+    assert one.replacements == []
+
+
+def test_a_word_is_looked_up_as_it_is_written() -> None:
+    dictionary = {"march": "marchez", "May": "mai"}
+    tokens = ["le", "<unk>", "<unk>", "<unk>", "<unk>"]
+    source = ["March", "march", "may", "May"]
+    after, replacements = replace_unknown(tokens, [3, 0, 1, 2, 3], source, dictionary)
+    assert after == ["le", "March", "marchez", "may", "mai"]
+    copied, looked_up = "copied", "dictionary"
+    assert [row["by"] for row in replacements] == [copied, looked_up, copied, looked_up]
+    assert [row["position"] for row in replacements] == [1, 2, 3, 4]
+
+
+def test_places_count_words_where_tokens_are_pieces(
+    unknowing: Path, model: Path, tmp_path: Path
+) -> None:
+    network, description = load_model(unknowing)
+    pieces = description.model_copy(update={"bpe_codes": "#version: 0.2\n"})
+    save_model(tmp_path / "pieces", network.state_dict(), pieces)
+    (one,) = translator(tmp_path / "pieces").translate(["ab cd"])
+    assert one.source_tokens == ["a@@", "b", "c@@", "d"]
+    assert one.source_words == ["ab", "cd"]
+    assert one.alignment is not None
+    for row in one.replacements:
+        assert row["source_position"] == one.alignment[row["position"]] // 2
+    # The words of a model without BPE may look like pieces.
+    settings = DecodingSettings(replace_unknown=False)
+    plain = LineTranslator([model], settings, "cpu", pretokenized=True)
+    assert next(plain.translate(["w1@@ w2"])).source_words == ["w1@@", "w2"]

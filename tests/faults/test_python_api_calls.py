@@ -1,0 +1,109 @@
+"""Calls of ``convs2s.Translator`` with what it cannot take."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import convs2s
+from convs2s.api.translator import Translator
+from convs2s.model_file import load_model
+from tests.support.refusals import refusal, says
+
+ONE = ["w1"]
+
+
+@pytest.fixture(scope="module")
+def translator(sharp: Path) -> Translator:
+    return Translator.load(sharp, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("texts", "settings", "words"),
+    [
+        ("w1", {}, ["texts: expected a list", "one text"]),
+        (["w1", 2], {}, ["texts:2: ", "Python type int"]),
+        (["w\0"], {}, ["texts:1: ", "NUL at character 2"]),
+        (["w1\nw2"], {}, ["texts:1: ", "line feed at character 3"]),
+        (["é" * 600_000], {}, ["1,200,000 bytes", "1,048,576 is"]),
+        (["w\ud800"], {}, ["half a surrogate pair at character 2"]),
+        (ONE, {"baem": 3}, ["translate: ", "'baem'", "did you mean 'beam'"]),
+        (ONE, {"n_best": 0}, ["translate: n_best: ", "at least 1"]),
+        (ONE, {"beam": 2, "n_best": 3}, ["a beam of 2"]),
+        (ONE, {"length_penalty": {"tuned_on": "valid"}}, ["length_penalty: "]),
+        (ONE, {"cuda_graphs": False}, ["translate: cuda_graphs: ", "give it to load"]),
+    ],
+)
+def test_what_cannot_be_translated(
+    translator: Translator, texts: object, settings: dict[str, Any], words: list[str]
+) -> None:
+    says(refusal(translator.translate, texts, **settings), *words)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        ("w1", ["pairs: expected a list of pairs"]),
+        ([("w1", "w2"), ("w1",)], ["pairs:2: expected a pair"]),
+        ([("w1", "w\0")], ["pairs:1: ", "NUL"]),
+    ],
+)
+def test_what_cannot_be_scored(
+    translator: Translator, pairs: object, words: list[str]
+) -> None:
+    says(refusal(translator.score, pairs), *words)
+
+
+@pytest.mark.parametrize(
+    ("path", "settings", "words"),
+    [
+        (".", {}, ["is a folder", "name the model file in it"]),
+        ("none", {}, ["no such file"]),
+        ([], {}, ["expected a model file", "empty list"]),
+        ("none", {"device": "gpu"}, ["'auto', 'cpu' or 'cuda'", "'gpu'"]),
+        ("none", {"pretokenized": "no"}, ["pretokenized: ", "boolean"]),
+    ],
+)
+def test_what_cannot_be_loaded(
+    path: Any, settings: dict[str, Any], words: list[str]
+) -> None:
+    says(refusal(Translator.load, path, **settings), *words)
+
+
+def test_what_a_model_has_not(recurrent: Path, sharp: Path) -> None:
+    without_attention = Translator.load(str(recurrent), device="cpu")
+    (found,) = without_attention.translate(ONE)
+    assert found.alignment is None
+    message = refusal(without_attention.translate, ONE, attention=True)
+    says(message, "attention: no model here has any")
+    of_tokens = Translator.load(sharp, device="cpu", pretokenized=True)
+    message = refusal(of_tokens.translate, ONE, split_sentences=True)
+    says(message, "split_sentences: splits raw text")
+
+
+def test_a_model_that_was_replaced_is_not_taken_for_the_one_in_memory(
+    model: Path, sharp: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+
+    def noted(path: Path, *device: str) -> object:
+        read.append(path)
+        return load_model(path, *device)
+
+    monkeypatch.setattr("convs2s.decoding.translate.load_model", noted)
+    monkeypatch.chdir(tmp_path)
+    copy = Path(shutil.copy(sharp, "model.safetensors"))
+    own = Translator.load(copy, device="cpu")
+    moved = Translator.load(copy, device="cpu")
+    monkeypatch.chdir("/")
+    for beam in (1, 2):
+        moved.translate(ONE, attention=True, beam=beam)
+    assert read == [tmp_path / copy]  # once
+    shutil.copy(model, tmp_path / copy)
+    for late in (
+        lambda: own.score([("w1", "w1")]),
+        lambda: own.translate(ONE, attention=True),
+    ):
+        with pytest.raises(convs2s.UserError, match=r"was changed since it was loaded"):
+            late()

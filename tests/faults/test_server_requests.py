@@ -1,0 +1,298 @@
+"""Requests and clients that the server refuses: bad ones, too large ones, slow ones, deaf ones."""
+
+import asyncio
+import json
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPResponse
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from convs2s.api.translator import Translator
+from convs2s.config.decoding import DecodingSettings
+from convs2s.serving import connections
+from convs2s.serving.settings import is_loopback
+from tests.conftest import Terminal
+from tests.support.refusals import refusal, says
+from tests.support.served import FORM, HEAD, JSON, ModelServer, serving
+
+SEARCH = DecodingSettings(beam=3, minimum_length=2)
+
+
+@pytest.fixture(scope="module")
+def server(sharp: Path) -> Iterator[ModelServer]:
+    with serving(
+        sharp,
+        SEARCH,
+        request_seconds=0.5,
+        most_waiting=80,
+        largest_beam=6,
+        longest_text=400,
+    ) as running:
+        yield running
+
+
+# ---- what a request is ----
+
+W = ["w1"]
+LANGUAGES = {"source": "en", "target": "fr"}
+
+BODIES: tuple[tuple[object, int, list[str]], ...] = (
+    (b'{"texts": ["\xff"]}', 400, ["byte 0xff in position 12"]),
+    (b"{", 400, ["not JSON in UTF-8", "Expecting property name"]),
+    (b"[" * 100_000, 400, ["maximum recursion"]),
+    ([], 400, ["expected a JSON object"]),
+    ({"texts": "w1"}, 400, ["texts: expected a list"]),
+    ({"texts": W, "baem": 1}, 400, ["'baem'", "did you mean 'beam'"]),
+    ({"texts": W, "beam": 7}, 400, ["beam: expected at most 6"]),
+    ({"texts": W, "beam": 2, "n_best": 3}, 400, ["n_best: a beam of 2"]),
+    ({"texts": ["w1", "w\ud800"]}, 400, ["texts:2: not Unicode"]),
+    ({"texts": W * 65}, 413, ["65 texts", "64 is the most"]),
+    ({"texts": ["w", "é" * 201]}, 413, ["402 bytes", "400 is the most"]),
+    ({"texts": ["W1. W2. W3."] * 30}, 413, ["90 sentences", "80 is the most"]),
+    # Attention has a weight for each pair of tokens, for each of the best hypotheses.
+    (
+        {"texts": ["w" * 283], "attention": True, "n_best": 2},
+        413,
+        ["attention: too much text"],
+    ),
+    ({"texts": ["w" * 200_000]}, 413, ["more than 157,696 bytes"]),
+    ({"q": "w1", "source": "de", "target": "fr"}, 400, ["'de'", "expected 'en'"]),
+    ({"q": "w1", "source": "en", "target": "es"}, 400, ["'es'", "expected 'fr'"]),
+    ({"q": "w1", **LANGUAGES, "format": "html"}, 400, ["format: expected 'text'"]),
+    ({"q": "w1", **LANGUAGES, "alternatives": -1}, 400, ["alternatives: ", "least 0"]),
+    (LANGUAGES, 400, ["key 'q' is missing"]),
+    ({"q": "w1\n" * 64, **LANGUAGES}, 413, ["65 texts", "64 is the most"]),
+)
+
+
+@pytest.mark.parametrize(("body", "status", "words"), BODIES)
+def test_a_bad_request_is_told_why(
+    server: ModelServer, body: object, status: int, words: list[str]
+) -> None:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = server.ask("/translate", content)
+    assert answer.status == status
+    says(answer.content["error"], "request: " if "texts" in repr(body) else "", *words)
+
+
+FROM_A_PAGE = {**FORM, "Sec-Fetch-Site": "cross-site"}
+OPTIONS = {"Origin": "https://page.example", "Access-Control-Request-Method": "POST"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("POST", "/translate", b"{}", {"Content-Type": "text/plain"}, 415),
+        ("POST", "/translate", b"{}", {}, 415),
+        ("POST", "/translate", b"{}", {**JSON, "Host": "elsewhere.example"}, 421),
+        ("POST", "/translate", b"{}", {**JSON, "Host": "[::1"}, 421),
+        ("GET", "/translate", None, {}, 405),
+        ("OPTIONS", "/translate", None, OPTIONS, 405),
+        ("GET", "/nowhere", None, {}, 404),
+        # A form is taken from programs alone, not from any page.
+        ("POST", "/translate", b"q=w1&source=en&target=fr", FROM_A_PAGE, 415),
+        ("POST", "/translate?q=w1", None, {"Origin": "null"}, 415),
+        ("POST", "/translate", b"q=\xff", FORM, 400),
+        ("POST", "/translate", b"q=1&" * 101, FORM, 400),
+        ("POST", "/translate", b"q=w1&q=w2&source=en&target=fr", FORM, 400),
+    ],
+)
+def test_other_requests_are_refused(
+    server: ModelServer,
+    method: str,
+    path: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    status: int,
+) -> None:
+    answer = server.ask(path, body, headers, method)
+    assert answer.status == status
+    assert answer.content["error"]
+
+
+def test_attention_of_a_model_without_any_is_the_clients_mistake(
+    sharp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Translator, "attends", False)
+    with serving(sharp, SEARCH) as running:
+        answer = running.translate("w1", attention=True)
+    assert answer.status == 400
+    says(answer.content["error"], "request: attention: no model of this server")
+
+
+def test_a_busy_server_and_one_that_stops_tell_to_come_again(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = "convs2s.serving.requests.Batches"
+    monkeypatch.setattr(f"{batches}.waiting", 60)
+    answer = server.translate(*["w1"] * 21)
+    assert answer.status == 503
+    says(answer.content["error"], "60 sentences wait", "80 is the most", "ask again")
+
+    async def cut_off(*_: object) -> None:
+        # As uvicorn does to every request, after stop_seconds.
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(f"{batches}.translate", cut_off)
+    answer = server.translate("w1")
+    assert answer.status == 503
+    says(answer.content["error"], "the server is shutting down")
+
+
+# ---- what a client does ----
+
+
+def test_no_http_at_all(server: ModelServer) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"\x16\x03\x01\x00\xff\0\0\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert server.ask("/health").status == 200
+
+
+def test_a_slow_client_holds_up_nobody(server: ModelServer) -> None:
+    with server.connect() as slow:
+        slow.sendall(HEAD + b"Content-Length: 100\r\n\r\n" + b'{"texts": ')
+        assert server.translate("w1").status == 200
+        answer = slow.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"not complete within 0.5 s" in answer
+
+
+GET = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n"
+
+
+def test_a_head_that_never_ends_keeps_no_connection(server: ModelServer) -> None:
+    with (
+        server.connect() as silent,
+        server.connect() as slow,
+        server.connect() as again,
+    ):
+        slow.sendall(HEAD)
+        again.sendall(GET % (b"/health", b""))
+        response = HTTPResponse(again)
+        response.begin()
+        assert json.loads(response.read())["status"] == "ok"
+        again.sendall(HEAD)
+        for connection in (silent, slow, again):
+            connection.settimeout(10)
+            assert connection.makefile("rb").read() == b""
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+def test_who_reads_no_answer_keeps_no_connection(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr(connections, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(
+        "prometheus_client.generate_latest", lambda _: b"x" * 50_000_000
+    )
+    with server.connect() as deaf:
+        deaf.sendall(GET % (b"/metrics", more))
+        # A second until the connection closes, and half of one until it is cut.
+        time.sleep(3)
+        received = 0
+        with suppress(ConnectionResetError):
+            while part := deaf.recv(1 << 20):
+                received += len(part)
+    assert 0 < received < 50_000_000
+
+
+def test_who_is_answered_before_the_body_keeps_no_connection(
+    server: ModelServer,
+) -> None:
+    with server.connect() as slow:
+        slow.sendall(GET % (b"/health", b"Content-Length: 100000\r\n"))
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(100):  # ten seconds, twenty times the limit
+                slow.sendall(b"x")
+                time.sleep(0.1)
+            pytest.fail("the connection is still open")
+
+
+def test_who_sends_nothing_more_gets_an_answer(server: ModelServer) -> None:
+    with server.connect() as asking:
+        asking.sendall(server.request(["w1 w2 w3"]))
+        asking.shutdown(socket.SHUT_WR)
+        response = HTTPResponse(asking)
+        response.begin()
+        (translation,) = json.loads(response.read())["translations"]
+        assert asking.recv(1) == b""
+    assert translation["source"] == "w1 w2 w3"
+
+
+def test_who_closes_the_connection_is_forgotten(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        with server.connect() as leaving:
+            leaving.sendall(server.request(["w1 w2 w3 w4 w5 w6 w7"] * 16))
+    assert server.translate("w1").status == 200
+    assert server.ask("/health").content["waiting"] == 0
+    ended = Event()
+
+    async def never_done(*_: object) -> None:
+        try:
+            await asyncio.sleep(600)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("convs2s.serving.requests.Batches.translate", never_done)
+    with server.connect() as leaving:
+        leaving.sendall(server.request(["w1"]))
+    assert ended.wait(60)
+
+
+# ---- how it is started ----
+
+
+def test_a_port_that_is_taken(sharp: Path, run: Terminal) -> None:
+    pytest.importorskip("uvicorn", reason="the extra [serve] is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        with pytest.raises(SystemExit, match=f"--port {port}: cannot listen there: "):
+            run("serve", sharp, "--port", port)
+
+
+def test_without_its_extra_it_says_what_to_install(
+    sharp: Path, run: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "convs2s.serving.server", raising=False)
+    with pytest.raises(SystemExit, match=r"pip install 'convs2s\[serve\]'"):
+        run("serve", sharp)
+
+
+@pytest.mark.parametrize(
+    ("beam", "settings", "words"),
+    [
+        (12, {}, ["--beam 12", "--largest-beam is 10"]),
+        (3, {"most_waiting": 20}, ["--most-texts 64", "--most-waiting is 20"]),
+    ],
+)
+def test_what_no_request_could_have_is_refused_at_the_start(
+    sharp: Path, beam: int, settings: dict[str, Any], words: list[str]
+) -> None:
+    starting = serving(sharp, DecodingSettings(beam=beam), **settings)
+    says(refusal(starting.__enter__), *words)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_this_machine"),
+    [
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("localhost.example", False),
+    ],
+)
+def test_which_addresses_are_this_machine_alone(
+    host: str, is_this_machine: bool
+) -> None:
+    assert is_loopback(host) == is_this_machine

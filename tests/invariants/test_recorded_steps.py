@@ -1,0 +1,98 @@
+"""A search that replays recorded steps finds what one finds that runs them."""
+
+import numpy as np
+import pytest
+import torch
+
+from convs2s.data.vocabulary import END
+from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.models.convs2s import ConvS2S
+from convs2s.models.ensemble import Ensemble
+from convs2s.models.network import Network
+from convs2s.models.recorded_ensemble import ROWS, RecordedEnsemble
+from convs2s.models.steps import Shortlisted
+from tests.support.networks import TYPES, batch, convs2s, lstm, network, options
+from tests.support.recordings import CpuRecording
+from tests.support.waiting import counted_waits
+
+
+class Recorded(RecordedEnsemble):
+    """An ensemble that knows the recordings it has made."""
+
+    def __init__(self, *networks: Network) -> None:
+        self.made: list[CpuRecording] = []
+        super().__init__(networks, recording=self.new)
+
+    def new(self) -> CpuRecording:
+        self.made.append(CpuRecording())
+        return self.made[-1]
+
+
+def assert_alike(
+    found: list[list[Hypothesis]], expected: list[list[Hypothesis]]
+) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [(one.tokens, one.alignment) for one in ours] == [
+            (one.tokens, one.alignment) for one in theirs
+        ]
+        assert [one.score for one in ours] == pytest.approx(
+            [one.score for one in theirs], abs=1e-9
+        )
+
+
+def several() -> list[Network]:
+    """Networks with attention in other layers, one of them without positions."""
+    nowhere = {"source": False, "target": False}
+    without = convs2s(((8, 3),), ((8, 3), (8, 2)), attention=[2], positions=nowhere)
+    torch.manual_seed(1)
+    last = ConvS2S(without, TYPES, TYPES).double()
+    return [network(1), network(2, attention=(False, True, True)), last]
+
+
+CHOSEN = np.array([*range(END + 3), 7, 9, 12])
+SHORTLIST = Shortlisted(CHOSEN, np.zeros((2, len(CHOSEN)), bool))
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.parametrize(
+    ("networks", "shortlist", "recordings"),
+    [
+        (several(), None, 1),
+        ([network(), lstm()], None, 0),
+        ([network()], SHORTLIST, 0),
+    ],
+    ids=["several", "lstm", "shortlist"],
+)
+def test_it_finds_the_same(
+    networks: list[Network], shortlist: Shortlisted | None, recordings: int, beam: int
+) -> None:
+    recorded = Recorded(*networks)
+    for source in (batch(9, 2), batch(6, 6)):
+        given = (source, options(beam=beam), shortlist)
+        assert_alike(
+            beam_search(recorded, *given), beam_search(Ensemble(networks), *given)
+        )
+    assert len(recorded.made) == recordings
+
+
+def test_a_recording_is_used_again_for_batches_of_its_shape() -> None:
+    recorded = Recorded(network())
+    shapes = ((4,), (9, 2), (5,) * ROWS, (20, 3), (15, 15))
+    # In vectors of 16: (4,) to (15, 15) have one length.
+    for lengths in shapes + shapes:
+        beam_search(recorded, batch(*lengths), options(beam=2))
+    assert len(recorded.made) == 2
+
+
+def test_a_batch_that_nobody_waits_for_leaves_its_recording_to_the_next() -> None:
+    model = network()
+    recorded = Recorded(model)
+    source = batch(6, 3)
+    steps = iter(range(4))
+    beam_search(recorded, source, options(), is_stopped=lambda: next(steps) == 3)
+    with counted_waits() as waits:
+        found = beam_search(recorded, source, options())
+    assert_alike(found, beam_search(Ensemble([model]), source, options()))
+    (recording,) = recorded.made
+    # Before it was stopped, the first step ran and two were replayed.
+    assert waits == {"cpu": recording.replays - 2}

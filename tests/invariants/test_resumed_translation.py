@@ -1,0 +1,224 @@
+"""A long file's translation is the same after a kill and on any number of workers."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from convs2s.cli.main import main
+from convs2s.config.architecture import ConvS2SArchitecture
+from convs2s.config.decoding import DecodingSettings
+from convs2s.decoding.long_files import identity_of, translate_long_file
+from convs2s.decoding.parallel import Chunk
+from convs2s.decoding.streams import ChunkTranslator
+from convs2s.decoding.translate import LineTranslator
+from convs2s.files.text import read_lines, write_lines
+from tests.support import tiny
+from tests.support.memory import peak_memory
+from tests.support.processes import wait_for
+
+generator = random.Random(5)
+LINES = [
+    " ".join(generator.choices(tiny.WORDS, k=generator.randint(1, 8)))
+    for _ in range(400)
+]
+
+
+def translator_of(model: Path, precision: str = "fp32") -> LineTranslator:
+    short = {"factor": 0.2, "offset": 2}
+    given = {"batch_sentences": 2, "maximum_length": short, "precision": precision}
+    return LineTranslator([model], DecodingSettings.model_validate(given), "cpu")
+
+
+def command(model: Path, source: Path, output: Path, *options: str) -> list[str]:
+    given = f"--input {source} --output {output} --batch-sentences 2 --threads 1"
+    short = "--maximum-length.factor 0.2 --maximum-length.offset 2"
+    return ["translate", str(model), *given.split(), *short.split(), *options]
+
+
+def started(*arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "convs2s", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+# ---- killed between two chunks ----
+
+
+class Killed(ChunkTranslator):
+    """Notes the first line of each chunk, and stops before some chunk as a kill does."""
+
+    def __init__(self, model: Path, chunks: int) -> None:
+        super().__init__(translator_of(model), as_json=True, n_best=None)
+        self.left = chunks
+        self.seen: list[int] = []
+
+    def __call__(self, chunk: Chunk) -> str:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        self.seen.append(chunk[0][0])
+        return super().__call__(chunk)
+
+
+def translate_file(translate: Killed, folder: Path, name: str) -> bytes:
+    identity = {"models": ["a"]}
+    output = folder / name
+    translate_long_file(translate, folder / "in", output, identity, workers=1)
+    assert not list(folder.glob(f"{name}.part*"))
+    return output.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["out", "out.zst"])
+def test_a_stopped_translation_goes_on(model: Path, tmp_path: Path, name: str) -> None:
+    write_lines(tmp_path / "in", LINES[:50])
+    expected = translate_file(Killed(model, 9), tmp_path, f"expected.{name}")
+    with pytest.raises(KeyboardInterrupt):
+        translate_file(Killed(model, 2), tmp_path, name)
+    assert not (tmp_path / name).exists()
+    # What a kill in the middle of writing leaves behind the last complete chunk:
+    with (tmp_path / f"{name}.part").open("ab") as part:
+        part.write(b"half a line")
+    rest = Killed(model, 9)
+    assert translate_file(rest, tmp_path, name) == expected
+    assert rest.seen == [33, 49]  # chunks of 8 batches of 2
+    assert len(list(read_lines(tmp_path / name))) == 50
+    if name == "out.zst":
+        assert zstandard.get_frame_parameters(expected).has_checksum
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"bytes": 10**6}, "its text is shorter than its state says"),
+        ({"lines": -1}, "its state cannot be read"),
+        ({"bytes": -1}, "its state cannot be read"),
+        (
+            {"identity": {"models": ["b"]}},
+            "differs from this command in models and input",
+        ),
+        ({}, "differs from this command in input"),
+    ],
+)
+def test_what_does_not_fit_the_command_starts_over(
+    model: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Mapping[str, object],
+    reason: str,
+) -> None:
+    write_lines(tmp_path / "in", LINES[:50])
+    with pytest.raises(KeyboardInterrupt):
+        translate_file(Killed(model, 2), tmp_path, "out")
+    state = tmp_path / "out.part.json"
+    state.write_text(json.dumps(json.loads(state.read_bytes()) | change))
+    if not change:
+        write_lines(tmp_path / "in", LINES[1:51])
+    fresh = Killed(model, 9)
+    translate_file(fresh, tmp_path, "out")
+    assert fresh.seen[0] == 1
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [
+        ("", b""),
+        (".gz", b"\x1f\x8b"),
+        (".bz2", b"BZh"),
+        (".xz", b"\xfd7z"),
+        (".zst", b"\x28\xb5"),
+    ],
+)
+def test_an_empty_file_is_one_of_its_format(
+    model: Path, tmp_path: Path, suffix: str, start: bytes
+) -> None:
+    write_lines(tmp_path / "in", [])
+    written = translate_file(Killed(model, 0), tmp_path, f"out{suffix}")
+    assert written[: len(start) or None] == start
+    assert list(read_lines(tmp_path / f"out{suffix}")) == []
+
+
+# ---- the command ----
+
+
+@pytest.mark.parametrize(
+    ("precision", "meant"), [("fp32", "fp32"), ("bf16", "bf16"), ("auto", "int8")]
+)
+def test_a_killed_command_is_gone_on_with_by_two_workers(
+    sharp: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    precision: str,
+    meant: str,
+) -> None:
+    write_lines(tmp_path / "in", LINES)
+    state = tmp_path / "out.part.json"
+    whole = command(sharp, tmp_path / "in", tmp_path / "out", "--precision", precision)
+    process = started(*whole)
+    wait_for(state.exists)
+    process.kill()
+    process.communicate()
+    assert not (tmp_path / "out").exists()
+    # Gone on with where `auto` is another precision, it would be of both.
+    assert json.loads(state.read_bytes())["identity"]["precision"] == meant
+    main([*whole, "--workers", "2"])
+    assert "out: resuming after line " in capsys.readouterr().err
+    expected = translator_of(sharp, meant).translate(LINES)
+    assert list(read_lines(tmp_path / "out")) == [one.text for one in expected]
+
+
+def test_what_goes_to_a_pipe_has_nothing_to_resume(model: Path, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in", LINES * 10)
+    with started(*command(model, tmp_path / "in", Path("/dev/stdout"))) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate()[1].decode()
+    assert "SIGTERM was received" in said
+    assert process.returncode == 1, "75 says that a state was saved"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_memory_does_not_grow_with_the_file(
+    model: Path, tmp_path: Path, workers: str
+) -> None:
+    peaks = []
+    options = ["--beam", "1", "--batch-sentences", "256", "--workers", workers]
+    for times in (50, 500):
+        write_lines(tmp_path / "in", LINES * times)
+        files = (tmp_path / "in", tmp_path / "out")
+        peaks.append(peak_memory(*command(model, *files, *options)))
+    assert peaks[1] < 1.1 * peaks[0]
+
+
+# ---- what an output depends on ----
+
+
+def test_on_a_gpu_the_batches_are_part_of_what_an_output_depends_on(
+    model: Path,
+) -> None:
+    for device, is_same in (("cpu", True), ("cuda", False)):
+        one, other = (
+            identity_of([model], DecodingSettings(batch_sentences=size), device)
+            for size in (1, 64)
+        )
+        assert (one == other) == is_same
+
+
+def test_the_code_of_an_extensions_network_is_part_too(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an edit of it changes what the same weights say."""
+    before = identity_of([model], DecodingSettings(), "cpu")
+    monkeypatch.setattr(ConvS2SArchitecture, "code", lambda _: {"code": "edited"})
+    assert identity_of([model], DecodingSettings(), "cpu") != before

@@ -1,0 +1,164 @@
+"""Beam search against a plain one, switch by switch, and against probabilities set by hand."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from convs2s.config.decoding import DecodingSettings
+from convs2s.data.batches import Indices
+from convs2s.data.vocabulary import END, PADDING, UNKNOWN
+from convs2s.decoding.search import Hypothesis, beam_search
+from convs2s.models.ensemble import DecoderState, Ensemble
+from convs2s.models.recorded_ensemble import RecordedEnsemble
+from plain_decoder import plain_search
+from tests.support.networks import batch, network, options
+from tests.support.recordings import CpuRecording
+from tests.support.waiting import counted_waits
+
+# ---- the plain search ----
+
+LENGTHS = (6, 2, 4)
+
+SWITCHES: tuple[dict[str, Any], ...] = (
+    {"beam": 1},
+    {"beam": 2},
+    {},
+    {"beam": 10, "maximum_length": {"factor": 0, "offset": 3}},
+    {"length_penalty": 0.0},
+    {"length_penalty": 0.6},
+    {"length_penalty": 1.7},
+    {"minimum_length": 4},
+    {"minimum_length": 6, "maximum_length": {"factor": 0, "offset": 2}},
+    {"maximum_length": {"factor": 0.4, "offset": 1}},
+    {"maximum_length": {"factor": 2.5, "offset": 1}},
+    {"unknown_penalty": 3.0},
+    {"unknown_penalty": 0.3},
+)
+
+FOND = ({}, {UNKNOWN: 2.0}, {END: 4.0}, {PADDING: 3.0})
+"""Types that a network likes, padding among them, which nobody may write."""
+
+
+@pytest.mark.parametrize("fond", FOND)
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_the_search_finds_what_a_plain_one_finds(
+    switch: dict[str, Any], fond: dict[int, float]
+) -> None:
+    """Also where its steps are recorded and replayed, for a second batch too."""
+    model = network(1).eval()
+    with torch.no_grad():
+        # So that much is nearly as probable.
+        model.decoder.out_projection.weight_g.mul_(0.05)
+        for token, bias in fond.items():
+            model.output.bias[token] += bias
+    limit = {"maximum_length": {"factor": 1.0, "offset": 3}}
+    settings = DecodingSettings.model_validate(limit | switch)
+    recorded = RecordedEnsemble([model], recording=CpuRecording)
+    for source in (batch(*LENGTHS), batch(*reversed(LENGTHS))):
+        expected = [
+            plain_search(model, row[row != PADDING], settings) for row in source
+        ]
+        for ensemble in (Ensemble([model]), recorded):
+            found = beam_search(ensemble, source, settings)
+            assert [[one.tokens for one in each] for each in found] == [
+                [tokens for tokens, _ in each] for each in expected
+            ]
+            # The plain one adds up in fp32.
+            assert [one.score for each in found for one in each] == pytest.approx(
+                [score for each in expected for _, score in each], abs=1e-5
+            )
+
+
+def test_an_output_ends_where_the_networks_positions_end() -> None:
+    model = network(1).eval()
+    assert model.positions["target"] == 30
+    for hypotheses in beam_search(
+        Ensemble([model]), batch(4, 2), options(beam=2, minimum_length=60)
+    ):
+        assert {len(one.tokens) for one in hypotheses} == {29}  # and </s>
+
+
+# ---- probabilities set by hand ----
+
+A, B, C = (max(END, PADDING, UNKNOWN) + number for number in (1, 2, 3))
+
+NEXT = {
+    END: {A: 0.5, B: 0.3, C: 0.1, END: 0.1},
+    A: {END: 0.5, C: 0.3, A: 0.1, B: 0.1},
+    B: {B: 0.6, A: 0.2, C: 0.1, END: 0.1},
+    C: {END: 0.9, A: 0.1},
+}
+"""The last token -> the probabilities of the next one."""
+
+HALF = {END: 0.5, A: 0.25, B: 0.25}
+EQUAL = {END: {A: 0.5, B: 0.5}, A: HALF, B: {C: 1.0}, C: HALF}
+
+
+class Bigrams:
+    """An ensemble that looks at nothing but the last token."""
+
+    attends = False
+
+    def __init__(self, following: Mapping[int, Mapping[int, float]]) -> None:
+        self.table = torch.full((C + 1, C + 1), -torch.inf)
+        for last, probabilities in following.items():
+            for token, probability in probabilities.items():
+                self.table[last, token] = math.log(probability)
+
+    def positions(self, side: str) -> None:
+        """There is no limit."""
+
+    def start_search(self, source: Indices, *_: object) -> DecoderState:
+        return BigramsState(source, self.table)
+
+
+class BigramsState(DecoderState):
+    def __init__(self, source: Indices, table: Tensor) -> None:
+        super().__init__([], [], torch.from_numpy(source), "probabilities")
+        self.table = table
+
+    def step(self, previous: Tensor) -> tuple[Tensor, None]:
+        return self.table[previous], None
+
+
+def searched(
+    following: Mapping[int, Mapping[int, float]], *lengths: int, **settings: Any
+) -> list[list[Hypothesis]]:
+    ensemble = cast(Ensemble, Bigrams(following))
+    return beam_search(ensemble, batch(*lengths), options(**settings))
+
+
+@pytest.mark.parametrize(
+    ("following", "finished", "expected"),
+    [
+        # Step 1 keeps a and b. Step 2 ranks a</s> .25, bb .18, ac .15: with a</s> finished, one
+        # place is left, for bb, and ac is gone. Step 3 goes on to bbb .108, which ends: .0108.
+        (NEXT, "leave", [([A], 0.25), ([B, B, B], 0.0108)]),
+        # As above, but ac stays in the beam, and ac</s> .135 ends before bbb .108 does.
+        (NEXT, "replace", [([A], 0.25), ([A, C], 0.135)]),
+        # Of equal hypotheses, the first that finished is the best.
+        (EQUAL, "replace", [([A], 0.25), ([B, C], 0.25)]),
+    ],
+)
+def test_what_becomes_of_the_place_of_a_finished_hypothesis(
+    following: dict[int, dict[int, float]],
+    finished: str,
+    expected: list[tuple[list[int], float]],
+) -> None:
+    limit = {"factor": 0, "offset": 3}
+    how = {"finished": finished, "length_penalty": 0.0, "maximum_length": limit}
+    (found,) = searched(following, 4, beam=2, **how)
+    assert [(one.tokens, round(math.exp(one.score), 6)) for one in found] == expected
+
+
+@pytest.mark.parametrize(("beam", "steps"), [(1, 2), (2, 3)])
+def test_a_search_waits_for_its_device_once_a_step_and_ends_with_its_last_output(
+    beam: int, steps: int
+) -> None:
+    with counted_waits() as waits:
+        searched(NEXT, 4, 2, beam=beam, maximum_length={"factor": 0, "offset": 40})
+    assert waits == {"cpu": steps}
