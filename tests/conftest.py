@@ -1,5 +1,6 @@
 """What every test can ask for."""
 
+import contextlib
 import faulthandler
 import io
 import os
@@ -16,6 +17,7 @@ from convs2s.cli.main import main
 from convs2s.config.architecture import LstmArchitecture, parse_architecture
 from convs2s.config.load import load
 from convs2s.config.settings import Settings
+from convs2s.layout import TaskFolder
 from convs2s.mirror.write import write_mirror
 from convs2s.model_file import load_model, save_model
 from convs2s.models.build import build_network
@@ -24,6 +26,7 @@ from convs2s.models.kernels.matmul import Kernel
 from tests.support import tiny
 from tests.support.loopback import LoopbackServer
 from tests.support.sharing_out import processes, scheduler, sorted_for_sharing
+from tests.support.tiny_results import write_results
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -143,6 +146,22 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mirror")
     write_mirror(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which a workflow ran, with its ``results/tiny``; no test changes it."""
+    folder = tmp_path_factory.mktemp("ran")
+    with contextlib.chdir(folder):  # manifests hold paths as the workflow names them
+        write_results(TaskFolder("results/tiny"))
+    return folder
+
+
+@pytest.fixture
+def results(ran: Path, tmp_path: Path) -> Path:
+    """A copy of that ``results/tiny``, to be changed."""
+    shutil.copytree(ran, tmp_path / "ran")
+    return tmp_path / "ran/results/tiny"
 
 
 @pytest.fixture(params=matmul.kernels())
